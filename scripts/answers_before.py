@@ -1,7 +1,8 @@
-"""Which answers differ from those of another checkout: the oracle's cases, asked of both. ``python -m scripts.answers_before CHECKOUT``
+"""Compares the responses of this checkout with those of another, over the oracle's cases.
 
-Both run on this checkout's Python. What depends on the run is made equal as for the oracle (compat_tests/oracle), so each difference
-is one that somebody made. It exits with 1 where there are any.
+``python -m scripts.answers_before CHECKOUT``. Both run on this checkout's Python. Values that depend on the run are
+normalized as for the oracle (compat_tests/oracle), so each difference comes from a change of the code. It exits with 1
+if there are any.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from scripts.bench_job.brokers import make_pair
 
 
 def main() -> int:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m scripts.answers_before", description=__doc__)
     parser.add_argument("checkout", type=Path, help="another checkout of pykbroker (git worktree add)")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases with this in their names")
@@ -35,7 +36,7 @@ def main() -> int:
 
 
 def differences(folder: Path, checkout: Path, only: str) -> Iterator[str]:
-    """Each with the case and its version; what was answered before stands first."""
+    """Yield each difference with its case and version; the earlier response comes first."""
     pair = make_pair(folder, before=checkout)
     try:
         for broker in pair:
@@ -60,7 +61,7 @@ def _answers(address: str, case: Case, version: int, name: str) -> list[object]:
     ask = Ask(address, version, name)
     try:
         case.ask(ask)
-    except Exception as error:  # noqa: BLE001 - a case that one of them cannot go through is a difference, too
+    except Exception as error:  # noqa: BLE001 - a case that fails on one of them is a difference, too
         ask.answers.append(f"{type(error).__name__}: {error}")
     finally:
         ask.close()

@@ -1,7 +1,7 @@
-"""Java archives that the tests, the bench and wiregen need, fetched once through Maven.
+"""Jars for the tests, the bench and wiregen, downloaded once through Maven.
 
-Each set is a pom in ``scripts/poms/``. ``jars("kafka")`` resolves it into ``build/jars/kafka/`` and returns the
-files; a set whose pom has not changed since is not resolved again.
+Each set is a pom in ``scripts/poms/``. ``jars("kafka")`` resolves it into ``build/jars/kafka/`` and returns the files;
+a set is resolved again only when its pom changes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class JarsUnavailable(RuntimeError):
 
 
 def jars(name: str) -> list[Path]:
-    """The jar files of the set ``name``, sorted. Raises JarsUnavailable with advice when they cannot be had."""
+    """Return the jar files of the set ``name``, sorted. Raises JarsUnavailable."""
     pom = POMS / f"{name}.xml"
     target = JARS / name
     stamp = target / ".resolved"
     want = hashlib.sha256(pom.read_bytes()).hexdigest()
     JARS.mkdir(parents=True, exist_ok=True)
     with (JARS / f".{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may ask at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may call this at once
         if not (stamp.exists() and stamp.read_text() == want):
             _resolve(pom, target)
             stamp.write_text(want)
@@ -38,7 +38,7 @@ def jars(name: str) -> list[Path]:
 
 
 def classpath(name: str) -> str:
-    """The set ``name`` as a Java class path."""
+    """Return the set ``name`` as a Java class path. Raises JarsUnavailable."""
     return ":".join(map(str, jars(name)))
 
 

@@ -1,8 +1,8 @@
-"""How long the event loop is busy at a stretch with much that becomes due at once: ``python -m scripts.longest_turns``.
+"""Prints the longest turns of the event loop when much work becomes due at once: ``python -m scripts.longest_turns``.
 
-Each case runs in a broker of its own on a real disk. What is printed is the longest turn of the loop in milliseconds while
-the work was done, as ``runtime/turns.py`` measures it, and then how long the whole work took; with ``--whole`` nothing is
-sliced. For people to read: the numbers are the machine's, and no test looks at them.
+Each case runs in a broker of its own on a real disk. Printed are the longest turn in milliseconds while the work was
+done, as ``runtime/turns.py`` measures it, and the duration of the whole work; with ``--whole`` nothing is sliced. No
+test uses the numbers, which depend on the machine.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 
-#: A subscription of version 0 to the topic "t".
+#: A consumer protocol subscription, version 0, to the topic "t".
 SUBSCRIBED = b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff"
 
 _CONTEXT = RequestContext(8, 8, 1, "longest-turns", "127.0.0.1", "PLAINTEXT", "User:ANONYMOUS")
 
 
 class Bench:
-    """A broker that serves, and the gauge of its loop."""
+    """A running broker, and the gauge of its loop."""
 
     def __init__(self, directory: Path, *, whole: bool) -> None:
         self._directory = directory
@@ -80,7 +80,7 @@ class Bench:
         for _ in iter(done, True):
             await asyncio.sleep(0.005)
         took = time.perf_counter() - began
-        await asyncio.sleep(0.01)  # the turn that did it ends
+        await asyncio.sleep(0.01)  # the turn that did the work ends
         sys.stdout.write(f"{what:<62} {self.cluster.runtime.turns.restart() * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
         sys.stdout.flush()
 

@@ -86,7 +86,7 @@ def test_what_an_old_broker_can_is_done(run: Run, topic: str, name: Callable[...
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (("cluster", "quorum"), "tells of no KRaft quorum"),
+        (("cluster", "quorum"), "has no KRaft quorum"),
         (("quotas", "list"), "does not offer the API DescribeClientQuotas"),
         (("quotas", "set", "--user", "u", "producer_byte_rate=1"), "does not offer the API AlterClientQuotas"),
         (("transactions", "list"), "does not offer the API ListTransactions"),

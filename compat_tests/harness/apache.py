@@ -1,4 +1,4 @@
-"""The oracle: Apache Kafka 4.3.1 from its Maven jars, one node that is broker and KRaft controller."""
+"""The oracle: Apache Kafka 4.3.1 from its Maven jars, as one node that is broker and KRaft controller."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ONE_NODE = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "5",
-    "group.initial.rebalance.delay.ms": "150",  # as pykbroker's
+    "group.initial.rebalance.delay.ms": "150",  # the same as pykbroker's
     "log.initial.task.delay.ms": NO_RETENTION_MS,
-    "broker.session.timeout.ms": "3000",  # a killed node is taken back after this long
+    "broker.session.timeout.ms": "3000",  # session timeout: a killed node may register again after this time
     "broker.heartbeat.interval.ms": "500",
 }
 
@@ -33,7 +33,7 @@ class ApacheKafka(BrokerProcess):
     """Apache Kafka 4.3.1. ``flags`` are the JVM's; the default ones start fast, the bench passes Kafka's own."""
 
     name = "kafka"
-    #: The set of jars that it is started from.
+    #: The set of jars with which it is started.
     jars = "kafka"
 
     def __init__(
@@ -47,9 +47,11 @@ class ApacheKafka(BrokerProcess):
         features: Sequence[str] = (),
         formatting: list[str] | None = None,
     ) -> None:
-        """A ``node.id`` among the settings wins over ``node_id``. ``standalone`` formats a dynamic quorum of this one node
-        (KIP-853); without it, the voters are static. ``features`` get other levels than the usual ones: ``name=level``. ``formatting`` are
-        the flags of the Java that formats the storage.
+        """A ``node.id`` among the settings wins over ``node_id``.
+
+        ``standalone`` formats a dynamic quorum of this one node (KIP-853); without it, the voters are static.
+        ``features`` are formatted at other levels than the default: ``name=level``. ``formatting`` are the JVM flags
+        for formatting the storage.
         """
         super().__init__(folder, settings)
         self.node_id = int(self.settings.get("node.id", node_id))
@@ -77,7 +79,7 @@ class ApacheKafka(BrokerProcess):
 
     @property
     def controller(self) -> str:
-        """``host:port`` of its controller's listener."""
+        """Return ``host:port`` of the controller's listener."""
         return f"{self.host}:{self._controller_port}"
 
     def _write_properties(self) -> None:
@@ -98,9 +100,10 @@ class ApacheKafka(BrokerProcess):
         return {**listeners, "controller.quorum.voters": f"{self.node_id}@{controller}"}
 
     def cluster_id(self) -> str:
-        """The id to format with."""
+        """Return the cluster id to format with."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        return "A" + cluster_id[1:] if cluster_id.startswith("-") else cluster_id  # a dash would read as an option
+        # a leading dash would be parsed as an option
+        return "A" + cluster_id[1:] if cluster_id.startswith("-") else cluster_id
 
     def _format(self) -> None:
         command = [
@@ -119,14 +122,14 @@ class ApacheKafka(BrokerProcess):
 
 
 class ApacheBroker(ApacheKafka):
-    """One more broker in the cluster of a node that has been started, which is its controller."""
+    """Another broker in the cluster of a started node, which is its controller."""
 
     def __init__(self, folder: Path, first: ApacheKafka, node_id: int, settings: dict[str, str] | None = None) -> None:
         super().__init__(folder, settings, node_id=node_id)
         self._first = first
 
     def _roles(self, controller: str) -> dict[str, str]:
-        del controller  # it is none
+        del controller  # it is no controller
         return {
             "process.roles": "broker",
             "listeners": f"PLAINTEXT://{self.bootstrap}",
@@ -134,6 +137,6 @@ class ApacheBroker(ApacheKafka):
         }
 
     def cluster_id(self) -> str:
-        """That of the first node."""
+        """Return the first node's cluster id."""
         properties = (self._first.data_dir / "meta.properties").read_text()
         return next(line.partition("=")[2] for line in properties.splitlines() if line.startswith("cluster.id="))

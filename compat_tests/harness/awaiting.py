@@ -1,4 +1,4 @@
-"""Waits for effects of a server: repeats a question until the answer is the expected one, up to a deadline."""
+"""Waits for effects of a server: repeats a query until its result is the expected one, up to a deadline."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
-#: Longer than the minute after which a broker aborts the transaction of a client that was killed in it. Connect's workers
-#: wait for that when their leader dies while it writes settings.
+#: Longer than the minute after which a broker aborts the transaction of a killed client. Connect's workers
+#: wait for that if their leader dies while it writes settings.
 LIMIT_S = 150.0
 
 
 def eventually(
     ask: Callable[[], Answer], wanted: Callable[[Answer], object], limit_s: float = LIMIT_S, pause_s: float = 0.05
 ) -> Answer:
-    """The first answer that ``wanted`` accepts. Fails with the last answer when there was none within ``limit_s``."""
+    """Return the first result that ``wanted`` accepts. Fails with the last result after ``limit_s``."""
     deadline = time.monotonic() + limit_s
     while not wanted(answer := ask()):
         assert time.monotonic() < deadline, f"not within {limit_s:.0f} s; last seen: {_both_ends(repr(answer))}"
@@ -25,5 +25,5 @@ def eventually(
 
 
 def _both_ends(text: str, size: int = 400) -> str:
-    """What a person can read of a long text."""
+    """Shorten a long text to its beginning and end."""
     return text if len(text) <= 2 * size else f"{text[:size]} [...] {text[-size:]}"

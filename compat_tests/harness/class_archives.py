@@ -1,7 +1,7 @@
-"""Archives of the classes that Java loads for Apache Kafka and for its clients, mapped where they would be read and checked:
-a broker starts with two thirds of the processor time, a tool with half.
+"""Class data sharing (CDS) archives of the classes that Java loads for Apache Kafka and its clients.
 
-They are made once for the jars as they lie there, of what a broker and a tool with all three clients load.
+With them a broker starts in two thirds of the processor time, a tool in half. They are created once per set of jars,
+from the classes of a broker and of a tool with all three clients.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from pathlib import Path
 
 from scripts.jars import ROOT, jars
 
-#: The set of jars that Kafka's brokers and tools are started from.
+#: The set of jars of Kafka's brokers and tools.
 KAFKA = "kafka"
 BROKER, CLIENTS = "kafka.Kafka", "org.apache.kafka.tools.EndToEndLatency"
-#: Loads what the broker loads, more than what clients do.
+#: The broker's main class, which loads more than clients do.
 _LIKE_BROKER = (BROKER, "kafka.tools.StorageTool")
 _FOLDER = ROOT / "build" / "class-archives"
 _MADE = "made"
 
 
 def archive_flags(java: str, main: str) -> list[str]:
-    """What has ``java`` start ``main`` of Kafka's jars with the archive; Java goes on without one that does not fit."""
+    """Return flags that start ``main`` of Kafka's jars with the archive; Java ignores an archive that does not match."""
     archive = _folder(java) / f"{BROKER if main in _LIKE_BROKER else CLIENTS}.jsa"
     return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
 
 
 @functools.cache
 def _folder(java: str) -> Path:
-    """Where the archives lie, made by whoever comes first."""
+    """Return the folder of the archives, which the first caller creates."""
     key = hashlib.sha256(str(Path(java).resolve()).encode())
     for jar in jars(KAFKA):
         known = jar.stat()
@@ -41,7 +41,7 @@ def _folder(java: str) -> Path:
     folder = _FOLDER / key.hexdigest()[:16]
     _FOLDER.mkdir(parents=True, exist_ok=True)
     with (_FOLDER / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may ask at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may call this at once
         if not (folder / _MADE).exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
@@ -51,7 +51,7 @@ def _folder(java: str) -> Path:
 
 
 def _make(folder: Path) -> None:
-    """A broker serves a tool that makes a topic, writes and reads; each writes its archive when it ends."""
+    """Run a broker, and a tool that creates a topic, produces and consumes; each writes its archive when it exits."""
     from compat_tests.harness.apache import ApacheKafka
     from compat_tests.harness.java import PLAIN, java_command
 

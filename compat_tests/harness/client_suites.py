@@ -1,6 +1,6 @@
-"""Runs a client's own test suite under pytest: each case is a subtest, and a case that does not pass must be excused by name.
+"""Runs a client's own test suite under pytest: each case is a subtest, and failing cases must be excused by name.
 
-The suites come with the clients' packages and are fetched when they run; nothing of them is kept here.
+The suites come with the clients' packages and are downloaded when they run; the repository has none of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Outcome = Literal["passed", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class SuiteCase:
-    """One case of a suite. ``said`` is the end of a failure's output, or why the suite skipped the case."""
+    """One case of a suite. ``said`` is the end of a failure's output, or the reason for a skip."""
 
     name: str
     outcome: Outcome
@@ -32,14 +32,14 @@ class SuiteCase:
 
 
 class Excuses:
-    """Which cases need not pass, and why: patterns of whole names, with reasons."""
+    """Cases that need not pass: patterns of whole names, with reasons."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         self._reasons = {re.compile(pattern): reason for pattern, reason in reasons.items()}
         self._used: set[re.Pattern[str]] = set()
 
     def reason(self, name: str) -> str | None:
-        """Why the case of this name need not pass; None where nothing excuses it."""
+        """Return why the case with this name need not pass; None if nothing excuses it."""
         for pattern, reason in self._reasons.items():
             if pattern.fullmatch(name):
                 self._used.add(pattern)
@@ -48,13 +48,14 @@ class Excuses:
 
     @property
     def unused(self) -> list[str]:
-        """Patterns that excused nothing yet: a list that has outlived its reasons."""
+        """Return patterns that have excused nothing, which should be removed."""
         return [pattern.pattern for pattern in self._reasons if pattern not in self._used]
 
 
 def check(cases: Iterable[SuiteCase], excuses: Excuses, subtests: pytest.Subtests) -> None:
-    """Reports every case. One that is excused counts as skipped, whether the suite skips it or it fails; a skip that
-    nothing excuses is a failure, and so is an excuse that nothing needs. Fails where there was no case at all.
+    """Report every case. Excused cases count as skipped, whether they were skipped or failed.
+
+    A skip without an excuse is a failure, and so is an unused excuse. Fails without any case.
     """
     cases = list(cases)
     assert cases, "the suite ran no case"
@@ -72,7 +73,7 @@ def check(cases: Iterable[SuiteCase], excuses: Excuses, subtests: pytest.Subtest
 
 
 def junit_cases(report: Path) -> Iterator[SuiteCase]:
-    """The cases of a report in JUnit's form, as pytest writes it."""
+    """Return the cases of a JUnit XML report, as pytest writes it."""
     for case in ET.parse(report).iter("testcase"):
         module = case.get("classname", "").rpartition(".")[2]
         name = f"{module}::{case.get('name')}"

@@ -1,4 +1,4 @@
-"""A clean copy of the repository, without files of builds and tests."""
+"""A clean copy of the repository, without build and test artifacts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat_tests.harness.process import ROOT
 
 
 def clone(folder: Path) -> Path:
-    """Copies the files of the working tree that git knows, or would add, to ``folder``; symbolic links stay links."""
+    """Copy the files that git tracks, or would add, to ``folder``; symbolic links stay links."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -20,7 +20,7 @@ def clone(folder: Path) -> Path:
     )
     for name in filter(None, listed.stdout.split("\0")):
         source, target = ROOT / name, folder / name
-        if source.is_symlink() or source.exists():  # a file deleted, but not committed yet, is still listed
+        if source.is_symlink() or source.exists():  # deleted files are listed until they are committed
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
     return folder

@@ -1,4 +1,4 @@
-"""Asks Kafka's dump-log tool for faults in a broker's folder."""
+"""Checks a broker's log directory with Kafka's dump-log tool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from compat_tests.harness.kafka_tools import KafkaTools
 
-#: What the tool writes when a file is wrong; it ends with status 0 all the same. It also says "-1 is followed by" of the first
+#: Messages of the tool about faults; its exit status is 0 all the same. It also prints "-1 is followed by" for the
+#: first
 #: record of every segment but the first, which is no fault.
 _FAULT = re.compile(
     r"isvalid: false|Mismatches in|Found timestamp mismatch|Found out of order timestamp|Indexed offset|Could not|Exception"
@@ -17,7 +18,7 @@ _FAULT = re.compile(
 
 
 def segment_files(data_dir: Path) -> list[Path]:
-    """All files of all partitions that dump-log reads."""
+    """Return the files of all partitions that dump-log reads."""
     kinds = ("*.log", "*.index", "*.timeindex", "*.snapshot", "*.txnindex")
     return sorted(
         file for kind in kinds for file in data_dir.glob(f"*/{kind}") if not file.name.endswith(".checkpoint")
@@ -25,10 +26,10 @@ def segment_files(data_dir: Path) -> list[Path]:
 
 
 def faults(tools: KafkaTools, data_dir: Path, *, compacted: Collection[str] = ()) -> list[str]:
-    """Lines with which dump-log complains about files under ``data_dir``, deep iteration included.
+    """Return the lines in which dump-log reports faults of files under ``data_dir``, with deep iteration.
 
-    An empty index file is passed over: the tool maps index files and refuses to map nothing, its own included. Logs of
-    the topics in ``compacted`` may lack offsets, and have empty batches, whose timestamps the tool does not find.
+    Empty index files are skipped: the tool maps index files and fails on empty ones, Kafka's own included. Logs of the
+    topics in ``compacted`` may lack offsets, and have empty batches, whose timestamps the tool does not find.
     """
     files = [file for file in segment_files(data_dir) if file.suffix == ".log" or file.stat().st_size]
     assert files, f"no segment files under {data_dir}"

@@ -1,4 +1,4 @@
-"""Cases written in Go: built once per state of their module."""
+"""Cases written in Go, built once per state of their module."""
 
 from __future__ import annotations
 

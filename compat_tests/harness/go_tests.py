@@ -1,4 +1,4 @@
-"""Tests that a Go module brings with it: fetched by the Go toolchain, run where it keeps them, read as events."""
+"""The tests of a Go module: downloaded and run by the Go toolchain, with their events parsed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTCOMES: dict[str, Outcome] = {"pass": "passed", "fail": "failed", "skip": "sk
 
 
 def module_folder(module: str, version: str, build: Path) -> Path:
-    """The folder of a module's sources, downloaded where it is not there yet; ``build`` is any folder of ours."""
+    """Return the folder of a module's sources, downloaded if missing; ``build`` is any folder of this project."""
     assert GO is not None
     build.mkdir(parents=True, exist_ok=True)
     command = [GO, "mod", "download", "-json", f"{module}@{version}"]
@@ -30,7 +30,7 @@ def module_folder(module: str, version: str, build: Path) -> Path:
 
 
 def module_copy(module: str, version: str, build: Path) -> Path:
-    """A new copy of a module's sources in ``build``, to be changed where its tests leave nothing to choose."""
+    """Return a new, writable copy of a module's sources in ``build``, for tests that must be changed to run."""
     folder = build / f"{module.rpartition('/')[2]}-{version}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(
@@ -42,7 +42,7 @@ def module_copy(module: str, version: str, build: Path) -> Path:
 
 
 def broker_tests(package: Path, helpers: re.Pattern[str]) -> list[str]:
-    """Names of the package's tests whose source matches ``helpers``: those that talk to a broker, say."""
+    """Return the package's tests whose source matches ``helpers``, such as those that connect to a broker."""
     return sorted(
         found[1]
         for file in package.glob("*_test.go")
@@ -60,7 +60,7 @@ def run_tests(
     left_out: Collection[str] = (),
     packages: Sequence[str] = (".",),
 ) -> list[SuiteCase]:
-    """Builds the tests of the package (or of ``packages`` beneath it) and runs the wanted ones, once.
+    """Build the tests of the package (or of ``packages`` beneath it) and run the wanted ones, once.
 
     ``left_out`` are whole names of tests and subtests that must not run; they count as skipped.
     """
@@ -79,10 +79,10 @@ def run_tests(
 
 
 def read_events(lines: Iterable[str]) -> list[SuiteCase]:
-    """The cases in what ``go test -json`` wrote, by name.
+    """Return the cases, by name, in the output of ``go test -json``.
 
-    A test with subtests counts through them, unless it failed of its own. A test that never ended (the limit, a panic
-    of another) has failed.
+    A test with subtests counts through them, unless it failed itself. A test that never ended (time limit, or another's
+    panic) has failed.
     """
     outcomes: dict[str, Outcome | None] = {}
     output: defaultdict[str, str] = defaultdict(str)

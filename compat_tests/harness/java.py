@@ -1,4 +1,4 @@
-"""Running Java: class paths from Maven, quick-start flags, programs compiled once per state of their source."""
+"""Runs Java: class paths from Maven, flags for a quick start, programs compiled once per state of their source."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from scripts.jars import ROOT, classpath
 
 CLASSES = ROOT / "build" / "compat-classes"
 
-#: Short lives: one compiler tier and the small collector start about twice as fast. Never used by the bench.
+#: For short runs: one compiler tier and the serial collector start about twice as fast. Never used by the bench.
 PLAIN = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-#: And with the archive of Kafka's classes.
+#: The same with the CDS archive of Kafka's classes.
 QUICK = [*PLAIN, "-Xshare:auto"]
 
 
 class JavaMissing(RuntimeError):
-    """No Java on this machine; the message says what to install."""
+    """Java is not installed; the message says what to install."""
 
 
 def java(tool: str = "java") -> str:
-    """The path of ``java`` or ``javac``."""
+    """Return the path of ``java`` or ``javac``. Raises JavaMissing."""
     found = shutil.which(tool)
     if found is None:
         raise JavaMissing(
@@ -33,7 +33,7 @@ def java(tool: str = "java") -> str:
 
 
 def compile_java(sources: list[Path], jar_set: str) -> Path:
-    """Compile ``sources`` against a jar set and return the folder of classes; nothing is done where that stands already.
+    """Compile ``sources`` against a jar set, unless already compiled, and return the folder of classes.
 
     The folder's name is a digest of the sources and of the set, so a changed source never meets old classes.
     """
@@ -61,8 +61,9 @@ def compile_java(sources: list[Path], jar_set: str) -> Path:
 
 
 def java_command(main: str, jar_set: str, *, classes: Path | None = None, flags: list[str] | None = None) -> list[str]:
-    """A command line that runs the class ``main``; arguments are for the caller to add."""
-    path = classpath(jar_set) if classes is None else f"{classpath(jar_set)}:{classes}"  # an archive's jars come first
+    """Return a command line that runs the class ``main``; the caller adds arguments."""
+    # the archive requires its jars to come first
+    path = classpath(jar_set) if classes is None else f"{classpath(jar_set)}:{classes}"
     flags = QUICK if flags is None else flags
     archive = archive_flags(java(), main) if jar_set == KAFKA and QUICK[-1] in flags else []
     return [java(), *flags, *archive, "-cp", path, main]

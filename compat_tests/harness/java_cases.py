@@ -1,4 +1,4 @@
-"""Cases written in Java: compiled once per state of their source, run in one virtual machine."""
+"""Cases written in Java, compiled once per state of their source and run in one JVM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CASES_JAVA = Path(__file__).parent / "java_src" / "Cases.java"
 
 @dataclass
 class JavaCases(ProgramCases):
-    """The cases of one Java source file, against the jars of a set."""
+    """The cases of one Java source file, compiled against a set of jars."""
 
     declaration = re.compile(r"@Cases\.Case\s+static void (\w+)\(")
 

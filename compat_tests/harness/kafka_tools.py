@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, called by class name in one Java process that lives as long as the session."""
+"""Runs Kafka's command-line tools by class name, in one Java process that lives as long as the session."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ _MAIN = {
 
 
 def main_class(tool: str) -> str:
-    """The class to start where a tool needs a process of its own."""
+    """Return the class to start for a tool that needs a process of its own."""
     return _MAIN[tool]
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What one use of a tool gave."""
+    """The result of one run of a tool."""
 
     status: int
     out: str
@@ -79,7 +79,7 @@ class KafkaTools:
         )
 
     def __call__(self, tool: str, *arguments: str, stdin: str = "") -> ToolResult:
-        """Runs to the end; the exit status is in the result, whatever it is."""
+        """Run a tool to its end, whatever its exit status."""
         strings = [text.encode() for text in (main_class(tool), stdin, *arguments)]
         request = b"".join(struct.pack(">i", len(text)) + text for text in strings)
         assert self._process.stdin is not None

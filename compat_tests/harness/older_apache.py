@@ -1,5 +1,6 @@
-"""Apache Kafka of earlier releases, which a broker ``as_version`` is compared with: 3.9.1 as one KRaft node, and 2.8.2 over
-ZooKeeper, as people ran it.
+"""Earlier releases of Apache Kafka, to compare a broker with ``as_version`` with.
+
+They are 3.9.1 as one KRaft node, and 2.8.2 over ZooKeeper.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _HEAP = "-Xmx400m"
 
 
 class ApacheKafka39(ApacheKafka):
-    """Apache Kafka 3.9.1, broker and controller in one."""
+    """Apache Kafka 3.9.1, broker and controller in one process."""
 
     name = "kafka-3.9"
     jars = "kafka-3.9"

@@ -1,4 +1,4 @@
-"""Runs pykbroker as its users do: ``python -m pykbroker serve``."""
+"""Runs pykbroker as users do: ``python -m pykbroker serve``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BROKER = re.compile(r"broker (\d+) on ([^\s,:]+):(\d+)")
 
 
 class Pykbroker(BrokerProcess):
-    """One pykbroker process, which may hold several brokers. It keeps its ports across restarts."""
+    """One pykbroker process with one or several brokers. It keeps its ports across restarts."""
 
     name = "pykbroker"
 
@@ -47,7 +47,7 @@ class Pykbroker(BrokerProcess):
         return command
 
     def change_broker(self, what: str, broker: int, *options: str) -> None:
-        """``pykbroker brokers``, as a person uses it: ``change_broker("stop", 2, "--abrupt")``."""
+        """Run ``pykbroker brokers``: ``change_broker("stop", 2, "--abrupt")``."""
         command = [sys.executable, "-m", "pykbroker", "brokers", what, str(broker), *options]
         subprocess.run([*command, "--data-dir", str(self.data_dir)], check=True, stdout=subprocess.DEVNULL)
 

@@ -16,7 +16,7 @@ _END = "# A file for --command-config of each user: "
 
 
 class Pasted:
-    """The parts of the text, by the clients that they are for."""
+    """The sections of the output, by client."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -28,7 +28,7 @@ class Pasted:
 
     @property
     def java(self) -> str:
-        """A file of properties."""
+        """Return the properties for Java."""
         return self._part("Java")
 
     @property
@@ -39,20 +39,20 @@ class Pasted:
 
     @property
     def python(self) -> dict[str, Any]:
-        """What the assignment assigns."""
+        """Return the keyword arguments for kafka-python."""
         names: dict[str, Any] = {}
         exec(self._part("kafka-python"), {}, names)
         settings: dict[str, Any] = names["settings"]
         return settings
 
     def spark(self, reader: Any) -> Any:
-        """``reader`` with the options behind it."""
+        """Return ``reader`` with the options for Spark."""
         return eval(f"(reader\n{self._part('Spark')}\n)", {"reader": reader})
 
 
 @contextmanager
 def served(folder: Path, protocol: str, *options: str) -> Iterator[Pasted]:
-    """A process whose data, keys and passwords lie in ``folder``."""
+    """Yield a process whose data, keys and passwords are in ``folder``."""
     command = [sys.executable, "-m", "pykbroker", "serve", "--security", protocol, "--data-dir", str(folder / "data")]
     with (folder / "serve.log").open("w") as log:
         process = subprocess.Popen(

@@ -1,7 +1,7 @@
-"""Servers as processes of the operating system: started, stopped, killed, measured.
+"""Servers as processes: started, stopped, killed, measured.
 
-``ApacheKafka`` and ``Pykbroker`` differ only in the command that starts them and in how they say that they are ready;
-a test takes either. What runs on top of them (a Connect worker, MirrorMaker) is a ``ServerProcess`` too.
+``ApacheKafka`` and ``Pykbroker`` differ only in the command that starts them and in how they report that they are
+ready; a test takes either. Programs on top of them (a Connect worker, MirrorMaker) are ``ServerProcess`` too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-#: When the first round of retention comes (log.initial.task.delay.ms): not while these tests run, for many write records
+#: Delay of the first round of retention (log.initial.task.delay.ms): longer than these tests run, since many write
+#: records
 #: with timestamps of years ago.
 NO_RETENTION_MS = "3600000"
 
@@ -35,11 +36,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class ServerProcess(ABC):
-    """One server process with a folder of its own. ``start`` comes back once it answers."""
+    """One server process with a folder of its own. ``start`` returns when it answers requests."""
 
-    #: The name used in reports.
+    #: The name in reports.
     name: str
-    #: What its log is called in the folder.
+    #: The name of its log file in the folder.
     log_name = "server.log"
     start_limit_s = 120.0
 
@@ -52,13 +53,13 @@ class ServerProcess(ABC):
 
     @abstractmethod
     def command(self) -> list[str]:
-        """The command line that starts the server."""
+        """Return the command line that starts the server."""
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """True once requests are answered; asked again and again while the process starts."""
+        """Whether requests are answered; polled while the process starts."""
 
-    #: Where the process runs: what Python it imports first.
+    #: Working directory of the process, from which Python imports first.
     working_directory: Path = ROOT
 
     def environment(self) -> dict[str, str]:
@@ -75,7 +76,7 @@ class ServerProcess(ABC):
         self.await_ready()
 
     def launch(self) -> None:
-        """Start and come back at once: several servers may start side by side."""
+        """Start without waiting, so that several servers can start in parallel."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
@@ -96,15 +97,15 @@ class ServerProcess(ABC):
             time.sleep(0.005)
 
     def stop(self, limit_s: float = 60.0) -> int:
-        """SIGTERM and wait; the exit status. Raises ServerFailed when it does not end."""
+        """Send SIGTERM, wait, and return the exit status. Raises ServerFailed if it does not exit."""
         return self._end(signal.SIGTERM, limit_s)
 
     def kill(self) -> int:
-        """SIGKILL and wait: nothing is flushed, nothing is said to clients."""
+        """Send SIGKILL and wait: nothing is flushed, and clients are not informed."""
         return self._end(signal.SIGKILL, 30.0)
 
     def restart(self) -> None:
-        """A clean shutdown and a start on the same folder and port."""
+        """Shut down cleanly, and start with the same folder and port."""
         self.stop()
         self.start()
 
@@ -129,12 +130,12 @@ class ServerProcess(ABC):
         return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-lines:])
 
     def cpu_seconds(self, *, children: bool = False) -> float:
-        """User and system CPU seconds of the process so far, all its threads; with ``children`` those that have ended, too."""
+        """Return the user and system CPU seconds of all threads; with ``children`` also of children that have exited."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11 : 15 if children else 13])) / _CLOCK_TICKS
 
     def memory_mb(self) -> float:
-        """Resident memory of the process in MB (10^6 bytes)."""
+        """Return the resident memory of the process in MB (10^6 bytes)."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024 / 1e6
@@ -142,7 +143,7 @@ class ServerProcess(ABC):
 
 
 class BrokerProcess(ServerProcess):
-    """One broker process. Its ``name`` is also that of ``PYKBROKER_TARGET``; it keeps ``data_dir`` over restarts."""
+    """One broker process. Its ``name`` is a value of ``PYKBROKER_TARGET``; it keeps ``data_dir`` across restarts."""
 
     log_name = "broker.log"
 
@@ -153,15 +154,14 @@ class BrokerProcess(ServerProcess):
 
     @property
     def bootstrap(self) -> str:
-        """``host:port``, as clients want it."""
+        """Return ``host:port`` for clients."""
         return f"{self.host}:{self.port}"
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 in a row that were free a moment ago, below those that the system gives to clients.
+    """Return consecutive ports of 127.0.0.1 that are free, below the ephemeral ports.
 
-    A broker that is started again on its port must find it free: among the clients' ports, one of those that try to
-    reconnect may have got it meanwhile.
+    A restarted broker must find its port free: an ephemeral one could be taken meanwhile by a client that reconnects.
     """
     for _ in range(200):
         first = random.randrange(15_000, 32_000)
@@ -176,7 +176,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def answers_api_versions(host: str, port: int) -> bool:
-    """True when an ApiVersions v0 request to this address is answered."""
+    """Whether an ApiVersions v0 request to this address is answered."""
     request = struct.pack(">hhih", 18, 0, 1, -1)
     try:
         with socket.create_connection((host, port), timeout=2) as connection:
@@ -188,6 +188,6 @@ def answers_api_versions(host: str, port: int) -> bool:
 
 @atexit.register
 def _kill_what_is_left() -> None:
-    """A test run that is interrupted leaves no server behind."""
+    """Kill servers that an interrupted test run leaves."""
     for server in list(_running):
         server.kill()

@@ -1,7 +1,7 @@
 """Cases written in another language as pytest tests: one program runs them all and reports each on a line.
 
-The program prints ``CASE name PASS`` or ``CASE name FAIL``; after a failure, lines that begin with ``| `` say why. It is run when the
-first case is asked for, with the cases that the session selected.
+The program prints ``CASE name PASS`` or ``CASE name FAIL``; after a failure, lines that begin with ``| `` say why. It
+is run for the first case, with all the cases that the session selected.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _RESULT = re.compile(r"^CASE (\w+) (PASS|FAIL)")
 
 @dataclass
 class ProgramCases(ABC):
-    """The cases of one source file. ``names`` reads the source, so collecting tests starts nothing."""
+    """The cases of one source file. ``names`` are parsed from the source, so collecting tests starts nothing."""
 
-    #: How a case is declared in the source; the first group is its name.
+    #: Declaration of a case in the source; the first group is its name.
     declaration: ClassVar[re.Pattern[str]]
     limit_s: ClassVar[float] = 120.0
 
@@ -32,14 +32,14 @@ class ProgramCases(ABC):
 
     @abstractmethod
     def command(self, bootstrap: str, wanted: list[str]) -> list[str]:
-        """Builds the program where it must be built, and says how to run it."""
+        """Build the program if necessary, and return the command line that runs it."""
 
     @property
     def names(self) -> list[str]:
         return sorted(self.declaration.findall(self.source.read_text()))
 
     def check(self, case: str, bootstrap: str, wanted: list[str]) -> None:
-        """Fails the running test when the case failed. The first call runs all the wanted cases."""
+        """Fail the running test if the case failed. The first call runs all the wanted cases."""
         if not self._results:
             self._run(self.command(bootstrap, wanted))
         if case not in self._results:
@@ -72,7 +72,7 @@ class ProgramCases(ABC):
 
 
 def wanted_cases(request: pytest.FixtureRequest) -> list[str]:
-    """The cases of the running test's module that this session selected."""
+    """Return the cases of the running test's module that this session selected."""
     return [
         item.callspec.params["case"]
         for item in request.session.items

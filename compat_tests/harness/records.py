@@ -1,4 +1,4 @@
-"""Reads and writes whole topics, for tests of programs that copy or transform topics."""
+"""Writes and reads whole topics, for tests of programs that copy or transform topics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMIT_S = 30
 
 
 def make_topics(bootstrap: str, *topics: str, partitions: int = 1, **configs: str) -> None:
-    """Creates topics; ``**{"cleanup.policy": "compact"}`` gives them settings."""
+    """Create topics; ``**{"cleanup.policy": "compact"}`` are their settings."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     made = admin.create_topics([NewTopic(topic, partitions, 1, config=configs) for topic in topics])
     for created in made.values():
@@ -19,7 +19,7 @@ def make_topics(bootstrap: str, *topics: str, partitions: int = 1, **configs: st
 
 
 def write(bootstrap: str, topic: str, values: Iterable[str], *, partition: int = 0) -> None:
-    """Produces ``values`` to one partition and waits until all are acknowledged."""
+    """Produce ``values`` to one partition and wait until all are acknowledged."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     failed: list[object] = []
     for value in values:
@@ -31,7 +31,7 @@ def write(bootstrap: str, topic: str, values: Iterable[str], *, partition: int =
 
 
 def committed(bootstrap: str, topic: str) -> list[Message]:
-    """All records of ``topic`` that a read_committed consumer sees now, partition after partition; none without topic."""
+    """Return the committed records of ``topic``, partition by partition; none for an unknown topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -58,14 +58,14 @@ def committed(bootstrap: str, topic: str) -> list[Message]:
                 elif message.offset() < ends.get(index, 0):
                     found.setdefault(index, []).append(message)
                 else:
-                    ends.pop(index, None)  # it grows while it is read: what came later is left to the next call
+                    ends.pop(index, None)  # the topic may grow meanwhile: later records are left to the next call
     finally:
         consumer.close()
     return [message for partition in sorted(found) for message in found[partition]]
 
 
 def _end(consumer: Consumer, topic: str, partition: int) -> int:
-    """The end offset; 0 where the partition is so new that its broker does not lead it yet."""
+    """Return the end offset; 0 if the partition is new and its broker does not lead it yet."""
     try:
         return consumer.get_watermark_offsets(TopicPartition(topic, partition), LIMIT_S)[1]
     except KafkaException as refused:
@@ -75,5 +75,5 @@ def _end(consumer: Consumer, topic: str, partition: int) -> int:
 
 
 def values(bootstrap: str, topic: str) -> list[str]:
-    """The values of all committed records of ``topic``, partition after partition."""
+    """Return the values of all committed records of ``topic``, partition by partition."""
     return [message.value().decode() for message in committed(bootstrap, topic)]

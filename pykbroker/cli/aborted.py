@@ -1,4 +1,4 @@
-"""Which batches of a fetch belong to transactions that were aborted (KIP-98's rule for consumers)."""
+"""Filters batches of aborted transactions out of a fetch, as a consumer with read_committed does (KIP-98)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Batches = list[tuple[BatchHeader, Buffer]]
 
 
 def without_aborted(batches: Batches, aborted: Iterable[AbortedTransaction]) -> Batches:
-    """The batches without those of aborted transactions; control batches stay.
+    """Return the batches without those of aborted transactions; control batches stay.
 
     A producer's batches are dropped from its transaction's first offset until its abort marker.
     """

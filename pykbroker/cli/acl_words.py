@@ -1,4 +1,4 @@
-"""What the options of ``pykbroker acls`` mean: resources, principals, operations, and what a role needs."""
+"""What the options of ``pykbroker acls`` mean: resources, principals, operations, and what each role needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykbroker.security.resources import ANY, WILDCARD
 Named = list[tuple[int, str]]
 """Types and names of resources."""
 
-#: What a role needs, by the type of the resource.
+#: Operations that a role needs, by type of the resource.
 _PRODUCER = {
     resources.TOPIC: (operations.WRITE, operations.DESCRIBE, operations.CREATE),
     resources.TRANSACTIONAL_ID: (operations.WRITE, operations.DESCRIBE),
@@ -33,7 +33,7 @@ def named(
     *,
     cluster: bool,
 ) -> Named:
-    """The resources that the options name, each with its type."""
+    """Return the resources that the options name, each with its type."""
     kinds = {
         resources.TOPIC: topics,
         resources.GROUP: groups,
@@ -47,7 +47,7 @@ def named(
 def filters(
     named: Named, pattern: int, principals: list[str] | None, wanted: list[str] | None, *, permission: int
 ) -> Iterator[AclFilter]:
-    """A filter for every combination of resource, principal and operation; what is not given matches any."""
+    """Return a filter for every combination of resource, principal and operation; what is not given matches any."""
     whom = [principal(each) for each in principals] if principals else [None]
     what = [_operation(each) for each in wanted] if wanted else [ANY]
     of: list[tuple[int, str | None]] = [*named] or [(ANY, None)]
@@ -56,7 +56,10 @@ def filters(
 
 
 def operations_for(kind: int, named: list[str] | None, *, producer: bool, consumer: bool) -> Iterable[int]:
-    """The operations to allow or deny on a resource of a type, each once."""
+    """Return the operations to allow or deny on a resource of a type, each once.
+
+    Raises UsageError for an unknown operation.
+    """
     wanted = [_operation(name) for name in named or ()]
     wanted += _PRODUCER.get(kind, ()) if producer else ()
     wanted += _CONSUMER.get(kind, ()) if consumer else ()
@@ -72,7 +75,7 @@ def _operation(text: str) -> int:
 
 
 def principal(text: str) -> str:
-    """A principal as Kafka writes it: ``alice`` is short for ``User:alice``."""
+    """Return the principal as Kafka writes it: ``alice`` is short for ``User:alice``."""
     if text == WILDCARD:
         return EVERYBODY
     return text if ":" in text else f"User:{text}"

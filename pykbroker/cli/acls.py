@@ -1,4 +1,4 @@
-"""``pykbroker acls``: who may do what, from where, to which topics, groups and transactional ids."""
+"""``pykbroker acls``: which principals may do what, from which hosts, to which resources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest, 
 from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest, DeleteAclsResponse
 from pykbroker.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
-app = typer.Typer(help="List, add and remove access lists.", no_args_is_help=True)
+app = typer.Typer(help="List, add and remove access lists (ACLs).", no_args_is_help=True)
 
 _TABLE = {
     "resource": "RESOURCE",
@@ -44,12 +44,12 @@ TransactionalId = Annotated[
     typer.Option("--transactional-id", autocompletion=transactional_ids, help="This transactional id; '*' for all."),
 ]
 Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
-User = Annotated[list[str] | None, typer.Option("--token-owner", help="Delegation tokens of this principal.")]
-Prefixed = Annotated[bool, typer.Option("--prefixed", help="The names are beginnings of names.")]
+User = Annotated[list[str] | None, typer.Option("--token-owner", help="Delegation tokens owned by this principal.")]
+Prefixed = Annotated[bool, typer.Option("--prefixed", help="Match every name that begins with the given one.")]
 Principal = Annotated[
     list[str] | None, typer.Option("--principal", "-p", help="User:alice, or alice; '*' for everybody.")
 ]
-Host = Annotated[list[str] | None, typer.Option("--host", help="An address to connect from; without it every one.")]
+Host = Annotated[list[str] | None, typer.Option("--host", help="Client address; without it, any.")]
 Operation = Annotated[
     list[str] | None,
     typer.Option(
@@ -59,7 +59,7 @@ Operation = Annotated[
         help="read, write, describe-configs, all, ... May be repeated.",
     ),
 ]
-Deny = Annotated[bool, typer.Option("--deny", help="Deny it, which wins over all that allows it.")]
+Deny = Annotated[bool, typer.Option("--deny", help="Deny instead of allow; deny wins over allow.")]
 
 
 @app.command("list")
@@ -78,10 +78,10 @@ def list_acls(
     principal: Principal = None,
     operation: Operation = None,
     exactly: Annotated[
-        bool, typer.Option("--exactly", help="Only lists of this very name, not those that are about it, too.")
+        bool, typer.Option("--exactly", help="Only lists with this exact name, not prefixes or '*' that match it.")
     ] = False,
 ) -> None:
-    """List access lists: all, or those that are about what is named."""
+    """List access lists: all, or those that apply to the resources and principals named."""
     named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
     pattern = PREFIXED if prefixed else LITERAL if exactly else MATCH
     found: dict[Acl, None] = {}
@@ -107,13 +107,13 @@ def add_acls(
     principal: Principal = None,
     host: Host = None,
     operation: Operation = None,
-    producer: Annotated[bool, typer.Option("--producer", help="What a producer needs of the topics and ids.")] = False,
+    producer: Annotated[bool, typer.Option("--producer", help="What a producer needs on the topics and ids.")] = False,
     consumer: Annotated[
-        bool, typer.Option("--consumer", help="What a consumer needs of the topics and groups.")
+        bool, typer.Option("--consumer", help="What a consumer needs on the topics and groups.")
     ] = False,
     deny: Deny = False,
 ) -> None:
-    """Allow, or deny, operations to principals."""
+    """Allow or deny principals operations."""
     named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
     if not named or not principal:
         raise UsageError("Say to whom and of what: --principal, and --topic, --group, --transactional-id or --cluster.")
@@ -158,10 +158,10 @@ def remove_acls(
     principal: Principal = None,
     operation: Operation = None,
     deny: Deny = False,
-    everything: Annotated[bool, typer.Option("--all", help="All access lists that there are.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which these are.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every access list.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
 ) -> None:
-    """Remove the access lists of what is named, with this very name."""
+    """Remove the access lists whose resource has exactly this name."""
     named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
     if not (named or principal or everything):
         raise UsageError("Say which: --topic, --group, --transactional-id, --cluster or --principal, or --all.")

@@ -1,4 +1,4 @@
-"""The commands for a person at a terminal. ``serve`` stands in the help, and runs elsewhere: ``pykbroker.__main__``."""
+"""The command line for people. ``serve`` is listed in the help, but ``pykbroker.__main__`` runs it without this module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pykbroker.cli.output import Output, flush
 from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
 from pykbroker.wire.errors import KafkaError, WireError
 
-#: Groups of commands, each the module of its name.
+#: Groups of commands, each in the module of the same name.
 _GROUPS = (
     "topics",
     "groups",
@@ -35,7 +35,7 @@ _GROUPS = (
     "perf",
     "lake",
 )
-#: Commands by themselves, each a function of its name, and their modules.
+#: Single commands, each a function of the same name, with their modules.
 _SINGLE = {
     "offsets": "topic_offsets",
     "logdirs": "logdirs",
@@ -47,14 +47,14 @@ _LEFT_TO_ARGPARSE: Final = {"allow_extra_args": True, "ignore_unknown_options": 
 
 
 def _serve(context: typer.Context) -> None:
-    """Run the broker; `pykbroker serve --help` tells its options."""
+    """Run the broker; `pykbroker serve --help` lists its options."""
     from pykbroker.cli.serve import main as serve_main
 
     raise typer.Exit(serve_main(context.args))
 
 
 def _check(context: typer.Context) -> None:
-    """Say whether a broker would take these settings, without starting it; its options are those of `serve`."""
+    """Check whether a broker would start with these settings, without starting it; takes the options of `serve`."""
     from pykbroker.cli.check import main as check_main
 
     raise typer.Exit(check_main(context.args))
@@ -69,20 +69,21 @@ def _print_version(wanted: bool) -> None:
 def _top(
     *,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """A Kafka-compatible broker, and commands that talk to any Kafka."""
 
 
 def application(only: str | None = None) -> typer.Typer:
-    """The whole command line; or, with the name of a group or of a command, as much of it as that takes: to import and to
-    build all the others is most of what a command would cost.
+    """Return the command line, with only the named group or command if one is given.
+
+    Importing and building all the others would be most of a command's start-up time.
     """
     app = typer.Typer(
         name="pykbroker",
         help="A Kafka-compatible broker, and commands that talk to any Kafka.",
-        epilog="Exit status: 0 done, 1 refused or something is wrong, 2 wrong command line, 3 no broker reached.",
+        epilog="Exit status: 0 done, 1 refused or a fault found, 2 wrong command line, 3 no broker reached.",
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
@@ -109,7 +110,7 @@ def _command(only: str | None) -> Any:
 
 
 def main(argv: list[str]) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command and return its exit status."""
     first = argv[0] if argv else None
     command = _command(first if first in _GROUPS or first in _SINGLE else None)
     try:
@@ -133,7 +134,7 @@ def main(argv: list[str]) -> int:
 
 def _fail(error: CliError) -> int:
     if isinstance(error, OutputClosed):
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - stays open for the interpreter's last flush
     else:
         Output(as_json=False).error(error.message)
     return error.status

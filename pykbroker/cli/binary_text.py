@@ -1,6 +1,6 @@
-"""Bytes as text: hexadecimal or base64, for keys and values that no terminal can show and no line can hold.
+"""Bytes as hexadecimal or base64 text, for keys and values that a terminal cannot show.
 
-A null is ``-``, which neither of them can be.
+``-`` is null: it is valid in neither encoding.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ NULL = b"-"
 
 
 class Encoding(StrEnum):
-    """How bytes are written."""
+    """How bytes are written as text."""
 
     TEXT = "text"
     HEX = "hex"
@@ -21,14 +21,14 @@ class Encoding(StrEnum):
 
 
 def encode(data: bytes | None, encoding: Encoding) -> bytes:
-    """``data`` in an encoding other than TEXT."""
+    """Return ``data`` in an encoding other than TEXT."""
     if data is None:
         return NULL
     return data.hex().encode() if encoding is Encoding.HEX else base64.b64encode(data)
 
 
 def decode(text: bytes, encoding: Encoding) -> bytes | None:
-    """What ``encode`` was given. Raises ValueError for text that is not of this encoding."""
+    """Return the bytes that ``encode`` wrote. Raises ValueError for text that is not in this encoding."""
     plain = text.strip()
     if plain == NULL:
         return None

@@ -1,4 +1,4 @@
-"""``pykbroker brokers``: list, stop and start the brokers of a process on this machine."""
+"""``pykbroker brokers``: list, stop and start the brokers of a process on this machine, over its control socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     help="List, stop and start the brokers of one process (`serve --brokers N`) on this machine.", no_args_is_help=True
 )
 
-#: A stop waits for answers in flight, for a few seconds at most.
+#: A stopping broker waits a few seconds at most for responses in flight.
 _ANSWER_LIMIT_S = 30.0
 
 DataDir = Annotated[
@@ -29,7 +29,7 @@ DataDir = Annotated[
         "--data-dir",
         metavar="DIR",
         envvar=DATA_DIR_VARIABLE,
-        help="The log directory of the process. With --ephemeral, its log says where.",
+        help="The log directory of the process. With --ephemeral, see its log.",
     ),
 ]
 Number = Annotated[int, typer.Argument(metavar="N", help="The broker's id.")]
@@ -39,7 +39,7 @@ _DATA_DIR = Path(DEFAULT_DATA_DIR)
 
 @app.command("list")
 def list_brokers(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
-    """List the brokers of the process: where they are, and how many partitions each leads."""
+    """List the brokers of the process, with their addresses and the number of partitions that each leads."""
     _ask(data_dir, {"command": "list"}, as_json=as_json)
 
 
@@ -48,10 +48,10 @@ def stop(
     broker: Number,
     *,
     data_dir: DataDir = _DATA_DIR,
-    abrupt: Annotated[bool, typer.Option("--abrupt", help="Cut its connections at once, as a failure does.")] = False,
+    abrupt: Annotated[bool, typer.Option("--abrupt", help="Close its connections at once, as a crash does.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Stop one broker; the others go on, and lead what it led."""
+    """Stop one broker; the others keep running and take over its partitions."""
     _ask(data_dir, {"command": "stop", "broker": broker, "abrupt": abrupt}, as_json=as_json)
 
 
@@ -62,7 +62,7 @@ def start(broker: Number, *, data_dir: DataDir = _DATA_DIR, as_json: Json = Fals
 
 
 def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
-    """Send a request and print the brokers as they are then. Raises CliError."""
+    """Send a request and print the resulting state of the brokers. Raises CliError."""
     answer = exchange(data_dir / SOCKET, request)
     if "error" in answer:
         raise CliError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
@@ -74,7 +74,7 @@ def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
 
 
 def exchange(path: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """One request on the control socket of a process, and its answer. Raises Unreachable."""
+    """Send one request to the control socket of a process and return the response. Raises Unreachable."""
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
         connection.settimeout(_ANSWER_LIMIT_S)
         try:

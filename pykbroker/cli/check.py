@@ -1,6 +1,6 @@
-"""`pykbroker check`: whether a broker would take these settings, without starting one. It reads no data and opens no port.
+"""`pykbroker check`: checks whether a broker would start with these settings, without starting one.
 
-The settings are said as to `serve`, and on its path: nothing but argparse is needed.
+It reads no data and opens no port. It shares the options of `serve` and, like it, imports argparse only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit status: 0 where a broker would start, 2 where it would not."""
+    """Run the command; returns the exit status: 0 if a broker would start, else 2."""
     options = _parser().parse_args(argv)
     try:
         config = checked(options)
@@ -44,13 +44,13 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = parser()
     made.prog = "pykbroker check"
-    made.description = "Say whether `pykbroker serve` would take these settings, without starting it."
+    made.description = "Check whether `pykbroker serve` would accept these settings, without starting it."
     made.epilog = "examples:\n  pykbroker check --config server.properties\n  pykbroker check --set num.partitions=3"
     return made
 
 
 def checked(options: argparse.Namespace) -> BrokerConfig:
-    """The settings, if `serve` would take them. Raises ConfigError and what ``configuration`` raises."""
+    """Return the settings if `serve` would accept them. Raises ConfigError, and what ``configuration`` raises."""
     log_levels(options)
     config = configuration(options)
     check_racks(options)
@@ -63,10 +63,10 @@ def checked(options: argparse.Namespace) -> BrokerConfig:
     if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
         from pykbroker.process.secured import SecuredListeners
 
-        SecuredListeners(config, _nobody_connects, [config.node_id])
+        SecuredListeners(config, _no_connections, [config.node_id])
     http_options(options, config)
     return config
 
 
-def _nobody_connects() -> NoReturn:
+def _no_connections() -> NoReturn:
     raise AssertionError("a connection, with no broker running")

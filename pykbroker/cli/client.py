@@ -1,6 +1,6 @@
-"""A small synchronous Kafka client: finds brokers, leaders and coordinators, and tries again where that may help.
+"""A small synchronous Kafka client: finds brokers, leaders and coordinators, and retries retriable errors.
 
-It is for commands at a terminal, one request after the other. Programs want a real client library.
+For commands, which send one request after the other. Programs should use a real client library.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ _LONGEST_PAUSE_S = 1.0
 _CHANGES_ARE_SEEN_S = 5.0
 _COORDINATOR_KEYS_SINCE = 4
 GROUP, TRANSACTION = 0, 1
-"""What a coordinator coordinates."""
+"""Key types of FindCoordinator."""
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
-    """``host:port,host:port`` as pairs; the port may be left out, IPv6 addresses stand in brackets."""
+    """Parse ``host:port,host:port`` into pairs; the port is optional, IPv6 addresses are in brackets.
+
+    Raises UsageError.
+    """
     servers = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         host, separator, port = part.rpartition(":")
@@ -53,10 +56,10 @@ def parse_bootstrap(text: str) -> list[tuple[str, int]]:
 
 
 class Client:
-    """A cluster, known by some of its brokers. Connections are made when first needed and kept.
+    """A cluster, known by its bootstrap servers. Connections are opened when first needed and kept.
 
-    ``timeout_s`` limits each connection attempt and each response, and how long errors that may pass are retried.
-    ``security`` is how to connect; without it connections are plain.
+    ``timeout_s`` limits each connection attempt, each response, and how long retriable errors are retried. ``security``
+    says how to connect; without it connections are plaintext.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class Client:
     # Brokers
 
     def any(self) -> Connection:
-        """A connection to a broker of the bootstrap list. Raises Unreachable when none of them answers."""
+        """Return a connection to any bootstrap server. Raises Unreachable if none of them answers."""
         failures = []
         for address in self._bootstrap:
             try:
@@ -104,53 +107,56 @@ class Client:
         raise Unreachable(" ".join([*failures, advice]))
 
     def node(self, node_id: int) -> Connection:
-        """A connection to the broker with this id, of which metadata must have told."""
+        """Return a connection to the broker with this id, which must be in the metadata."""
         address = self._brokers.get(node_id)
         if address is None:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
         return self._connect(address)
 
     def open(self, node_id: int) -> Connection:
-        """A new connection to this broker, for the caller to keep and close: one that has requests under way."""
+        """Open a new connection to this broker, which the caller closes: for requests in flight at the same time."""
         if node_id not in self._brokers:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
         return self._new(self._brokers[node_id])
 
     def controller(self) -> Connection:
-        """The broker that takes changes of topics; with KRaft any passes them on, before it only one did."""
+        """Return the broker that takes topic changes: with KRaft any, which forwards; over ZooKeeper the controller."""
         if not self._brokers:
             self.metadata([])
         return self.node(self._controller) if self._controller in self._brokers else self.any()
 
     def node_ids(self) -> list[int]:
-        """The ids of the brokers that are there now."""
+        """Return the ids of the registered brokers."""
         self.metadata([])
         return sorted(self._brokers)
 
     def nodes(self) -> list[Connection]:
-        """A connection to every broker of the cluster."""
+        """Yield a connection to every broker of the cluster."""
         return [self.node(node_id) for node_id in self.node_ids()]
 
     def named_node(self, node_id: int) -> Connection:
-        """The broker that a person named. Raises CliError, with those that there are, when there is none."""
+        """Return the broker that a user named. Raises CliError, which lists the brokers, if there is no such broker."""
         known = self.node_ids()
         if node_id not in known:
             raise CliError(f"There is no broker {node_id}; the cluster has {', '.join(map(str, known))}.")
         return self.node(node_id)
 
     def coordinator(self, key: str, kind: int = GROUP) -> Connection:
-        """The broker that coordinates the group, or with TRANSACTION the transactional id, ``key``."""
+        """Return the coordinator of the group ``key`` or, with TRANSACTION, of the transactional id ``key``."""
         return self.retrying(lambda: self._find_coordinator(key, kind))
 
     def node_id(self, address: str) -> int:
-        """The id of the broker that is told to be at ``host:port``; -1 where none is."""
+        """Return the id of the broker advertised at ``host:port``; -1 if there is none."""
         known = {f"{broker.host}:{broker.port}": broker.node_id for broker in self.metadata([]).brokers}
         return known.get(address, -1)
 
     # Metadata
 
     def metadata(self, topics: Iterable[str] | None, *, create: bool = False) -> MetadataResponse:
-        """What the cluster says of itself and of ``topics`` (None: all). Errors of topics are left in the answer."""
+        """Return the metadata of the cluster and of ``topics`` (None: all).
+
+        Errors of single topics are left in the response.
+        """
         names = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=names, allow_auto_topic_creation=create)
         answer = self.any().call(request, MetadataResponse)
@@ -162,7 +168,7 @@ class Client:
         return answer
 
     def topic(self, name: str, *, create: bool = False) -> MetadataResponseTopic:
-        """The metadata of one topic, all of whose partitions have leaders; waits for that. Raises the answer's KafkaError."""
+        """Return the metadata of one topic once all its partitions have leaders. Raises the KafkaError of the response."""
 
         def ask() -> MetadataResponseTopic:
             (topic,) = self.metadata([name], create=create).topics
@@ -171,17 +177,18 @@ class Client:
                 raise_for(partition.error_code)
             return topic
 
-        # An unknown topic is retriable for Kafka, as it may appear; a person who mistyped its name need not wait
+        # UNKNOWN_TOPIC_OR_PARTITION is retriable in Kafka, but a mistyped name should fail at once
         return self.retrying(ask, final=() if create else (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,))
 
     def leader(self, topic: str, partition: int) -> Connection:
-        """The broker that leads a partition. Raises KafkaError LEADER_NOT_AVAILABLE when
-        there is none, CliError when no such partition.
+        """Return the leader of a partition.
+
+        Raises KafkaError LEADER_NOT_AVAILABLE; CliError if the partition does not exist.
         """
         return self.node(self.leader_id(topic, partition))
 
     def leader_id(self, topic: str, partition: int) -> int:
-        """The node id of a partition's leader; raises as ``leader``."""
+        """Return the node id of a partition's leader; raises as ``leader``."""
         if (topic, partition) not in self._leaders:
             self.topic(topic)
         if (topic, partition) not in self._leaders:
@@ -189,15 +196,15 @@ class Client:
         return self._leaders[topic, partition]
 
     def forget_leaders(self) -> None:
-        """Ask again for leaders when next needed: somebody said they moved."""
+        """Refresh the leaders when next needed, after a broker answered that they moved."""
         self._leaders.clear()
 
-    # Trying again
+    # Retries
 
     def retrying(self, action: Callable[[], T], *, final: Iterable[ErrorCode] = ()) -> T:
-        """``action``'s result; errors that may pass, except those in ``final``, are tried again until the time limit.
+        """Return the result of ``action``, repeated until the time limit on retriable errors except those in ``final``.
 
-        A connection that breaks may also come back, but a cluster that was never reached is not waited for.
+        Broken connections are retried too, unless the cluster was never reached.
         """
         pause = _FIRST_PAUSE_S
         deadline = self.clock.monotonic() + self.timeout_s
@@ -217,12 +224,10 @@ class Client:
             pause = min(pause * 2, _LONGEST_PAUSE_S)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Wait for what a broker did to be seen by asking it, a few seconds at most: brokers learn of changes by and by."""
+        """Wait a few seconds at most until brokers show a change that was made: metadata reaches them asynchronously."""
         deadline = self.clock.monotonic() + min(self.timeout_s, _CHANGES_ARE_SEEN_S)
         while not condition() and self.clock.monotonic() < deadline:
             time.sleep(_FIRST_PAUSE_S)
-
-    # Below: parts
 
     def _connect(self, address: tuple[str, int]) -> Connection:
         connection = self._connections.get(address)
@@ -249,6 +254,6 @@ class Client:
 
 
 def raise_for(code: int, message: str | None = None) -> None:
-    """Raise the KafkaError that ``code`` stands for; nothing for 0."""
+    """Raise the KafkaError with this code; return if it is 0."""
     if code:
         raise KafkaError(error_code(code), message or None)

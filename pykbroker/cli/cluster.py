@@ -1,4 +1,4 @@
-"""``pykbroker cluster``: what a cluster says of itself: brokers, controller, APIs with their versions, features."""
+"""``pykbroker cluster``: the brokers, controller, APIs with versions, and features of a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FENCED_BROKERS_SINCE = 2  # of DescribeCluster
 Broker = Annotated[
     int | None,
     typer.Option(
-        "--broker", autocompletion=broker_ids, min=0, metavar="N", help="Ask this broker; else one of --bootstrap."
+        "--broker", autocompletion=broker_ids, min=0, metavar="N", help="The broker to ask; else any of --bootstrap."
     ),
 ]
 
@@ -84,7 +84,10 @@ def _describe(client: Client) -> dict[str, Any]:
 
 
 def _controller(connection: Connection, named: int) -> int | None:
-    """The active controller. With KRaft, brokers name any broker in metadata; the quorum's leader is the controller."""
+    """Return the active controller.
+
+    With KRaft, metadata names any broker as controller; the quorum's leader is the real one.
+    """
     found = read_quorum(connection)
     if found is not None:
         named = found.leader_id
@@ -100,7 +103,7 @@ def apis(
     as_json: Json = False,
     broker: Broker = None,
 ) -> None:
-    """List the APIs that a broker offers, with their versions, and which version these commands use."""
+    """List the APIs that a broker offers, with their versions, and the version that these commands use."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         connection = client.any() if broker is None else client.named_node(broker)
@@ -131,7 +134,7 @@ def features(
     as_json: Json = False,
     broker: Broker = None,
 ) -> None:
-    """List the features that a broker knows, and the level at which the cluster runs each."""
+    """List the features that a broker supports, with the level that the cluster has finalized for each."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         connection = client.any() if broker is None else client.named_node(broker)
@@ -153,7 +156,7 @@ def features(
         columns = {"feature": "FEATURE", "level": "LEVEL", "min": "MIN", "max": "MAX"}
         out.table(columns, rows, title=f"Features as of epoch {answer.finalized_features_epoch}")
     else:
-        out.remark("This broker tells of no features.")
+        out.remark("This broker reports no features.")
 
 
 def _api_versions(connection: Connection) -> ApiVersionsResponse:

@@ -1,4 +1,4 @@
-"""``--command-config``: a file of Kafka's client properties, for how to connect and as whom."""
+"""``--command-config``: a file with Kafka's client properties, which says how to connect and as whom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read(path: Path | None) -> dict[str, str]:
-    """What the file says, and nothing where there is none. Raises UsageError."""
+    """Return the settings in the file; none without a file. Raises UsageError."""
     if path is None:
         return {}
     from pykbroker.config.properties import load
@@ -28,8 +28,8 @@ def read(path: Path | None) -> dict[str, str]:
         ) from error
 
 
-def say_what_is_unknown(settings: Mapping[str, str]) -> None:
-    """What is misspelt is ignored, as Kafka does, and said."""
+def warn_of_unknown(settings: Mapping[str, str]) -> None:
+    """Warn of unknown settings, which are ignored, as Kafka's clients do."""
     if not settings:
         return
     from pykbroker.config.unserved import nearest
@@ -38,12 +38,12 @@ def say_what_is_unknown(settings: Mapping[str, str]) -> None:
     for name in unknown(settings):
         meant = nearest(name, sorted(KNOWN))
         Output(as_json=False).remark(
-            f"No client of Kafka has a setting {name}" + (f"; did you mean {meant}?" if meant else "; it is ignored.")
+            f"Kafka's clients have no setting {name}" + (f"; did you mean {meant}?" if meant else "; it is ignored.")
         )
 
 
 def security_of(settings: Mapping[str, str]) -> ClientSecurity | None:
-    """How to connect; None for a plain connection. Raises UsageError."""
+    """Return how to connect; None for plaintext. Raises UsageError."""
     if settings.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
         return None
     from pykbroker.runtime.clock import SystemClock
@@ -52,4 +52,4 @@ def security_of(settings: Mapping[str, str]) -> ClientSecurity | None:
     try:
         return client_security(settings, SystemClock().now_ms, secrets.token_urlsafe)
     except ClientSettingsError as error:
-        raise UsageError(f"The settings of the connection are not good: {error}.") from error
+        raise UsageError(f"The connection settings are invalid: {error}.") from error

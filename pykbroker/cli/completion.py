@@ -1,4 +1,4 @@
-"""What a shell completes beyond commands and options: names that the broker knows, quickly or not at all."""
+"""Shell completion of names that the broker knows (topics, groups, settings): quickly, or not at all."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from pykbroker.wire.messages.list_transactions import ListTransactionsRequest, L
 
 try:
     from typer._click.shell_completion import CompletionItem
-except ModuleNotFoundError:  # Typer before it had Click within itself
+except ModuleNotFoundError:  # older Typers use the click package, newer ones include it
     from click.shell_completion import CompletionItem  # type: ignore[assignment, unused-ignore]
 
 _PATIENCE_S = 1.0  # somebody waits at the keyboard
-#: What has settings, as `configs` calls it, to the type of the resource.
+#: Kinds that `configs` takes, to Kafka's resource types.
 _RESOURCE_TYPES: Final = {"topic": 2, "broker": 4, "broker-logger": 8, "client-metrics": 16, "group": 32}
 
 
 def topic_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Topics of the cluster that begin so; none where no broker answers."""
+    """Complete topics; with nothing if no broker answers."""
     return _names(ctx, incomplete, lambda client: [topic.name or "" for topic in client.metadata(None).topics])
 
 
 def group_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Groups of the cluster that begin so; none where no broker answers."""
+    """Complete groups; with nothing if no broker answers."""
     return _names(ctx, incomplete, lambda client: [g.group_id for node in client.nodes() for g in find_groups(node)])
 
 
 def transactional_ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Transactional ids that begin so."""
+    """Complete transactional ids."""
 
     def ask(client: Client) -> list[str]:
         answers = [node.call(ListTransactionsRequest(), ListTransactionsResponse) for node in client.nodes()]
@@ -59,7 +59,7 @@ def transactional_ids(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def user_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Users that sign in by SCRAM and begin so."""
+    """Complete users with SCRAM credentials."""
 
     def ask(client: Client) -> list[str]:
         request = DescribeUserScramCredentialsRequest(users=None)
@@ -69,24 +69,24 @@ def user_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def broker_ids(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Ids of brokers that begin so."""
+    """Complete broker ids."""
     return _names(ctx, incomplete, lambda client: [str(node_id) for node_id in client.node_ids()])
 
 
 def resource_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What has settings of the kind that stands before it."""
+    """Complete names of resources of the kind that precedes them on the line."""
     by_kind = {"topic": topic_names, "group": group_names, "broker": broker_ids, "broker-logger": broker_ids}
     named = by_kind.get(str(ctx.params.get("kind")))
     return [] if named is None else named(ctx, incomplete)
 
 
 def setting_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Settings of the resource on the line that begin so."""
+    """Complete settings of the resource on the line."""
     kind, name = _resource(ctx)
     resource = DescribeConfigsResource(_RESOURCE_TYPES.get(str(kind), 0), name or "")
 
     def ask(client: Client) -> list[str]:
-        # Loggers, and what one broker was told at its start, that broker alone knows.
+        # Only the broker itself knows its loggers and its static settings.
         its_own = str(kind).startswith("broker") and (name or "").isdecimal()
         node = client.named_node(int(name or 0)) if its_own else client.any()
         answer = node.call(DescribeConfigsRequest([resource]), DescribeConfigsResponse)
@@ -96,7 +96,7 @@ def setting_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _resource(ctx: typer.Context) -> tuple[str | None, str | None]:
-    """The kind and the name on the line; where an option has no value yet, they were not taken for arguments."""
+    """Return kind and name from the line; while an option lacks its value, Click has not parsed them as arguments."""
     if ctx.params.get("kind") is not None:
         return ctx.params["kind"], ctx.params.get("name")
     kind, name, *_ = *ctx.args, None, None
@@ -104,32 +104,32 @@ def _resource(ctx: typer.Context) -> tuple[str | None, str | None]:
 
 
 def assigned_settings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The same, with a value to follow."""
+    """Complete settings of the resource, followed by ``=``."""
     return [f"{name}=" for name in setting_names(ctx, incomplete)]
 
 
 def topic_settings(incomplete: str) -> list[str]:
-    """Settings that topics may have, of the newest Kafka, with a value to follow."""
+    """Complete settings of topics in the newest Kafka, followed by ``=``."""
     return [f"{name}=" for name in sorted(TOPIC_SETTINGS) if name.startswith(incomplete)]
 
 
 def topic_setting_names(incomplete: str) -> list[str]:
-    """The same, to be taken back."""
+    """Complete settings of topics in the newest Kafka."""
     return [name for name in sorted(TOPIC_SETTINGS) if name.startswith(incomplete)]
 
 
 def operation_names(incomplete: str) -> list[str]:
-    """Operations of access lists that begin so."""
+    """Complete operations of access lists."""
     names = [name.lower().replace("_", "-") for name in operations.OPERATION_NAMES[operations.ALL :]]
     return [name for name in names if name.startswith(incomplete)]
 
 
 class WithOptionsOfServe(TyperCommand):
-    """A command whose options argparse has, where a start must not wait for more (`serve_options.py`)."""
+    """A command whose options argparse defines, because start-up must not import Typer (`serve_options.py`)."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """What the options are, for one that is begun; values are files, which the shell knows itself."""
-        known = _parser()._option_string_actions  # noqa: SLF001 - argparse has no other word for them
+        """Complete options; their values are files, which the shell completes itself."""
+        known = _parser()._option_string_actions  # noqa: SLF001 - argparse has no public list of its options
         given = {
             action.dest for word, action in known.items() if word in ctx.args and not isinstance(action.default, list)
         }
@@ -147,4 +147,4 @@ def _names(ctx: typer.Context, incomplete: str, ask: Callable[[Client], list[str
         with connect_by(settings, address(bootstrap, settings), _PATIENCE_S) as client:
             return sorted(name for name in ask(client) if name.startswith(incomplete))
     except (CliError, KafkaError, WireError, OSError):
-        return []  # a remark would stand in the middle of the line being typed
+        return []  # a warning would be printed into the line being typed

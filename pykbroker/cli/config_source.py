@@ -1,4 +1,4 @@
-"""Where the value of a setting comes from: ``config_source`` of DescribeConfigs, as Kafka's tools name it and in words."""
+"""Where the value of a setting comes from: ``config_source`` of DescribeConfigs, by Kafka's name and for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ConfigSource(NamedTuple):
-    """A source: Kafka's name of it, and what it is to a person."""
+    """A source: Kafka's name of it, and a description."""
 
     name: str
     words: str
@@ -28,10 +28,10 @@ _WORDS = {source.name: source.words for source in _SOURCES.values()}
 
 
 def config_source(number: int) -> ConfigSource:
-    """The source with this number."""
+    """Return the source with this number."""
     return _SOURCES.get(number, _UNKNOWN)
 
 
 def origin(name: str) -> str:
-    """What a source is to a person, by Kafka's name of it."""
+    """Return the description of a source, by Kafka's name of it."""
     return _WORDS.get(name, _UNKNOWN.words)

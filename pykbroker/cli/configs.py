@@ -1,4 +1,4 @@
-"""``pykbroker configs``: settings of brokers and of everything else that has some; topics have them in ``topics`` too."""
+"""``pykbroker configs``: settings of brokers, loggers, groups and topics (for topics also ``pykbroker topics``)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ app = typer.Typer(help="Show and change settings of brokers, loggers, groups and
 
 
 class Kind(StrEnum):
-    """What has settings."""
+    """A type of resource that has settings."""
 
     BROKER = "broker"
     LOGGER = "broker-logger"
@@ -46,13 +46,13 @@ _TYPES = {Kind.TOPIC: 2, Kind.BROKER: 4, Kind.LOGGER: 8, Kind.METRICS: 16, Kind.
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _DEFAULT = "DEFAULT_CONFIG"
 
-What = Annotated[Kind, typer.Argument(metavar="KIND", help="What has the settings.")]
+What = Annotated[Kind, typer.Argument(metavar="KIND", help="The type of resource.")]
 Name = Annotated[
     str | None,
     typer.Argument(
         metavar="NAME",
         autocompletion=resource_names,
-        help="Which one: a broker's id, a topic, ... For broker, none means what all brokers share.",
+        help="Its name: a broker's id, a topic, ... For brokers, no name means the default of all.",
     ),
 ]
 
@@ -74,7 +74,7 @@ def describe(
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", "-a", help="Defaults too.")] = False,
 ) -> None:
-    """Show settings and where each value comes from; without --all, those that somebody set."""
+    """Show settings and the source of each value; without --all, only those that were set."""
     out = Output(as_json=as_json)
     resource = DescribeConfigsResource(
         resource_type=_TYPES[kind], resource_name=_required(kind, name), configuration_keys=setting or None
@@ -130,9 +130,7 @@ def alter(
     ] = None,
     delete: Annotated[
         list[str] | None,
-        typer.Option(
-            "--delete", metavar="NAME", autocompletion=setting_names, help="Take a setting back to what it was."
-        ),
+        typer.Option("--delete", metavar="NAME", autocompletion=setting_names, help="Reset a setting to its default."),
     ] = None,
     append: Annotated[
         list[str] | None,
@@ -146,10 +144,10 @@ def alter(
             "--subtract",
             metavar="NAME=VALUE",
             autocompletion=assigned_settings,
-            help="Take from a setting that is a list.",
+            help="Remove from a setting that is a list.",
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only have the broker validate the request.")] = False,
 ) -> None:
     """Change settings while the cluster runs."""
     changes = [AlterableConfig(name=removed, config_operation=_DELETE, value=None) for removed in delete or []]
@@ -175,7 +173,7 @@ def alter(
 
 
 def _where(client: Client, kind: Kind, name: str | None, *, change: bool = False) -> Connection:
-    """A broker's settings are its own knowledge; the others can be asked of any, and are changed by the controller."""
+    """Return the broker to ask: that of the settings; for other resources any, or the controller to alter them."""
     if kind in (Kind.BROKER, Kind.LOGGER) and name:
         if not name.isdecimal():
             raise UsageError(f"{name!r} is not a broker's id; `pykbroker cluster describe` shows them.")

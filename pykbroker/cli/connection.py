@@ -1,4 +1,4 @@
-"""One blocking connection to one broker: frames out, frames in, and which version of each API both sides speak."""
+"""One blocking connection to a broker: request and response frames, and versions that both sides support."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Message)
 
-_LARGEST_RESPONSE = 256 * 1024 * 1024  # what HTTP or TLS would say in place of a size is larger
+_LARGEST_RESPONSE = 256 * 1024 * 1024  # the first bytes of HTTP or TLS, read as a size, are larger
 _API_VERSIONS_AT_FIRST = 4
-#: When to sign in anew: well before the broker cuts who has not.
+#: The part of the session lifetime after which to reauthenticate, well before the broker closes the connection.
 _PART_OF_SESSION = 0.8
 
 
 class Connection:
-    """A connection to ``host:port``. Responses come in the order of the requests; several may be on their way.
+    """A connection to ``host:port``. Responses come in request order; several requests may be in flight.
 
-    Every method that uses the network raises Unreachable when the connection breaks or nothing comes within
-    ``timeout_s``, and CliError when what comes is not Kafka's protocol. With ``security`` it is CliError, too, where the broker
-    is not believed, or refuses who signs in.
+    Methods that use the network raise Unreachable if the connection breaks or no response comes within ``timeout_s``,
+    and CliError if a response is not Kafka's protocol. With ``security`` they also raise CliError if the broker's
+    certificate is not trusted or the broker refuses the credentials.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Connection:
             raise
 
     def fileno(self) -> int:
-        """The socket's descriptor, so that ``select`` takes a connection."""
+        """The socket's descriptor, for ``select``."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Connection:
         return key in self._versions
 
     def version(self, key: int, highest: int | None = None) -> int:
-        """The highest version that both sides speak, no higher than ``highest``. Raises CliError when there is none."""
+        """Return the highest version that both sides support, at most ``highest``. Raises CliError if there is none."""
         low, high = self._versions.get(key, (0, -1))
         if highest is not None:
             high = min(high, highest)
@@ -88,19 +88,19 @@ class Connection:
         return high
 
     def call(self, request: Message, response: type[R], highest: int | None = None) -> R:
-        """Send ``request`` in the best version (no higher than ``highest``) and wait for its response."""
+        """Send ``request`` in the highest common version (at most ``highest``) and wait for the response."""
         self.send(request, highest)
         return self.receive(response)
 
     def send(self, request: Message, highest: int | None = None, *, answered: bool = True) -> None:
-        """Send ``request`` without waiting; ``answered`` is false for the one that has no response, Produce with acks 0."""
+        """Send ``request`` without waiting; ``answered`` is false for Produce with acks=0, which has no response."""
         if self._sign_in_at is not None and not self._expected and SystemClock().monotonic() > self._sign_in_at:
             self._sign_in()
         key = request.API_KEY
         self._send(request, key, self.version(key, highest), answered=answered)
 
     def receive(self, response: type[R], timeout_s: float | None = None) -> R:
-        """The response to the oldest request that has none yet; ``timeout_s`` is added to the connection's own."""
+        """Return the response to the oldest request in flight; ``timeout_s`` is added to the connection's own timeout."""
         correlation_id, key, version = self._expected.popleft()
         self._socket.settimeout(self._timeout_s + (timeout_s or 0))
         frame = self._read_frame()
@@ -115,10 +115,10 @@ class Connection:
         assert isinstance(message, response)
         return message
 
-    # Below: who we are
+    # Authentication
 
     def _sign_in(self) -> None:
-        """If the protocol has SASL, and again before what was said then no longer holds (KIP-368)."""
+        """Authenticate if the protocol has SASL, and again before the session expires (KIP-368)."""
         self._sign_in_at = None
         if self._security is None or self._security.sasl is None:
             return
@@ -129,12 +129,13 @@ class Connection:
         if lifetime_ms:
             self._sign_in_at = SystemClock().monotonic() + _PART_OF_SESSION * lifetime_ms / 1000
 
-    # Below: bytes
+    # Frames
 
     def _negotiate(self) -> dict[int, tuple[int, int]]:
         request = ApiVersionsRequest(client_software_name="pykbroker-cli", client_software_version=__version__)
         answer = self._api_versions(request, _API_VERSIONS_AT_FIRST)
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:  # an older broker: it says which it has, in version 0
+        # an older broker: its UNSUPPORTED_VERSION in version 0 lists what it supports
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             offered = {item.api_key: item.max_version for item in answer.api_keys}.get(ApiKey.API_VERSIONS, 0)
             answer = self._api_versions(request, min(offered, _API_VERSIONS_AT_FIRST))
         if answer.error_code:
@@ -204,7 +205,7 @@ class Connection:
         return Unreachable(f"The connection to {self.address} broke: {error.strerror or error}.{self._advice()}")
 
     def _advice(self) -> str:
-        """A listener with security cuts who does not know of it, and says nothing."""
+        """A listener with security closes plaintext connections without a response; this says what to try."""
         if self._served or self._security is not None:
             return ""
         return " Does it want TLS, or a user who signs in? --command-config FILE says how."

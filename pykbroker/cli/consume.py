@@ -37,7 +37,7 @@ from pykbroker.cli.until import Until, parse_until
 from pykbroker.cli.value_files import ValueFiles
 from pykbroker.wire.errors import KafkaError
 
-_FROM = "Where to begin (at most one)"
+_FROM = "Where to start (at most one)"
 _SHOW = "What to print of each record"
 
 
@@ -49,7 +49,7 @@ def consume(
     command_config: CommandConfig = None,
     topic_regex: Annotated[
         list[str] | None,
-        typer.Option("--topic-regex", metavar="REGEX", help="Topics that match as a whole and are there now."),
+        typer.Option("--topic-regex", metavar="REGEX", help="Existing topics whose whole name matches."),
     ] = None,
     partition: Annotated[
         list[int] | None,
@@ -62,15 +62,13 @@ def consume(
             "-g",
             metavar="GROUP",
             autocompletion=group_names,
-            help="Join this group, go on where it is, and commit what was printed.",
+            help="Join this group, resume at its offsets, and commit what was printed.",
         ),
     ] = None,
     beginning: Annotated[
-        bool, typer.Option("--beginning", help="The beginning; so it is by default.", rich_help_panel=_FROM)
+        bool, typer.Option("--beginning", help="From the earliest offset, the default.", rich_help_panel=_FROM)
     ] = False,
-    end: Annotated[
-        bool, typer.Option("--end", help="The end: only what comes from now on.", rich_help_panel=_FROM)
-    ] = False,
+    end: Annotated[bool, typer.Option("--end", help="From the end: only new records.", rich_help_panel=_FROM)] = False,
     offset: Annotated[
         str | None,
         typer.Option("--offset", "-o", metavar="PLACE", help=f"This offset, or {PLACES_HELP}.", rich_help_panel=_FROM),
@@ -88,9 +86,11 @@ def consume(
         int | None, typer.Option("--last", min=1, metavar="N", help="The last N records.", rich_help_panel=_FROM)
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option("--max", "-n", min=1, metavar="N", help="End after N records.")
+        int | None, typer.Option("--max", "-n", min=1, metavar="N", help="Stop after N records.")
     ] = None,
-    exit_at_end: Annotated[bool, typer.Option("--exit", "-e", help="End where the topic ended at the start.")] = False,
+    exit_at_end: Annotated[
+        bool, typer.Option("--exit", "-e", help="Stop at what was the end of the topic at the start.")
+    ] = False,
     until: Annotated[
         str | None,
         typer.Option(
@@ -101,7 +101,9 @@ def consume(
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--filter", metavar="CONDITION", help=f"Only records with {FILTERS_HELP}; all of them hold."),
+        typer.Option(
+            "--filter", metavar="CONDITION", help=f"Only records that match {FILTERS_HELP}; all of them hold."
+        ),
     ] = None,
     committed: Annotated[
         bool, typer.Option("--committed", help="Leave out records of open and aborted transactions.")
@@ -114,7 +116,7 @@ def consume(
         str | None,
         typer.Option("--format", "-f", metavar="FORMAT", help=FIELDS_HELP + ", \\n \\t.", rich_help_panel=_SHOW),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.", rich_help_panel=_SHOW)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.", rich_help_panel=_SHOW)] = False,
     as_hex: Annotated[
         bool, typer.Option("--hex", help="Keys and values in hexadecimal.", rich_help_panel=_SHOW)
     ] = False,
@@ -128,7 +130,7 @@ def consume(
         ),
     ] = None,
 ) -> None:
-    """Print records, and go on as new ones come, until Ctrl-C, --max, --until or --exit."""
+    """Print records, including new ones, until Ctrl-C, --max, --until or --exit."""
     out = Output(as_json=as_json)
     if sum([beginning, end, offset is not None, since is not None, last is not None]) > 1:
         raise UsageError("Give one of --beginning, --end, --offset, --since and --last.")
@@ -174,7 +176,7 @@ def consume(
         except KafkaError as error:
             raise CliError(refusal(f"Reading {', '.join(topics or ['topics'])}", error)) from error
         except KeyboardInterrupt:
-            return  # the ordinary end of watching a topic
+            return  # Ctrl-C is the normal way to stop watching a topic
 
 
 def _partitions(client: Client, topics: Iterable[str], wanted: list[int]) -> list[Partition]:
@@ -190,7 +192,7 @@ def _partitions(client: Client, topics: Iterable[str], wanted: list[int]) -> lis
 def _formatter(
     out: Output, columns: str, template: str | None, encoding: Encoding, value_files: Path | None, *, both: bool
 ) -> Formatter:
-    """How to print a record. Raises UsageError for ways that exclude each other."""
+    """Return how to print a record. Raises UsageError for options that exclude each other."""
     encoded = encoding is not Encoding.TEXT
     ways = {"--json": out.as_json, "--format": template is not None, "--value-files": value_files is not None}
     given = [name for name, on in ways.items() if on]

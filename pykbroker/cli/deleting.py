@@ -1,4 +1,4 @@
-"""Moves the beginning of a partition forward."""
+"""DeleteRecords: moves the log start offset of a partition forward."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pykbroker.wire.messages.delete_records import (
 
 
 def delete_before(client: Client, partition: Partition, offset: int) -> int:
-    """Returns where the partition begins then. Raises the answer's KafkaError."""
+    """Delete records before ``offset`` and return the new log start offset. Raises the KafkaError of the response."""
     wanted = DeleteRecordsTopic(
         name=partition.topic, partitions=[DeleteRecordsPartition(partition_index=partition.number, offset=offset)]
     )

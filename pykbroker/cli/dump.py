@@ -1,4 +1,4 @@
-"""``pykbroker dump``: print the files of a log directory, straight from the disk. No broker is asked."""
+"""``pykbroker dump``: print the files of a log directory from the disk, without a broker."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ from pykbroker.cli.output import Output, counted
 from pykbroker.cli.trouble import CliError, UsageError
 from pykbroker.wire.errors import WireError
 
-_LOGS = (".log", ".checkpoint")  # a snapshot of the metadata log has the layout of a log
+_LOGS = (".log", ".checkpoint")  # a snapshot of the metadata log has the format of a segment
 
 
 def dump(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH", exists=True, help="Files, or folders of them.")],
     *,
-    records: Annotated[bool, typer.Option("--records", "-r", help="Each record, not only batches.")] = False,
+    records: Annotated[bool, typer.Option("--records", "-r", help="Also the records of each batch.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", "-v", help="Only look for faults, also of indexes; exit status 1 for any.")
+        bool, typer.Option("--verify", "-v", help="Only check segments and indexes; exit status 1 for any fault.")
     ] = False,
-    from_offset: Annotated[int, typer.Option("--from", metavar="OFFSET", min=0, help="Leave out what is before.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    from_offset: Annotated[
+        int, typer.Option("--from", metavar="OFFSET", min=0, help="Skip records before this offset.")
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Print log segments, indexes, snapshots, checkpoints and properties files.
 
-    Records of __consumer_offsets, __cluster_metadata and Kafka's other internal topics are shown as what they mean.
+    Records of __consumer_offsets, __cluster_metadata and Kafka's other internal topics are shown decoded.
     """
     out = Output(as_json=as_json)
     files = sorted(_files(paths))
@@ -111,7 +113,7 @@ def _dump_table(out: Output, path: Path) -> None:
 
 
 def _verify(out: Output, files: list[Path]) -> None:
-    """Check segments with their indexes, and that every other file can be read."""
+    """Check segments against their indexes, and that every other file can be read."""
     logs = [path for path in files if path.name.endswith(".log")]
     covered = {log.with_suffix(suffix) for log in logs for suffix in (".index", ".timeindex")}
     found = []

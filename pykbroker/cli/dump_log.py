@@ -1,4 +1,4 @@
-"""The batches and records of a ``.log`` file, or of a snapshot of the metadata log."""
+"""Reads the batches and records of a ``.log`` file, or of a snapshot of the metadata log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pykbroker.wire.records import BatchHeader, Record, batch_crc_ok, decode_rec
 
 @contextmanager
 def mapped(path: Path) -> Iterator[memoryview]:
-    """The content of a file, read as it is looked at."""
+    """Yield the content of a file, memory-mapped."""
     with path.open("rb") as file:
         if path.stat().st_size == 0:  # an empty file cannot be mapped
             yield memoryview(b"")
@@ -31,7 +31,7 @@ def mapped(path: Path) -> Iterator[memoryview]:
 
 @dataclass
 class BatchAt:
-    """A batch and where in the file it lies. ``data`` is valid while the file is mapped."""
+    """A batch and its position in the file. ``data`` is valid while the file is mapped."""
 
     position: int
     header: BatchHeader
@@ -41,12 +41,12 @@ class BatchAt:
         return batch_crc_ok(self.data, 0, self.header.size)
 
     def records(self) -> list[Record]:
-        """Raises WireError."""
+        """Return the batch's records. Raises WireError."""
         return decode_records(self.data, header=self.header)
 
 
 def batches(data: memoryview) -> Iterator[BatchAt]:
-    """The batches in order. Raises WireError, which says where, at bytes that are none."""
+    """Yield the batches in order. Raises WireError, with the position, at bytes that are not a batch."""
     position = 0
     while position < len(data):
         try:
@@ -64,13 +64,13 @@ def batches(data: memoryview) -> Iterator[BatchAt]:
 
 
 def topic_of(path: Path) -> tuple[str, int]:
-    """Topic and partition, which the folder's name tells; the name alone where it is no partition's folder."""
+    """Return topic and partition from the folder's name; that name alone if it is not a partition's folder."""
     name, _, number = path.resolve().parent.name.rpartition("-")
     return (name, int(number)) if name and number.isdecimal() else (path.resolve().parent.name, -1)
 
 
 def batch_as_json(batch: BatchAt) -> dict[str, Any]:
-    """A batch's header as JSON."""
+    """Return a batch's header as JSON."""
     header = batch.header
     return {
         "position": batch.position,
@@ -94,7 +94,7 @@ def batch_as_json(batch: BatchAt) -> dict[str, Any]:
 
 
 def batch_as_text(batch: BatchAt) -> str:
-    """A batch's header on a line."""
+    """Return a batch's header as a line of text."""
     header = batch.header
     parts = [
         f"offsets {header.base_offset}-{header.last_offset}",
@@ -116,7 +116,7 @@ def batch_as_text(batch: BatchAt) -> str:
 
 
 def record_as_dump(path: Path, record: Record, *, control: bool) -> dict[str, Any]:
-    """A record as JSON, with its meaning where it is one of Kafka's own."""
+    """Return a record as JSON, decoded if it belongs to an internal topic."""
     topic, partition = topic_of(path)
     shown = record_as_json(topic, partition, record)
     try:
@@ -129,7 +129,7 @@ def record_as_dump(path: Path, record: Record, *, control: bool) -> dict[str, An
 
 
 def record_as_text(path: Path, record: Record, *, control: bool) -> str:
-    """A record on a line."""
+    """Return a record as a line of text."""
     shown = record_as_dump(path, record, control=control)
     start = f"  {record.offset}  {format_ms(record.timestamp)}  "
     if "type" in shown:
@@ -156,7 +156,7 @@ def _fields(fields: dict[str, Any]) -> str:
 
 
 def _text(data: Buffer | None) -> str:
-    """Bytes as text that harms no terminal."""
+    """Return bytes as text without control characters."""
     if data is None:
         return "null"
     text = bytes(data).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""What the records of Kafka's own topics say: ``__consumer_offsets``, ``__cluster_metadata`` and the like."""
+"""Decodes the records of internal topics: ``__consumer_offsets``, ``__cluster_metadata`` and the like."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UUID_SIZE = 16
 
 
 def meaning(topic: str, record: Record, *, control: bool) -> dict[str, Any] | None:
-    """A record of an internal topic or control batch as plain values; None for users' records.
+    """Return a record of an internal topic or control batch as plain values; None for users' records.
 
     ``{"type": ..., "key": {...}, "value": {...} or None}``. Raises WireError for a record that cannot be read.
     """
@@ -88,7 +88,7 @@ def _coordinator(record: Record, catalogue: dict[int, tuple[str, str]]) -> dict[
 
 
 def _versioned(cls: type[Message], data: bytes) -> Any:
-    """A consumer protocol message; the bytes where a client wrote something of its own."""
+    """Return a consumer protocol message; the bytes if a client wrote a format of its own."""
     try:
         return plain(decode_versioned(cls, data))
     except WireError:
@@ -96,7 +96,7 @@ def _versioned(cls: type[Message], data: bytes) -> Any:
 
 
 def plain(message: WireStruct) -> dict[str, Any]:
-    """A message's fields as values that JSON knows. Bytes become text, UUIDs Kafka's form of them, else base64."""
+    """Return a message's fields as JSON values. Bytes become text, or else base64; UUIDs become text in Kafka's form."""
     fields = {name: _plain_value(name, getattr(message, name)) for name in message.__slots__}
     if fields.get("unknown_tagged_fields") is None:
         fields.pop("unknown_tagged_fields", None)

@@ -1,4 +1,4 @@
-"""The small files beside a log: indexes, producer snapshots, checkpoints, properties. Each becomes rows of a table."""
+"""Reads the small files beside a log (indexes, producer snapshots, checkpoints, properties) as rows of tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SNAPSHOT_FIELDS = (
 
 
 def base_offset_of(path: Path) -> int:
-    """The offset in a segment file's name. Raises CliError for a name without one."""
+    """Return the base offset in a segment file's name. Raises CliError for a name without one."""
     digits = path.name.split(".")[0].split("-")[0]
     if not digits.isdecimal():
         raise CliError(f"{path}: the name of a segment's file begins with its base offset in digits.")
@@ -41,25 +41,25 @@ def base_offset_of(path: Path) -> int:
 
 
 def offset_index(path: Path) -> Rows:
-    """``.index``: the batch that holds an offset begins at this position in the log."""
+    """Read ``.index``: offsets with the positions of their batches in the log."""
     base = base_offset_of(path)
     return [{"offset": base + relative, "position": position} for relative, position in _entries(path, _OFFSET_ENTRY)]
 
 
 def time_index(path: Path) -> Rows:
-    """``.timeindex``: no record up to this offset is later than this timestamp."""
+    """Read ``.timeindex``: largest timestamps so far, with the offsets of their records."""
     base = base_offset_of(path)
     return [{"timestamp": timestamp, "offset": base + relative} for timestamp, relative in _entries(path, _TIME_ENTRY)]
 
 
 def transaction_index(path: Path) -> Rows:
-    """``.txnindex``: aborted transactions."""
+    """Read ``.txnindex``: aborted transactions."""
     names = ("version", "producer_id", "first_offset", "last_offset", "last_stable_offset")
     return [dict(zip(names, entry, strict=True)) for entry in _entries(path, _TXN_ENTRY)]
 
 
 def producer_snapshot(path: Path) -> Rows:
-    """``.snapshot``: what is remembered of each idempotent producer. Raises CliError when it is damaged."""
+    """Read ``.snapshot``: the state of idempotent producers. Raises CliError if it is damaged."""
     data = path.read_bytes()
     if len(data) < _SNAPSHOT_HEAD.size:
         raise CliError(f"{path}: {len(data)} bytes are too few for a producer snapshot.")
@@ -75,9 +75,9 @@ def producer_snapshot(path: Path) -> Rows:
 
 
 def checkpoint(path: Path) -> Rows:
-    """A checkpoint file: its version, its number of lines, then lines of an offset or epoch each."""
+    """Read a checkpoint file: its version, its number of lines, then one line per entry."""
     lines = path.read_text().splitlines()
-    if not lines:  # Kafka makes some empty, and fills them when there is something to say
+    if not lines:  # Kafka creates some files empty and fills them later
         return []
     names = ("epoch", "start_offset") if path.name == "leader-epoch-checkpoint" else ("topic", "partition", "offset")
     try:
@@ -92,7 +92,7 @@ def checkpoint(path: Path) -> Rows:
 
 
 def properties(path: Path) -> Rows:
-    """``meta.properties`` and ``partition.metadata``: names and values."""
+    """Read ``meta.properties`` or ``partition.metadata``: names and values."""
     rows = []
     for line in path.read_text().splitlines():
         if line.strip() and not line.startswith("#"):
@@ -102,7 +102,7 @@ def properties(path: Path) -> Rows:
 
 
 def json_object(path: Path) -> Rows:
-    """``quorum-state`` and the clean shutdown marker: a JSON object's names and values."""
+    """Read ``quorum-state`` or the clean shutdown marker: a JSON object's names and values."""
     try:
         found = json.loads(path.read_text() or "{}")
         return [{"name": name, "value": json.dumps(value)} for name, value in found.items()]
@@ -125,7 +125,7 @@ TABLES: dict[str, Callable[[Path], Rows]] = {
 
 
 def _entries(path: Path, layout: struct.Struct) -> list[tuple[int, ...]]:
-    """Fixed-size entries; Kafka makes an index file large at first, so that zeros fill its end."""
+    """Yield fixed-size entries; Kafka preallocates index files, so trailing zeros are not entries."""
     with mapped(path) as data:
         whole = bytes(data[: len(data) - len(data) % layout.size])
     entries = list(layout.iter_unpack(whole))

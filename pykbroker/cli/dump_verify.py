@@ -1,4 +1,4 @@
-"""Looks for faults in a segment: in its batches, in its records, and in what its indexes say of them."""
+"""Checks a segment: its batches, its records, and its indexes against them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pykbroker.wire.errors import WireError
 
 @dataclass
 class _Seen:
-    """What the indexes are compared with, batch by batch."""
+    """What the indexes are compared with, collected batch by batch."""
 
     positions: dict[int, tuple[int, int]] = field(default_factory=dict)  # position: first and last offset
     last_offsets: list[int] = field(default_factory=list)
@@ -23,7 +23,7 @@ class _Seen:
 
 
 def faults(log: Path) -> Iterator[str]:
-    """A sentence for each fault of the segment ``log``; none when all is well."""
+    """Yield a sentence for each fault of the segment ``log``."""
     seen = _Seen()
     expected = base_offset_of(log)
     with mapped(log) as data:

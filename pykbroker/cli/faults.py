@@ -1,4 +1,4 @@
-"""``pykbroker faults``: what the brokers of a process on this machine are told to do wrong, for tests against them."""
+"""``pykbroker faults``: fault injection in the brokers of a process on this machine, for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykbroker.cli.serve_options import DEFAULT_DATA_DIR
 from pykbroker.cli.trouble import CliError
 from pykbroker.process.control import SOCKET
 
-app = typer.Typer(help="Let the brokers of a process on this machine fail requests, for tests.", no_args_is_help=True)
+app = typer.Typer(help="Inject faults into the brokers of a process on this machine, for tests.", no_args_is_help=True)
 
 _DATA_DIR = Path(DEFAULT_DATA_DIR)
 
@@ -29,7 +29,7 @@ def add(
     data_dir: DataDir = _DATA_DIR,
     as_json: Json = False,
 ) -> None:
-    """Add a fault: an API, or `*` for all; which requests; what is done to them; how often.
+    """Inject a fault: an API, or `*` for all; which requests; what is done to them; how often.
 
     Which: version, topic, partition, group, client, principal, listener, broker. What: error=NAME, delay=500ms, drop, close,
     hold, truncate=BYTES, corrupt, duplicate, throttle=1s, stale, leader=N; with `after`, once the request was carried out.
@@ -46,7 +46,7 @@ def add(
 
 @app.command("list")
 def list_faults(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
-    """List the faults, and how many requests each matched and acted on."""
+    """List the faults, with how many requests each matched and affected."""
     _ask(data_dir, {"do": "list"}, as_json=as_json)
 
 
@@ -57,7 +57,7 @@ def remove(
     data_dir: DataDir = _DATA_DIR,
     as_json: Json = False,
 ) -> None:
-    """Remove one fault; what it held goes on."""
+    """Remove one fault; requests that it held continue."""
     _ask(data_dir, {"do": "remove", "number": number}, as_json=as_json)
 
 
@@ -68,7 +68,7 @@ def clear(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
 
 
 def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
-    """Send a request and print the faults as they are then. Raises CliError."""
+    """Send a request and print the resulting faults. Raises CliError."""
     answer = exchange(data_dir / SOCKET, {"command": "faults", **request})
     if "error" in answer:
         raise CliError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")

@@ -1,4 +1,4 @@
-"""Reads partitions from their leaders, all of them at once: one fetch is under way to each leader that has some."""
+"""Reads partitions from their leaders in parallel, with one fetch in flight to each leader."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchRes
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import Record, batch_crc_ok, decode_records, read_batch_header
 
-_HIGHEST_WITH_TOPIC_NAMES = 12  # version 13 has topic ids in their place
+_HIGHEST_WITH_TOPIC_NAMES = 12  # the last version with topic names; later ones have topic ids
 _MAX_BYTES = 32 * 1024 * 1024
 _MAX_PARTITION_BYTES = 1024 * 1024
-_CONSUMER = -1  # replica id of those who are none
+_CONSUMER = -1  # replica id of consumers
 
 
 @dataclass
 class Fetched:
-    """Records of one partition in order, and where to read on."""
+    """Records of one partition in order, and the position to continue from."""
 
     partition: Partition
     records: list[Record]
@@ -34,7 +34,7 @@ class Fetched:
 
 
 class Fetcher:
-    """Reads on from ``positions``, which moves with what ``poll`` returns."""
+    """Reads on from ``positions``, which advance with what ``poll`` returns."""
 
     def __init__(self, client: Client, *, committed_only: bool = False) -> None:
         self.positions: dict[Partition, int] = {}
@@ -56,8 +56,9 @@ class Fetcher:
         self._asked.clear()
 
     def poll(self, wait_s: float) -> list[Fetched]:
-        """What arrives within ``wait_s``, or nothing. Raises the answer's KafkaError, and Unreachable when a
-        leader stays away.
+        """Return what arrives within ``wait_s``.
+
+        Raises the KafkaError of a response, and Unreachable if a leader stays away.
         """
         if not self.positions:
             return []
@@ -68,7 +69,7 @@ class Fetcher:
         return list(chain.from_iterable(fetched))
 
     def _ask(self, wait_s: float) -> None:
-        """Send a fetch to every leader that has none under way."""
+        """Send a fetch to every leader that has none in flight."""
         by_leader: dict[int, dict[Partition, int]] = defaultdict(dict)
         for partition, offset in self.positions.items():
             by_leader[self._client.leader_id(*partition)][partition] = offset
@@ -101,7 +102,7 @@ class Fetcher:
         try:
             answer = self._connections[node].receive(FetchResponse)
         except Unreachable:
-            self._client.forget_leaders()  # and try again at the next poll, which gives up in time
+            self._client.forget_leaders()  # the next poll tries again, and gives up at the time limit
             return []
         if answer.error_code:
             raise KafkaError(error_code(answer.error_code))
@@ -110,7 +111,7 @@ class Fetcher:
             for data in topic.partitions:
                 partition = Partition(topic.topic, data.partition_index)
                 if self.positions.get(partition) != asked.get(partition):
-                    continue  # it was taken away, or set elsewhere, in the meantime
+                    continue  # it was unassigned, or its position set, while the fetch was in flight
                 if data.error_code:
                     self._recover(partition, error_code(data.error_code))
                 elif data.records:
@@ -120,7 +121,10 @@ class Fetcher:
         return fetched
 
     def _recover(self, partition: Partition, code: ErrorCode) -> None:
-        """Make the next poll work, if that can be. Raises the KafkaError of ``code`` if it cannot."""
+        """Refresh leaders or reset the position after a retriable error.
+
+        Raises the KafkaError of ``code`` for any other.
+        """
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             start = list_offsets(self._client, {partition: EARLIEST})[partition]
             end = list_offsets(self._client, {partition: LATEST})[partition]
@@ -128,13 +132,13 @@ class Fetcher:
             self.skipped.append(partition)
         elif code.retriable:
             self._client.forget_leaders()
-            self._client.topic(partition.topic)  # raises when it is gone
+            self._client.topic(partition.topic)  # raises if the partition was deleted
         else:
             raise KafkaError(code)
 
 
 def _read(partition: Partition, data: PartitionData, position: int, isolation: int) -> Fetched:
-    """The records from ``position`` on; the answer may begin inside a batch and end in half a one."""
+    """Return the records from ``position`` on; a response may begin inside a batch and end with an incomplete one."""
     buffers = data.records
     records: list[Record] = []
     assert buffers is not None

@@ -1,4 +1,4 @@
-"""What a coordinator says of a group, whichever protocol its members use: the classic one or KIP-848's."""
+"""The state of a group as its coordinator describes it, for the classic and the consumer protocol (KIP-848)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONSUMER_PROTOCOL = "consumer"
 
 @dataclass
 class Member:
-    """A member and the partitions it was given."""
+    """A member and its assigned partitions."""
 
     member_id: str
     instance_id: str | None
@@ -33,7 +33,7 @@ class Member:
 
 @dataclass
 class Group:
-    """A group as its coordinator sees it. ``coordinator`` is host:port."""
+    """A group as its coordinator describes it. ``coordinator`` is host:port."""
 
     name: str
     kind: str
@@ -43,24 +43,24 @@ class Group:
     members: list[Member] = field(default_factory=list)
 
     def owners(self) -> dict[Partition, str]:
-        """Which member each assigned partition belongs to."""
+        """Return the member that each assigned partition belongs to."""
         return {partition: member.member_id for member in self.members for partition in member.assigned}
 
 
 def find_groups(connection: Connection) -> list[ListedGroup]:
-    """The groups that this broker coordinates. Raises the answer's KafkaError."""
+    """List the groups that this broker coordinates. Raises the KafkaError of the response."""
     answer = connection.call(ListGroupsRequest(), ListGroupsResponse)
     raise_for(answer.error_code)
     return answer.groups
 
 
 def kind_of(group: ListedGroup) -> str:
-    """The group's type as Kafka's tools spell it; brokers spell it one way or another, old ones not at all."""
+    """Return the group's type as Kafka's tools spell it; spelling differs between brokers, and old ones omit it."""
     return (group.group_type or CLASSIC).capitalize()
 
 
 def read_group(client: Client, name: str) -> Group:
-    """The group ``name``. Raises KafkaError GROUP_ID_NOT_FOUND when there is none."""
+    """Describe the group ``name``. Raises KafkaError GROUP_ID_NOT_FOUND."""
     connection = client.coordinator(name)
     listed = next((group for group in find_groups(connection) if group.group_id == name), None)
     if listed is None:
@@ -91,7 +91,7 @@ def _read_classic(connection: Connection, name: str) -> Group:
 
 
 def _classic_assignment(data: bytes) -> list[Partition]:
-    """Partitions in an assignment; none where the client wrote something of its own there."""
+    """Return the partitions in an assignment; none if a client wrote a format of its own."""
     try:
         assignment = decode_versioned(ConsumerProtocolAssignment, data)
     except WireError:

@@ -64,7 +64,7 @@ def describe(
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Show members, what each partition's offset is, and how far behind its end that is."""
+    """Show members, and for each partition committed offset, end offset and lag."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         described = [_describe(client, name) for name in names]
@@ -101,7 +101,7 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
 
 
 def _ends(client: Client, partitions: list[Partition]) -> dict[Partition, int]:
-    """End offsets; a topic deleted since it was committed has none."""
+    """Return end offsets, without those of topics deleted since the commit."""
     ends: dict[Partition, int] = {}
     for topic in {partition.topic for partition in partitions}:
         wanted = {partition: LATEST for partition in partitions if partition.topic == topic}
@@ -135,7 +135,7 @@ def _as_row(group: Group) -> dict[str, Any]:
 
 
 def _lag(offsets: list[dict[str, Any]]) -> str:
-    """How far behind the group is, all in all; where it never committed, or the topic is gone, nobody knows."""
+    """Return the total lag in words; it is unknown for partitions without a commit or without a topic."""
     if all(row["committed"] is None for row in offsets):
         return "lag unknown as it has committed nothing"
     known = [row["lag"] for row in offsets if row["lag"] is not None]
@@ -184,7 +184,7 @@ def delete(
     confirm(out, f"Delete {', '.join(names)} with their committed offsets?", yes=yes)
     results: list[tuple[str, int, str | None, str]] = []
     with connect(bootstrap, timeout, command_config) as client:
-        for name in names:  # each has a coordinator of its own
+        for name in names:  # each group has its own coordinator
             answer = client.coordinator(name).call(DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse)
             results += [(item.group_id, item.error_code, None, "deleted") for item in answer.results]
     report(out, results, {ErrorCode.NONE}, what="Group")

@@ -1,4 +1,4 @@
-"""How ``--help`` looks: what each option is for, in plain lines, without the types and frames that Typer would add."""
+"""The look of ``--help``: one plain line for each option, without Typer's types and frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_PLACEHOLDER = "VALUE"
 
 
 def with_plain_help(app: typer.Typer) -> None:
-    """Let every command of ``app``, and of the apps in it, have this help; but for those that have a help of their own."""
+    """Give all commands of ``app`` and of its subcommands this help, except those with a help of their own."""
     app.rich_markup_mode = None
     app.info.cls = _Group
     for command in app.registered_commands:
@@ -44,7 +44,7 @@ class _Group(TyperGroup):
 
 
 def _write_options(params: Iterable[Any], formatter: Any) -> None:
-    """Arguments that need a word, then options under the headings they were given, those without one first."""
+    """Write arguments that have a help text, then options under their headings, those without a heading first."""
     panels: dict[str, list[tuple[str, str]]] = defaultdict(list)
     panels[_ARGUMENTS], panels[_OPTIONS] = [], []
     for param in params:

@@ -1,4 +1,4 @@
-"""Lines from a file descriptor, in groups: whatever is there already, so that neither a pipe nor a person waits."""
+"""Reads lines from a file descriptor in groups of what has arrived, so that neither a pipe nor a person waits."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pykbroker.cli.trouble import CliError
 
 _BLOCK = 1 << 18
 _LINGER_S = 0.005
-_LONGEST_LINE = 256 * 1024 * 1024  # a record this large is more than a client reads at once
+_LONGEST_LINE = 256 * 1024 * 1024  # larger than the largest record that consumers accept by default
 
 
 def line_groups(
     descriptor: int, *, max_lines: int = 5000, max_bytes: int = 512 * 1024, longest: int = _LONGEST_LINE
 ) -> Iterator[list[bytes]]:
-    """Lists of lines without their line ends, until the input ends; a last line may lack its end.
+    """Yield lists of lines without their line ends until the input ends; the last line may lack its end.
 
-    A list comes when it has ``max_lines`` or ``max_bytes``, and when nothing more arrives for a few milliseconds.
-    Raises CliError at a line over ``longest`` bytes, once the lines before it are taken, and OSError.
+    A list is complete at ``max_lines`` or ``max_bytes``, or when nothing more arrives for a few milliseconds. Raises
+    CliError at a line over ``longest`` bytes, after the lines before it were taken, and OSError.
     """
-    begun: list[bytes] = []  # pieces of a line whose end has not come
+    begun: list[bytes] = []  # pieces of a line whose end has not arrived
     begun_size = 0
     lines: list[bytes] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Records as JSON objects, one a line: what ``consume --json`` prints and ``produce --json`` reads (``seeding/plain.py``)."""
+"""Records as JSON lines: printed by ``consume --json``, read by ``produce --json`` (``seeding/plain.py``)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pykbroker.wire.records import Record
 
 
 def record_as_json(topic: str, partition: int, record: Record) -> dict[str, Any]:
-    """The object for a record that was read."""
+    """Return the JSON object of a record that was read."""
     where = {"topic": topic, "partition": partition, "offset": record.offset, "timestamp": record.timestamp}
     return where | record_as_plain(record.key, record.value, record.headers)
 
 
 def record_from_json(line: bytes, *, now_ms: int) -> tuple[Record, int | None]:
-    """The record on a line, and its partition where it names one; topic and offset are not looked at.
+    """Parse the record on a line, with its partition or None; topic and offset are ignored.
 
-    Raises BadLine, which says what is wrong, for anything that is not such an object.
+    Raises BadLine, with the reason, for any other text.
     """
     try:
         found = record_from_plain(parse(line))

@@ -1,5 +1,6 @@
-"""Security that is the same at every start: an authority, users with passwords and what clients show, in a folder of their own
-that nobody but its owner reads (extra ``security``).
+"""The keys and users of ``serve --security``, kept between starts in a folder that only its owner can read.
+
+They are a certificate authority, users with passwords, and the files that clients need (extra ``security``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pykbroker.security.authority import Authority
 from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
 
-#: Who there is when nobody is named.
+#: Users if none are named.
 DEFAULT_USERS: Final = ("alice", "bob")
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]+")
 _PASSWORD_BYTES: Final = 18
@@ -25,12 +26,12 @@ _DAYS: Final = 3650.0
 
 
 class KeptSecurity:
-    """See the module. ``made`` has the broker's side and the settings of clients; these name files of the folder."""
+    """See the module. ``made`` has the broker's settings and those of clients, which name files of the folder."""
 
     def __init__(
         self, folder: Path, protocol: str, names: Iterable[str], hosts: Iterable[str], now_ms: Callable[[], int]
     ) -> None:
-        """Raises ConfigError where the folder or a name is not good, and OSError."""
+        """Create or read the folder. Raises ConfigError for a bad folder or user name, and OSError."""
         self.folder = folder.absolute()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.clients = self.folder / "clients"
@@ -56,22 +57,22 @@ class KeptSecurity:
         try:
             return Authority.restored(path.read_text(encoding="ascii"))
         except ValueError as error:
-            raise ConfigError(f"{path} is not the key of an authority that was made here: {error}") from error
+            raise ConfigError(f"{path} is not the key of an authority that --security created: {error}") from error
 
     def _token_key(self) -> str:
-        """What delegation tokens are made with: with another one those that there are would be worth nothing."""
+        """Return delegation.token.secret.key; a new one would invalidate all existing tokens."""
         path = self.folder / "token-key.txt"
         if not path.exists():
             write_private(path, secrets.token_urlsafe())
         return path.read_text(encoding="ascii").strip()
 
     def _users(self, names: tuple[str, ...]) -> dict[str, str]:
-        """Those of the file, and with new passwords those who are named and not there. Whose are named first come first."""
+        """Return the users of the file, plus the named ones that it lacks, with new passwords; named ones come first."""
         path = self.folder / "users.properties"
         there = load(path) if path.exists() else {}
         for name in names:
             if not _NAME.fullmatch(name):
-                raise ConfigError(f"--user {name} is no name: letters, digits and . _ @ - make one")
+                raise ConfigError(f"--user {name} is not a valid name: use letters, digits and . _ @ -")
         wanted = names or (() if there else DEFAULT_USERS)
         users = {name: there.get(name) or secrets.token_urlsafe(_PASSWORD_BYTES) for name in wanted}
         users |= {name: password for name, password in there.items() if name not in users}
@@ -79,7 +80,7 @@ class KeptSecurity:
             write_private(path, text_of(users))
         return users
 
-    # ---- what clients show
+    # Files for clients
 
     def _certificate(self, name: str) -> str:
         path = self.clients / f"{name}.pem"
@@ -107,9 +108,9 @@ class KeptSecurity:
 
 
 def write_private(path: Path, text: str) -> None:
-    """A file that only its owner reads, there as a whole or not at all."""
+    """Write a file that only its owner can read, atomically."""
     new = path.with_name(f"{path.name}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123 - a descriptor
+    with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123 - opens a descriptor
         file.write(text)
     new.replace(path)

@@ -1,4 +1,4 @@
-"""``pykbroker lake``: topics to a lake of tables and back, on Spark. Nothing of Spark is imported before a command wants it."""
+"""``pykbroker lake``: topics to a lake of tables and back, on Spark, which is imported only when a command needs it."""
 
 from __future__ import annotations
 

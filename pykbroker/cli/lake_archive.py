@@ -1,4 +1,4 @@
-"""``pykbroker lake archive``, ``status`` and ``compact``: topics into a lake, and what is there."""
+"""``pykbroker lake archive``, ``status`` and ``compact``: archives topics, shows progress, merges small files."""
 
 from __future__ import annotations
 
@@ -35,32 +35,35 @@ from pykbroker.lake.description import Format
 def archive(
     *,
     topics: Annotated[
-        str, typer.Option("--topics", metavar="REGEX", help="Topics whose whole name matches, also new ones.")
+        str, typer.Option("--topics", metavar="REGEX", help="Topics whose whole name matches, new ones included.")
     ],
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="The lake: a folder, or a URI that Hadoop knows.")],
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="The lake: a folder or a Hadoop URI.")],
     bootstrap: Bootstrap = BOOTSTRAP,
     timeout: Timeout = TIMEOUT,
     command_config: CommandConfig = None,
     as_json: Json = False,
     table: Annotated[
-        Format | None, typer.Option("--format", help="The form of a new lake's tables; else parquet.")
+        Format | None, typer.Option("--format", help="Table format of a new lake (default parquet).")
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what comes; else end where the topics end now.")
+        bool, typer.Option("--follow", help="Keep archiving new records; else stop at the current ends.")
     ] = False,
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: how often to look.")] = "1m",
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: time between batches.")] = "1m",
     batch: Annotated[
-        int, typer.Option("--batch-records", min=1, metavar="N", help="At most so many offsets in one batch.")
+        int, typer.Option("--batch-records", min=1, metavar="N", help="Most offsets in one batch.")
     ] = 5_000_000,
     on_data_loss: Annotated[
-        str, typer.Option("--on-data-loss", help="Records expired before they were read: fail, or record it and go on.")
+        str,
+        typer.Option(
+            "--on-data-loss", help="If records expired before they were read: fail, or record the loss and continue."
+        ),
     ] = "fail",
     kafka: KafkaOptions = None,
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Add every committed record of the topics to a lake, exactly once; the next run goes on where this one ended."""
+    """Archive every committed record of the topics exactly once; a later run continues where this one ended."""
     out = Output(as_json=as_json)
     if on_data_loss not in ("fail", "record"):
         raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
@@ -104,7 +107,7 @@ def _show_archive(out: Output, sight: Any) -> None:
 
 
 def status(at: At, *, as_json: Json = False, master: Master = None, conf: Conf = None, jars: Jars = None) -> None:
-    """Show how far the archive is: of each partition the offsets that were read, and the rows that came of them."""
+    """Show progress: for each partition the offsets that were read, and the rows archived."""
     out = Output(as_json=as_json)
     checked_lake(at)
     with lake_errors(), _book(at, master, conf, jars) as book:
@@ -136,7 +139,7 @@ _DECODED_HEADINGS = {
 
 @contextmanager
 def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None) -> Iterator[Any]:
-    """What the lake says of itself; Spark is wanted where only that can look."""
+    """Return the lake's ledger; Spark is started only for lakes that are not on this machine."""
     local = needs.local_path(at)
     if local is not None:
         from pykbroker.lake.book import Book
@@ -161,12 +164,12 @@ def compact(
     at: At,
     *,
     as_json: Json = False,
-    size: Annotated[int, typer.Option("--file-mib", min=1, metavar="N", help="About how large files become.")] = 128,
+    size: Annotated[int, typer.Option("--file-mib", min=1, metavar="N", help="Target file size.")] = 128,
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Put the small files of each topic and day together, decoded ones too. The archive may be running meanwhile."""
+    """Merge the small files of each topic and day, decoded ones too. The archive may be running meanwhile."""
     out = Output(as_json=as_json)
     checked_lake(at)
     with lake_errors(), alone(at, "compact"), session(master, conf, jars, lake=at) as spark:

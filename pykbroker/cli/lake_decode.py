@@ -1,4 +1,4 @@
-"""``pykbroker lake decode``: archived values into columns."""
+"""``pykbroker lake decode``: decodes archived values into columns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def decode(
         str, typer.Option("--topics", metavar="REGEX", help="Archived topics whose whole name matches.")
     ] = ".*",
     kind: Annotated[
-        Kind | None, typer.Option("--as", help="What values are; a topic keeps what it began with.")
+        Kind | None, typer.Option("--as", help="Format of the values; a topic keeps the one it began with.")
     ] = None,
     schema: Annotated[
         Path | None,
@@ -60,29 +60,27 @@ def decode(
             "--registry",
             metavar="URL",
             envvar="PYKBROKER_SCHEMA_REGISTRY",
-            help="Who knows the schemas that values name.",
+            help="The schema registry of the schema ids in values.",
         ),
     ] = None,
     key: Annotated[KeyKind, typer.Option("--key", help="What keys become.")] = KeyKind.BYTES,
     new_columns: Annotated[
-        NewColumns, typer.Option("--new-columns", help="What becomes of fields that have no column yet.")
+        NewColumns, typer.Option("--new-columns", help="What to do with fields that have no column yet.")
     ] = NewColumns.ADD,
     most_columns: Annotated[
-        int, typer.Option("--most-columns", min=1, metavar="N", help="Add no more than so many.")
+        int, typer.Option("--most-columns", min=1, metavar="N", help="Most columns to add.")
     ] = 1000,
-    again: Annotated[
-        bool, typer.Option("--again", help="Decode what is in the quarantine, by what is known now.")
-    ] = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with what is archived.")] = False,
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: how often to look.")] = "1m",
+    again: Annotated[bool, typer.Option("--again", help="Decode the quarantine again, with current schemas.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep decoding what is archived.")] = False,
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: time between batches.")] = "1m",
     batch: Annotated[
-        int, typer.Option("--batch-records", min=1, metavar="N", help="About so many records in one batch.")
+        int, typer.Option("--batch-records", min=1, metavar="N", help="Approximate records per batch.")
     ] = 1_000_000,
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Decode archived values into columns, exactly once; what does not decode goes to a quarantine, with the reason."""
+    """Decode archived values into columns, exactly once; what cannot be decoded goes to a quarantine, with the reason."""
     out = Output(as_json=as_json)
     checked_lake(at)
     checked_pattern(topics)
@@ -113,7 +111,10 @@ def decode(
 def _how(
     kind: Kind, schema: Path | None, message: str | None, key: KeyKind, new_columns: NewColumns, most_columns: int
 ) -> How:
-    """What the options say; files are read, and packages looked for, before Spark is started."""
+    """Return the options as a value.
+
+    Files are read and packages imported before Spark is started, so that errors come early.
+    """
     text = None
     if schema is not None:
         needs.need_file(schema, "schema")
@@ -156,7 +157,7 @@ def _descriptors(schema: Path) -> bytes:
 
 
 def _with_columns(how: How, schema: Path) -> How:
-    """JSON's columns as SQL writes them: ``delay BIGINT, origin STRING``."""
+    """Return ``how`` with JSON's columns, which the schema has in SQL: ``delay BIGINT, origin STRING``."""
     from dataclasses import replace
 
     from pyspark.errors import PySparkException
@@ -174,7 +175,7 @@ def _with_columns(how: How, schema: Path) -> How:
 
 
 def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
-    """The topics that are to be decoded: those that match, and of which it is known how."""
+    """Return the topics to decode: those that match and whose format is known."""
     from pykbroker.lake.values.decoded import Decoded
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
@@ -195,7 +196,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is done with each topic."""
+    """Decodes the topics one after the other, with progress."""
 
     lake: str
     surveyor: Any
@@ -214,7 +215,7 @@ class _Job:
 
 
 def _waited(interval_s: float, ended: Callable[[], bool]) -> bool:
-    """Waits so long; True, and at once, where it is to end."""
+    """Wait until the next batch; returns True, at once, if the job is to end."""
     due = time.monotonic() + interval_s
     while not ended() and (left := due - time.monotonic()) > 0:
         time.sleep(min(left, _LOOK_S))

@@ -1,4 +1,4 @@
-"""What the commands of ``pykbroker lake`` share: their options, and what is looked at before Spark is started."""
+"""Options of all ``pykbroker lake`` commands, and checks that run before Spark is started."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
 
 _LINE_EVERY_S = 10.0
-"""How often a job that is no terminal's says how far it is."""
+"""#: Seconds between lines of progress when standard error is not a terminal."""
 
-At = Annotated[str, typer.Argument(metavar="LAKE", help="What `lake archive` has made: a folder, or a URI.")]
+At = Annotated[str, typer.Argument(metavar="LAKE", help="The lake: a folder or a Hadoop URI.")]
 KafkaOptions = Annotated[
     list[str] | None,
     typer.Option(
         "--kafka",
         metavar="NAME=VALUE",
-        help="A setting of the Kafka client, beside those of --command-config.",
+        help="A setting of Spark's Kafka client; wins over --command-config.",
         rich_help_panel="Connection",
     ),
 ]
 Master = Annotated[
     str | None,
     typer.Option(
-        "--master", metavar="URL", help="Where Spark runs; local[*] unless spark-submit says.", rich_help_panel="Spark"
+        "--master", metavar="URL", help="Spark master; local[*] unless spark-submit sets it.", rich_help_panel="Spark"
     ),
 ]
 Conf = Annotated[
@@ -49,7 +49,7 @@ Conf = Annotated[
 Jars = Annotated[
     str | None,
     typer.Option(
-        "--jars", metavar="FILE,...", envvar="PYKBROKER_SPARK_JARS", help="The connector's jars; else they are downloaded.",
+        "--jars", metavar="FILE,...", envvar="PYKBROKER_SPARK_JARS", help="The connectors' jars; downloaded if not given.",
         rich_help_panel="Spark",
     ),
 ]  # fmt: skip
@@ -57,7 +57,7 @@ Jars = Annotated[
 
 @contextmanager
 def lake_errors() -> Iterator[None]:
-    """What a lake's job cannot do ends the command with its sentence, in whatever task of Spark's that was."""
+    """Turn errors of a lake's job into CliError, also those raised in a task of Spark."""
     try:
         yield
     except LakeError as error:
@@ -69,7 +69,7 @@ def lake_errors() -> Iterator[None]:
 
 
 class ClusterOptions(NamedTuple):
-    """Where a cluster is, the settings of --command-config, and those of --kafka, which are more."""
+    """Where the cluster is, with the settings of --command-config and of --kafka, which win."""
 
     bootstrap: str
     file: dict[str, str]
@@ -77,16 +77,21 @@ class ClusterOptions(NamedTuple):
 
     @property
     def settings(self) -> dict[str, str]:
-        """For Kafka's client."""
+        """Return the settings for Spark's Kafka client."""
         return {**self.file, **self.more}
 
 
 def checked_cluster(
     bootstrap: str | None, timeout: float, command_config: Path | None, kafka: list[str] | None
 ) -> ClusterOptions:
-    """Raises Unreachable where no broker answers, and CliError where it refuses us; what --kafka says of security is tried later."""
+    """Check that a broker can be reached.
+
+    Raises Unreachable, and CliError if it refuses the credentials of --command-config.
+
+    Security settings of --kafka are checked by Spark's client later.
+    """
     file, more = config_file.read(command_config), dict(map(name_and_value, kafka or ()))
-    config_file.say_what_is_unknown(file)
+    config_file.warn_of_unknown(file)
     where = address(bootstrap, file)
     if more.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
         with connect_by(file, where, timeout) as client:
@@ -96,15 +101,15 @@ def checked_cluster(
 
 
 def checked_lake(at: str) -> None:
-    """Raises CliError where there is no lake on this machine."""
+    """Raises CliError if there is no lake at a path of this machine."""
     with lake_errors():
         needs.need_lake(at)
 
 
 def checked_target(to: str) -> Format | None:
-    """The format of the lake that is added to; None where one is to be made, or where only Spark can look.
+    """Return the table format of an existing lake; None for a new one, or for one that only Spark can read.
 
-    Raises CliError where something else lies there.
+    Raises CliError if something else lies there.
     """
     with lake_errors():
         needs.need_lake_or_room(to)
@@ -112,7 +117,7 @@ def checked_target(to: str) -> Format | None:
 
 
 def checked_pattern(topics: str) -> str:
-    """Raises UsageError for what is no regular expression. Archived topics are chosen by Python's."""
+    """Raises UsageError for an invalid regular expression. Archived topics are matched by Python's ``re``."""
     try:
         re.compile(topics)
     except re.error as error:
@@ -131,7 +136,7 @@ def session(
     replays: bool = False,
     tasks: bool = False,
 ) -> Iterator[Any]:
-    """A Spark session for tables of this format, or of the lake's; stopped at the end. What it needs is looked for first."""
+    """Yield a Spark session for tables of this format, or of the lake's; checks that its packages are there first."""
     options = dict(map(name_and_value, conf or ()))
     files = tuple(filter(None, (jars or "").split(",")))
     needs.need_package("pyspark", "spark")
@@ -145,7 +150,7 @@ def session(
 
     from pykbroker.lake.session import SparkOptions, start_session
 
-    logging.getLogger().addHandler(logging.NullHandler())  # on Ctrl-C py4j would log where it was; we say what it meant
+    logging.getLogger().addHandler(logging.NullHandler())  # on Ctrl-C py4j would log a stack trace
     folder = TemporaryFolder(LAKE)
     try:
         tables = (table,) if table else _formats_of(lake)
@@ -159,7 +164,7 @@ def session(
 
 
 def _formats_of(lake: str | None) -> tuple[Format, ...]:
-    """The format of a lake on this machine. One elsewhere is known when Spark runs: it gets what all formats need."""
+    """Return the formats that Spark is set up for: the lake's, or all if the lake is not on this machine."""
     if lake is not None and needs.local_path(lake) is None:
         return tuple(Format)
     found = format_of(lake) if lake else None
@@ -167,7 +172,7 @@ def _formats_of(lake: str | None) -> tuple[Format, ...]:
 
 
 def format_of(lake: str) -> Format | None:
-    """The format of a lake on this machine; None where there is none yet, or where only Spark can look."""
+    """Return the table format of a lake on this machine; None if there is none, or if only Spark can read it."""
     local = needs.local_path(lake)
     if local is None:
         return None
@@ -177,7 +182,7 @@ def format_of(lake: str) -> Format | None:
 
 
 class Teller:
-    """Says how far a job is until it has ended: on one line of a terminal, elsewhere on a line of its own now and then."""
+    """Shows the progress of a job: in one line of a terminal, else in a line of its own now and then."""
 
     def __init__(self, out: Output) -> None:
         self._clock = SystemClock()
@@ -189,10 +194,10 @@ class Teller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.done()  # no line stays behind
+        self._progress.done()  # clear the line
 
     def tell(self, sight: Any) -> None:
-        """Show the newest line in place of the last on a terminal; elsewhere print one from time to time."""
+        """Show the newest progress: rewritten in place on a terminal, else printed from time to time."""
         line = sight.line()
         if self._progress.shows:
             self._progress.tell(line)

@@ -1,4 +1,4 @@
-"""``pykbroker lake profile``: what is in a lake, as a page that a person reads."""
+"""``pykbroker lake profile``: statistics of a lake, as an HTML page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def profile(
     topics: Annotated[str, typer.Option("--topics", metavar="REGEX", help="These alone.")] = ".*",
     since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Records from this time on.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="Records before this time.")] = None,
-    top: Annotated[int, typer.Option("--top", min=1, max=100, metavar="N", help="Show so many keys and pauses.")] = 10,
+    top: Annotated[
+        int, typer.Option("--top", min=1, max=100, metavar="N", help="Number of keys and gaps to show.")
+    ] = 10,
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,

@@ -1,4 +1,4 @@
-"""``pykbroker lake replay``: a lake into topics again."""
+"""``pykbroker lake replay``: produces archived records to topics again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pykbroker.cli.trouble import UsageError
 from pykbroker.runtime.clock import SystemClock
 
 _LOOK_EVERY_S = 2.0
-"""Each look asks the cluster where the replay is."""
+"""#: Seconds between looks at the progress, each of which asks the cluster."""
 
 
 def replay(
@@ -37,29 +37,31 @@ def replay(
     command_config: CommandConfig = None,
     as_json: Json = False,
     name: Annotated[
-        str, typer.Option("--name", help="Of this replay: another of the same name goes on where it ended.")
+        str, typer.Option("--name", help="Name of this replay; one of the same name continues where it ended.")
     ] = "pykbroker-replay",
     topics: Annotated[str, typer.Option("--topics", metavar="REGEX", help="These alone.")] = ".*",
     since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Records from this time on.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="Records before this time.")] = None,
     key: Annotated[list[str] | None, typer.Option("--key", help="Records with this key; several may be given.")] = None,
     rename: Annotated[
-        list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="What a topic becomes.")
+        list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="The topic to produce to.")
     ] = None,
-    prefix: Annotated[str, typer.Option("--prefix", help="Before the names of all other topics.")] = "",
+    prefix: Annotated[str, typer.Option("--prefix", help="Prefix of the names of all other topics.")] = "",
     speed: Annotated[
         float | None,
-        typer.Option("--speed", min=0.001, metavar="X", help="So many times as recorded; else all it can."),
+        typer.Option(
+            "--speed", min=0.001, metavar="X", help="Multiple of the recorded speed; else as fast as possible."
+        ),
     ] = None,
     topic_config: Annotated[
-        list[str] | None, typer.Option("--topic-config", "-c", metavar="NAME=VALUE", help="Of topics that it creates.")
+        list[str] | None, typer.Option("--topic-config", "-c", metavar="NAME=VALUE", help="For topics that it creates.")
     ] = None,
     kafka: KafkaOptions = None,
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Write archived records into topics again, exactly once: same order, timestamps, keys and headers."""
+    """Produce archived records to topics again, exactly once, with the same order, timestamps, keys and headers."""
     out = Output(as_json=as_json)
     checked_lake(at)
     checked_pattern(topics)
@@ -90,7 +92,7 @@ def replay(
 
 
 def _librdkafka(settings: dict[str, str]) -> dict[str, str]:
-    """What --command-config says of security, for the client that replays."""
+    """Return the security settings of --command-config for librdkafka."""
     from pykbroker.security.client.librdkafka import librdkafka
 
     try:

@@ -1,4 +1,4 @@
-"""``pykbroker lake verify``: lake and broker side by side."""
+"""``pykbroker lake verify``: compares a lake with the broker."""
 
 from __future__ import annotations
 
@@ -32,20 +32,16 @@ def verify(
     command_config: CommandConfig = None,
     as_json: Json = False,
     topics: Annotated[
-        str | None, typer.Option("--topics", metavar="REGEX", help="These alone; else all archived.")
+        str | None, typer.Option("--topics", metavar="REGEX", help="Topics to compare; else all archived ones.")
     ] = None,
-    ranges: Annotated[
-        int, typer.Option("--range-records", min=1, metavar="N", help="Offsets that share one checksum.")
-    ] = 100_000,
-    sample: Annotated[
-        int, typer.Option("--sample", min=1, metavar="N", help="Show at most so many differences.")
-    ] = 100,
+    ranges: Annotated[int, typer.Option("--range-records", min=1, metavar="N", help="Offsets per checksum.")] = 100_000,
+    sample: Annotated[int, typer.Option("--sample", min=1, metavar="N", help="Most differences to show.")] = 100,
     kafka: KafkaOptions = None,
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,
 ) -> None:
-    """Compare lake and broker: counts and checksums of each range of offsets, and where they differ, each record."""
+    """Compare lake and broker: counts and checksums of each range of offsets and, where they differ, each record."""
     out = Output(as_json=as_json)
     checked_lake(at)
     if topics is not None:

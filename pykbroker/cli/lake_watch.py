@@ -1,4 +1,4 @@
-"""How far a job is that answers at its end only: by the tasks of what Spark is at."""
+"""Progress of a Spark job that reports only at its end, from the tasks of its running stages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _LOOK_EVERY_S = 0.5
 
 
 class Tasks:
-    """The stages that run now. What stages follow, Spark itself does not know, so the time left is that of these."""
+    """The stages that run now.
+
+    Spark does not know the stages that follow, so the time left is that of the running ones.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -23,13 +26,13 @@ class Tasks:
         self._begun_s = clock.monotonic()
 
     def seen(self, stages: dict[int, tuple[int, int]]) -> None:
-        """``stages``: of each that runs, the tasks that are done and all of them."""
+        """``stages``: for each running stage, the number of finished tasks and of all."""
         if stages.keys() != self._stages.keys():
             self._begun_s = self._clock.monotonic()
         self._stages = stages
 
     def line(self) -> str:
-        """As in ``stage 3: 12 of 40 tasks, 9 s left``."""
+        """Return a line such as ``stage 3: 12 of 40 tasks, 9 s left``."""
         if not self._stages:
             return "Spark plans"
         done = sum(each[0] for each in self._stages.values())
@@ -41,7 +44,7 @@ class Tasks:
 
 @contextmanager
 def watched(spark: Any, out: Output) -> Iterator[None]:
-    """Tells of the tasks of the jobs within."""
+    """Show the tasks of Spark jobs that run within."""
     tasks, tracker = Tasks(SystemClock()), spark.sparkContext.statusTracker()
 
     def look() -> Tasks:
@@ -55,7 +58,7 @@ def watched(spark: Any, out: Output) -> Iterator[None]:
 
 @contextmanager
 def told(look: Callable[[], Any], out: Output, every_s: float = _LOOK_EVERY_S) -> Iterator[None]:
-    """Tells of what ``look`` sees, from a thread of its own, while something goes on within."""
+    """Show what ``look`` returns, from a thread of its own, until the context ends."""
     ended = threading.Event()
 
     def tell() -> None:

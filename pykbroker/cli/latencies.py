@@ -1,4 +1,4 @@
-"""How long things took: rates and percentiles of what was measured."""
+"""Rates and latency percentiles of a measurement."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ PERCENTILES = (50, 95, 99)
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """The smallest value that ``percent`` of the values are no larger than; ``ordered`` is sorted and not empty."""
+    """Return the smallest value that ``percent`` of the values do not exceed. ``ordered`` is sorted and not empty."""
     return ordered[max(math.ceil(len(ordered) * percent / 100) - 1, 0)]
 
 
 def summary(records: int, size: int, seconds: float, latencies_s: Sequence[float]) -> dict[str, Any]:
-    """What a run came to: totals, rates per second, and percentiles of its latencies in milliseconds."""
+    """Return totals, rates per second, and latency percentiles in milliseconds."""
     ordered = sorted(latencies_s)
     found: dict[str, Any] = {
         "records": records,

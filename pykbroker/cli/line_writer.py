@@ -1,4 +1,4 @@
-"""Writes the lines of an input as records, and knows of each what became of it."""
+"""Writes the lines of an input as records, and keeps account of which were written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record
 
-#: A batch is refused for one of these when a single record of it is at fault.
+#: Errors that refuse a whole batch because of a single record.
 _ABOUT_RECORDS = {
     ErrorCode.MESSAGE_TOO_LARGE,
     ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -24,7 +24,7 @@ _TOLD_ONE_BY_ONE = 10
 
 
 class Line(NamedTuple):
-    """A line of the input, counted from 1, as a record."""
+    """A line of the input, numbered from 1, as a record."""
 
     number: int
     record: Record
@@ -37,10 +37,10 @@ Read = Callable[[bytes], tuple[Record, int | None]]
 
 
 class LineWriter:
-    """Writes to ``topic`` of ``partitions`` partitions, or to the one that is ``fixed``.
+    """Writes to ``topic`` with ``partitions`` partitions, or only to partition ``fixed``.
 
-    The first bad line, one that is no record or that the broker refuses, ends the writing: every line before it is
-    written then. With ``leave_out``, which is told of each, bad lines are left out.
+    The first bad line, which is no record or is refused by the broker, ends the writing; every line before it is
+    written. With ``leave_out``, which is called for each, bad lines are skipped.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LineWriter:
         self._sent: list[int] = []
 
     def write(self, lines: Iterable[bytes]) -> None:
-        """Write the next lines. Raises BadLine, KafkaError, and Unreachable; the counts are right in any case."""
+        """Write the next lines. Raises BadLine, KafkaError and Unreachable; the counts are right in any case."""
         by_partition: dict[int, list[Line]] = defaultdict(list)
         for text in lines:
             self._lines += 1
@@ -89,7 +89,7 @@ class LineWriter:
 
     @property
     def tally(self) -> str:
-        """What was written, as said when something went wrong."""
+        """What was written, for an error message."""
         doubt = f"; whether {self.in_doubt} more were, no answer tells" if self.in_doubt else ""
         return f"Written before to {self._topic}: {counted(self.written, 'record')}{doubt}."
 
@@ -102,7 +102,7 @@ class LineWriter:
         return chosen
 
     def _write(self, partition: Partition, batch: list[Line]) -> None:
-        """Write a batch; one that is refused for a record of it is halved until that record is alone."""
+        """Write a batch; one that is refused because of a record is halved until that record is alone."""
         if self._bad:
             batch = [line for line in batch if line.number < self._bad[0]]
         if not batch:

@@ -1,4 +1,4 @@
-"""Which log directories brokers have, and what is in them."""
+"""DescribeLogDirs: the log directories of brokers and the replicas in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from pykbroker.wire.messages.describe_log_dirs import (
 def describe_log_dirs(
     connection: Connection, wanted: list[DescribableLogDirTopic] | None = None
 ) -> list[DescribeLogDirsResult]:
-    """Those of this broker, with the partitions that are wanted (None: all). Raises the answer's KafkaError."""
+    """Describe the log directories of this broker, with the partitions wanted (None: all).
+
+    Raises the KafkaError of the response.
+    """
     answer = connection.call(DescribeLogDirsRequest(topics=wanted), DescribeLogDirsResponse)
     raise_for(answer.error_code)
     return answer.results

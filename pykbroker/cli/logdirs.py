@@ -1,4 +1,4 @@
-"""``pykbroker logdirs``: the log directories in which brokers keep partitions, and how large those are."""
+"""``pykbroker logdirs``: the log directories of brokers, and the size of the partitions in them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Membership in a consumer group by the classic protocol, so that several terminals can share a topic.
 
-Join, sync, heartbeats between fetches, commit, leave. The assignor is "range", which every client has.
+Joins, syncs, sends heartbeats between fetches, commits and leaves. The assignor is "range", which every client has.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOST = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FE
 
 
 class Membership:
-    """One member of ``group``. Uses ``client`` for itself alone: a join may keep its connection waiting."""
+    """One member of ``group``. ``client`` must not be shared: JoinGroup keeps its connection waiting."""
 
     def __init__(self, client: Client, group: str, topics: list[str]) -> None:
         self._client = client
@@ -41,7 +41,10 @@ class Membership:
         self._heartbeat_due = 0.0
 
     def join(self) -> list[Partition]:
-        """Join, or join again after a rebalance began; returns the partitions assigned. Raises the answer's KafkaError."""
+        """Join, or rejoin after a rebalance began; returns the assigned partitions.
+
+        Raises the KafkaError of the response.
+        """
         while True:
             try:
                 joined = self._client.retrying(self._join)
@@ -56,7 +59,7 @@ class Membership:
             return sorted(Partition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions)
 
     def still_in(self) -> bool:
-        """Send a heartbeat if one is due; False when the member has to join again."""
+        """Send a heartbeat if one is due; False if the member must rejoin."""
         if self._client.clock.monotonic() < self._heartbeat_due:
             return True
         self._heartbeat_due = self._client.clock.monotonic() + _HEARTBEAT_INTERVAL_S
@@ -71,16 +74,19 @@ class Membership:
         return True
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
-        """Commit as this member. Raises the answer's KafkaError: UNKNOWN_MEMBER_ID and the like when its partitions moved on."""
+        """Commit as this member.
+
+        Raises the KafkaError of the response: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION and the like after a rebalance.
+        """
         commit_offsets(self._client, self._group, offsets, generation=self._generation, member=self._member_id)
 
-    def hurry(self, patience_s: float) -> None:
-        """Something ended us, perhaps amid an exchange: go on with new connections, and wait no longer than this."""
+    def limit_patience(self, patience_s: float) -> None:
+        """Prepare for a quick end, perhaps amid a request: reconnect, and wait no longer than this."""
         self._client.close()
         self._client.timeout_s = min(self._client.timeout_s, patience_s)
 
     def leave(self) -> None:
-        """Leave the group, so that the others need not wait for this member to be missed."""
+        """Leave the group, so that the coordinator need not wait for the session timeout."""
         if not self._member_id:
             return
         connection = self._client.coordinator(self._group)
@@ -105,7 +111,7 @@ class Membership:
         connection = self._client.coordinator(self._group)
         connection.send(request)
         answer = connection.receive(JoinGroupResponse, timeout_s=_REBALANCE_TIMEOUT_MS / 1000)
-        if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394: come again with the id you are given
+        if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:  # KIP-394: join again with the member id given
             self._member_id = answer.member_id
             return self._join()
         raise_for(answer.error_code)
@@ -134,7 +140,7 @@ class Membership:
         )
 
     def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """As the group's leader: everybody's partitions."""
+        """Return all members' assignments; the leader of the group computes them."""
         subscribed = {
             member.member_id: decode_versioned(ConsumerProtocolSubscription, member.metadata).topics
             for member in joined.members
@@ -154,7 +160,7 @@ class Membership:
 
 
 def range_assignment(subscribed: Mapping[str, Iterable[str]], counts: Mapping[str, int]) -> dict[str, list[Partition]]:
-    """Each topic's partitions in even runs over its subscribers in order of their ids, as Kafka's RangeAssignor.
+    """Assign each topic's partitions in even ranges to its subscribers, ordered by member id, as Kafka's RangeAssignor.
 
     ``subscribed`` gives each member's topics, ``counts`` each topic's number of partitions.
     """

@@ -1,4 +1,4 @@
-"""Replicas on their way to other brokers (KIP-455)."""
+"""Reassignments of partitions to other brokers (KIP-455)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pykbroker.wire.messages.list_partition_reassignments import (
 
 
 def ongoing_moves(client: Client) -> dict[Partition, OngoingPartitionReassignment]:
-    """The partitions that are being moved, in their order. Raises CliError."""
+    """Return the ongoing reassignments, sorted by partition. Raises CliError."""
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=int(client.timeout_s * 1000))
     answer = client.controller().call(request, ListPartitionReassignmentsResponse)
     _check(answer.error_code, answer.error_message)
@@ -35,7 +35,7 @@ def ongoing_moves(client: Client) -> dict[Partition, OngoingPartitionReassignmen
 def alter_moves(
     client: Client, wanted: Mapping[Partition, list[int] | None]
 ) -> dict[Partition, ReassignablePartitionResponse]:
-    """Ask for these replicas (None: back to where they were); returns what is said of each partition. Raises CliError."""
+    """Request these replicas (None: cancel); returns the result of each partition. Raises CliError."""
     topics: dict[str, list[ReassignablePartition]] = defaultdict(list)
     for partition, brokers in wanted.items():
         topics[partition.topic].append(ReassignablePartition(partition_index=partition.number, replicas=brokers))

@@ -1,4 +1,4 @@
-"""Offsets of partitions: where they begin and end, where a time is, and what a group committed."""
+"""Offsets of partitions: log start and end, by timestamp, and committed by a group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ EARLIEST = -2
 NOT_COMMITTED = -1
 
 _GROUPS_IN_OFFSET_FETCH_SINCE = 8
-_HIGHEST_WITH_TOPIC_NAMES = 9  # version 10 of OffsetFetch and OffsetCommit has topic ids in their place
+# the last version of OffsetFetch and OffsetCommit with topic names; later ones have topic ids
+_HIGHEST_WITH_TOPIC_NAMES = 9
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 """Isolation levels: whether records of open and aborted transactions are seen."""
 
@@ -67,9 +68,9 @@ def chosen_partitions(client: Client, choice: str) -> tuple[list[Partition], set
 def list_offsets(
     client: Client, wanted: Mapping[Partition, int], *, isolation: int = READ_UNCOMMITTED
 ) -> dict[Partition, int]:
-    """The offset for each partition's timestamp (LATEST, EARLIEST, or milliseconds); -1 where no record is that late.
+    """Return the offset for each partition's timestamp: LATEST, EARLIEST, or milliseconds.
 
-    Raises the KafkaError of a leader that refuses.
+    It is -1 if no record is that late. Raises the KafkaError of the response.
     """
     return client.retrying(lambda: _list_offsets(client, wanted, isolation)) if wanted else {}
 
@@ -94,7 +95,10 @@ def _list_offsets(client: Client, wanted: Mapping[Partition, int], isolation: in
 
 
 def committed_offsets(client: Client, group: str) -> dict[Partition, int]:
-    """What ``group`` has committed, of every topic; nothing for a group that does not exist. Raises the answer's KafkaError."""
+    """Return all committed offsets of ``group``; none for a group that does not exist.
+
+    Raises the KafkaError of the response.
+    """
 
     def ask() -> dict[Partition, int]:
         connection = client.coordinator(group)
@@ -122,7 +126,10 @@ def committed_offsets(client: Client, group: str) -> dict[Partition, int]:
 def commit_offsets(
     client: Client, group: str, offsets: Mapping[Partition, int], *, generation: int = -1, member: str = ""
 ) -> None:
-    """Commit ``offsets`` for ``group``: as a member of it, or by hand when it has none. Raises the answer's KafkaError."""
+    """Commit ``offsets`` for ``group``, as a member or, if the group has none, without one.
+
+    Raises the KafkaError of the response.
+    """
     if not offsets:
         return
     topics = [
@@ -149,7 +156,7 @@ def commit_offsets(
 
 
 def by_topic(items: Iterable[tuple[Partition, int]]) -> list[tuple[str, list[tuple[int, int]]]]:
-    """(partition, number) pairs grouped by topic: the topic, then (index, number) pairs."""
+    """Group (partition, number) pairs by topic: the topic, then (index, number) pairs."""
     grouped: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for (topic, index), number in items:
         grouped[topic].append((index, number))
@@ -157,7 +164,7 @@ def by_topic(items: Iterable[tuple[Partition, int]]) -> list[tuple[str, list[tup
 
 
 class Bounds:
-    """Where the logs of partitions begin and end: what is asked of the brokers is asked once, when it is first wanted."""
+    """Log start and end offsets of partitions; brokers are asked once, when an offset is first needed."""
 
     def __init__(self, client: Client, partitions: Iterable[Partition]) -> None:
         self._client = client
@@ -165,20 +172,20 @@ class Bounds:
 
     @cached_property
     def start(self) -> dict[Partition, int]:
-        """The log start offset of each."""
+        """Return the log start offset of each."""
         return self._at(EARLIEST)
 
     @cached_property
     def end(self) -> dict[Partition, int]:
-        """The end of each, as LATEST has it."""
+        """Return the end offset of each: LATEST of ListOffsets."""
         return self._at(LATEST)
 
     def inside(self, wanted: Mapping[Partition, int]) -> dict[Partition, int]:
-        """The same, with an offset before the beginning at the beginning, and one behind the end at the end."""
+        """Return the offsets, clamped to the log: at least its start, at most its end."""
         return {each: min(max(offset, self.start[each]), self.end[each]) for each, offset in wanted.items()}
 
     def since(self, timestamp_ms: int) -> dict[Partition, int]:
-        """The first offset at or after the time (milliseconds); the end where there is none."""
+        """Return the first offset at or after the time (milliseconds); the end if there is none."""
         found = self._at(timestamp_ms)
         return {each: offset if offset >= 0 else self.end[each] for each, offset in found.items()}
 

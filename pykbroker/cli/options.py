@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bootstrap = Annotated[
     str | None,
     typer.Option(
         "--bootstrap",
-        "--bootstrap-server",  # as Kafka's commands call it
+        "--bootstrap-server",  # the name in Kafka's commands
         "-b",
         metavar="HOST:PORT,...",
         envvar="PYKBROKER_BOOTSTRAP",
@@ -29,7 +29,7 @@ Timeout = Annotated[
         "--timeout",
         metavar="SECONDS",
         min=0.1,
-        help="How long to wait for an answer, and for troubles that pass by themselves.",
+        help="How long to wait for a response, and to retry retriable errors.",
         rich_help_panel="Connection",
     ),
 ]
@@ -51,19 +51,19 @@ _LOCAL = "127.0.0.1:9092"
 
 
 def connect(bootstrap: str | None, timeout: float, command_config: Path | None = None) -> Client:
-    """The client that the shared options describe."""
+    """Return the client that the shared options describe. Raises UsageError."""
     settings = config_file.read(command_config)
-    config_file.say_what_is_unknown(settings)
+    config_file.warn_of_unknown(settings)
     return connect_by(settings, address(bootstrap, settings), timeout)
 
 
 def connect_by(settings: Mapping[str, str], bootstrap: str, timeout: float) -> Client:
-    """A client with these settings of Kafka's."""
+    """Return a client with these client properties."""
     return Client(parse_bootstrap(bootstrap), timeout_s=timeout, security=config_file.security_of(settings))
 
 
 def address(bootstrap: str | None, settings: Mapping[str, str]) -> str:
-    """The brokers to ask first: those of the option, of the file, or one of this machine."""
+    """Return the bootstrap servers: of the option, of the file, or 127.0.0.1:9092."""
     return bootstrap or settings.get("bootstrap.servers") or _LOCAL
 
 

@@ -1,4 +1,4 @@
-"""What commands print: tables with colour on a terminal, tab-separated lines elsewhere, JSON where asked for."""
+"""Output of commands: tables with colour on a terminal, tab-separated lines elsewhere, JSON on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMERIC = (int, float)
 
 
 class Output:
-    """Standard output for results, standard error for remarks. ``as_json``: one JSON document per command."""
+    """Standard output for results, standard error for messages. ``as_json``: one JSON document per command."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -36,7 +36,7 @@ class Output:
             self.line(text)
 
     def table(self, columns: Mapping[str, str], rows: Iterable[Row], *, title: str | None = None) -> None:
-        """Print ``rows``; ``columns`` gives the heading of each key, in order."""
+        """Print ``rows`` as a table; ``columns`` gives the heading of each key, in order."""
         rows = list(rows)
         if not self.is_terminal:
             if title:
@@ -56,7 +56,7 @@ class Output:
         self._console.print(table)
 
     def line(self, text: str) -> None:
-        """Print a line as it is."""
+        """Print a line unchanged."""
         write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
     def styled(self, text: str, style: str) -> None:
@@ -67,33 +67,33 @@ class Output:
             self.line(text)
 
     def remark(self, text: str) -> None:
-        """A sentence beside the results, on standard error."""
+        """Print a message on standard error, beside the results."""
         self._remarks.print(Text(text, style="yellow"))
 
     def error(self, text: str) -> None:
-        """Say what went wrong, on standard error."""
+        """Print an error on standard error."""
         self._remarks.print(f"[bold red]error:[/] {escape(text)}", highlight=False)
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 record``, ``2 records``, ``2 batches``: a number and what it counts."""
+    """Return a number and what it counts: ``1 record``, ``2 records``, ``2 batches``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def sentence(text: str) -> str:
-    """``text`` with a full stop, unless it ends otherwise."""
+    """Return ``text`` with a full stop, unless it ends in punctuation."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def harmless(data: bytes, limit: int = 80) -> str:
-    """The beginning of ``data`` as text that does nothing to a terminal."""
+    """Return the beginning of ``data`` as text that is safe on a terminal."""
     text = data[:limit].decode("utf-8", "backslashreplace")
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return shown + "..." if len(data) > limit else shown
 
 
 def write_bytes(data: bytes) -> None:
-    """Write to standard output. Raises OutputClosed when nobody reads it any more."""
+    """Write to standard output. Raises OutputClosed if its reader has closed it."""
     try:
         sys.stdout.buffer.write(data)
     except BrokenPipeError:
@@ -101,7 +101,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def flush() -> None:
-    """Let what was written be seen. Raises OutputClosed when nobody reads it any more."""
+    """Flush standard output. Raises OutputClosed if its reader has closed it."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

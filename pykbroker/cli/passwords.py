@@ -1,5 +1,6 @@
-"""A password from where nobody else sees it: asked for at a terminal, a line of standard input, or a file. Never the command
-line, which every process of the machine can read.
+"""Reads passwords from a prompt, from a line of standard input, or from a file.
+
+Never from the command line, which every process of the machine can read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pykbroker.cli.trouble import UsageError
 
 
 def new_password(user: str, file: Path | None) -> str:
-    """For ``user``; asked for twice. Raises UsageError."""
+    """Read a new password for ``user``; a prompt asks twice. Raises UsageError."""
     password = _line_of(file) if file is not None else _asked(user) if _is_terminal() else sys.stdin.readline()
     password = password.rstrip("\r\n")
     if not password:
@@ -34,7 +35,7 @@ def _line_of(file: Path) -> str:
 def _asked(user: str) -> str:
     password = getpass.getpass(f"Password of {user}: ")
     if getpass.getpass("Once more: ") != password:
-        raise UsageError("The two are not the same; nothing was changed.")
+        raise UsageError("The passwords differ; nothing was changed.")
     return password
 
 

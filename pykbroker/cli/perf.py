@@ -1,4 +1,4 @@
-"""``pykbroker perf``: how fast a cluster takes and gives records, as one client in Python sees it."""
+"""``pykbroker perf``: throughput and latency of a cluster, measured by one client in Python."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ app = typer.Typer(
 )
 
 _POLL_S = 0.5
-_LONGEST_PAUSE_S = 0.1  # a slower rate means smaller requests, unless they would hold less than one record
-_LARGEST_REQUEST = 900_000  # what a broker takes without being told to: max.message.bytes is about a million
-_OVERHEAD = 20  # bytes of a record beside its value, at most
+_LONGEST_PAUSE_S = 0.1  # most seconds between requests at a limited rate; they get smaller for it, down to one record
+_LARGEST_REQUEST = 900_000  # below the default of max.message.bytes, about a million
+_OVERHEAD = 20  # most bytes of a record beside its value
 _MOST_VALUES = 1000
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)]
 Count = Annotated[int, typer.Option("--records", "-n", min=1, metavar="N", help="How many records.")]
 Seconds = Annotated[
-    float | None, typer.Option("--seconds", min=0.1, metavar="S", help="End after so long, even with fewer.")
+    float | None, typer.Option("--seconds", min=0.1, metavar="S", help="Stop after this time, even with fewer.")
 ]
 
 
@@ -56,16 +56,16 @@ def produce(
     size: Annotated[int, typer.Option("--size", min=0, max=10_000_000, help="Bytes of each value.")] = 100,
     batch: Annotated[
         int,
-        typer.Option("--batch", min=1, max=100_000, help="Records of each request, if a broker takes as many bytes."),
+        typer.Option("--batch", min=1, max=100_000, help="Records per request, within max.message.bytes."),
     ] = 500,
     rate: Annotated[
-        float | None, typer.Option("--rate", min=0.001, help="At most so many records a second; else all it can.")
+        float | None, typer.Option("--rate", min=0.001, help="Most records per second; else as fast as possible.")
     ] = None,
-    compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.NONE,
-    acks: Annotated[Acks, typer.Option("--acks", help="Whose word is waited for.")] = Acks.ALL,
-    seed: Annotated[int, typer.Option("--seed", help="The values' random bytes follow from it.")] = 0,
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="Compression of batches.")] = Codec.NONE,
+    acks: Annotated[Acks, typer.Option("--acks", help="Acknowledgements to wait for.")] = Acks.ALL,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random values.")] = 0,
 ) -> None:
-    """Write random records, one request after the other; latencies are those of requests."""
+    """Write random records, one request after the other, and report throughput and request latencies."""
     out = Output(as_json=as_json)
     batch = request_records(batch, size, rate)
     values = _values(size, min(batch, _MOST_VALUES), seed)
@@ -80,7 +80,7 @@ def produce(
 
 
 def request_records(wanted: int, size: int, rate: float | None) -> int:
-    """How many records go into a request: as many as wanted, unless they are too large or too many for the rate."""
+    """Return the records per request: as many as wanted, fewer for large records or a low rate."""
     most = _LARGEST_REQUEST // (size + _OVERHEAD)
     if rate is not None:
         most = min(most, int(rate * _LONGEST_PAUSE_S))
@@ -88,7 +88,7 @@ def request_records(wanted: int, size: int, rate: float | None) -> int:
 
 
 def _values(size: int, count: int, seed: int) -> list[bytes]:
-    """Different values, so that compression finds in them what is in random bytes."""
+    """Return distinct values, as compressible as random bytes are."""
     source = random.Random(seed)
     return [source.randbytes(size) for _ in range(count)]
 
@@ -107,7 +107,7 @@ def _produce(
     written, size = 0, 0
     latencies: list[float] = []
     begin = clock.monotonic()
-    with suppress(KeyboardInterrupt):  # what was measured until then is worth telling
+    with suppress(KeyboardInterrupt):  # report what was measured until Ctrl-C
         while written < wanted and (limit_s is None or clock.monotonic() - begin < limit_s):
             count = min(batch, wanted - written)
             now_ms = clock.now_ms()
@@ -133,11 +133,11 @@ def consume(
     command_config: CommandConfig = None,
     as_json: Json = False,
     records: Annotated[
-        int | None, typer.Option("--records", "-n", min=1, metavar="N", help="End after so many; else at the end.")
+        int | None, typer.Option("--records", "-n", min=1, metavar="N", help="Records to read; else up to the end.")
     ] = None,
     seconds: Seconds = None,
 ) -> None:
-    """Read a topic from its beginning to where it ends now; latencies are those between two answers."""
+    """Read a topic from its beginning to its current end; latencies are those between two responses."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client, closing(Fetcher(client)) as fetcher:
         try:

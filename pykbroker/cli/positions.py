@@ -1,4 +1,4 @@
-"""Places in partitions as people write them: 100, -10, end-10, beginning+5, and one for each partition: 0:100,1:end-5."""
+"""Positions in partitions as users write them: 100, -10, end-10, beginning+5, or by partition: 0:100,1:end-5."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HELP = "100, -10 (or end-10), beginning+5; 0:100,1:end-5 for each partition"
 
 @dataclass(frozen=True)
 class Place:
-    """``distance`` records after an anchor: offset 0, or a partition's "beginning" or "end"."""
+    """``distance`` records from an anchor: offset 0, or a partition's "beginning" or "end"."""
 
     anchor: str | None
     distance: int
 
     def offset(self, beginning: int, end: int) -> int:
-        """The offset in a partition that begins and ends here; it may lie outside of it, but is not negative."""
+        """Return the offset for these log bounds; it may lie outside of them, but is not negative."""
         base = {None: 0, "beginning": beginning, "end": end}[self.anchor]
         return max(base + self.distance, 0)
 
@@ -30,7 +30,7 @@ BEGINNING = Place("beginning", 0)
 
 @dataclass(frozen=True)
 class Places:
-    """A place for each partition number, and one for those that have none of their own."""
+    """Positions by partition number, and one for all other partitions."""
 
     own: Mapping[int, Place]
     others: Place | None
@@ -39,13 +39,13 @@ class Places:
         return self.own.get(partition, self.others)
 
     def check(self, partitions: Iterable[int]) -> None:
-        """Raises UsageError for a place in a partition that is not among these."""
+        """Raises UsageError for a position in a partition that does not exist."""
         if unknown := self.own.keys() - set(partitions):
             raise UsageError(f"There is no partition {', '.join(map(str, sorted(unknown)))} to begin or end in.")
 
 
 def parse_places(text: str) -> Places:
-    """``PLACE``, or ``PARTITION:PLACE`` several times with commas between. Raises UsageError."""
+    """Parse ``PLACE``, or ``PARTITION:PLACE`` several times with commas between. Raises UsageError."""
     own: dict[int, Place] = {}
     others = None
     for part in text.split(","):

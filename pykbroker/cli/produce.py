@@ -28,7 +28,7 @@ from pykbroker.wire.records import Compression, Header, Record
 
 
 class Codec(StrEnum):
-    """How a batch is packed."""
+    """Compression of batches."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -38,7 +38,7 @@ class Codec(StrEnum):
 
 
 class Acks(StrEnum):
-    """Who must have written a record before it counts."""
+    """The acknowledgements to wait for."""
 
     NONE = "0"
     LEADER = "1"
@@ -57,39 +57,41 @@ def produce(
     key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="The key of every record.")] = None,
     key_separator: Annotated[
         str | None,
-        typer.Option("--key-separator", "-K", metavar="TEXT", help="What stands between key and value on a line."),
+        typer.Option("--key-separator", "-K", metavar="TEXT", help="Separator of key and value on a line."),
     ] = None,
     header: Annotated[
         list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header of every record.")
     ] = None,
     partition: Annotated[
         int | None,
-        typer.Option("--partition", "-p", metavar="N", min=0, help="Where to; else keys decide, as in Java's clients."),
+        typer.Option("--partition", "-p", metavar="N", min=0, help="Partition; else by key, as in Java's clients."),
     ] = None,
-    compression: Annotated[Codec, typer.Option("--compression", "-z", help="How batches are packed.")] = Codec.NONE,
-    acks: Annotated[Acks, typer.Option("--acks", help="Whose word is waited for.")] = Acks.ALL,
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="Compression of batches.")] = Codec.NONE,
+    acks: Annotated[Acks, typer.Option("--acks", help="Acknowledgements to wait for.")] = Acks.ALL,
     timestamp: Annotated[
-        str | None, typer.Option("--timestamp", metavar="TIME", help="The time of every record; else now.")
+        str | None, typer.Option("--timestamp", metavar="TIME", help="Timestamp of every record; else now.")
     ] = None,
     empty_is_null: Annotated[
         bool, typer.Option("--empty-is-null", help="An empty value is null: a tombstone in a compacted topic.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, as consume --json prints.")] = False,
     encoding: Annotated[
-        Encoding, typer.Option("--input", help="How keys and values stand on the lines; - is null in hex and base64.")
+        Encoding, typer.Option("--input", help="Encoding of keys and values; - is null in hex and base64.")
     ] = Encoding.TEXT,
     file: Annotated[
         list[Path] | None,
-        typer.Option("--file", metavar="FILE", help="In place of lines: this whole file, one record; may be repeated."),
+        typer.Option(
+            "--file", metavar="FILE", help="Produce this whole file as one record, in place of lines; may be repeated."
+        ),
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out lines that are no records or are refused, and go on.")
+        bool, typer.Option("--skip-bad", help="Skip lines that are no records or are refused.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell how many were written.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not report how many were written.")] = False,
 ) -> None:
-    """Write each line of standard input as a record.
+    """Write each line of standard input as a record. Lines are sent as they arrive: type them, or pipe a file in.
 
-    Lines are sent as they come: type them, or pipe a file in. The first bad line ends it; the lines before are written.
+    The first bad line ends it; the lines before it are written.
     """
     if as_json and (key is not None or key_separator is not None or header or empty_is_null):
         raise UsageError("With --json, keys and headers stand in the lines themselves.")
@@ -136,7 +138,7 @@ def produce(
 
 
 def _write_all(writer: LineWriter, topic: str, source: Iterable[list[bytes]]) -> None:
-    """Write ``source`` to its end. Whatever ends it before, what was written is told."""
+    """Write ``source`` to its end; if it ends early, report what was written."""
     try:
         with all_end_as_ctrl_c():
             for lines in source:
@@ -156,14 +158,14 @@ def _write_all(writer: LineWriter, topic: str, source: Iterable[list[bytes]]) ->
 
 
 def _standard_input() -> int:
-    """Its descriptor. Raises UsageError where it is closed."""
-    if sys.stdin is None:  # as `<&-` leaves it
+    """Return its descriptor. Raises UsageError if it is closed."""
+    if sys.stdin is None:  # closed by the shell's `<&-`
         raise UsageError("Standard input is closed; there is nothing to read.")
     return sys.stdin.fileno()
 
 
 class LineReader:
-    """Makes records of lines, as the options say."""
+    """Parses lines as records, as the options say."""
 
     def __init__(
         self,
@@ -185,7 +187,7 @@ class LineReader:
         self._encoding = encoding
 
     def record(self, line: bytes, now_ms: int) -> tuple[Record, int | None]:
-        """The record on this line, and the partition it names. Raises BadLine when there is none."""
+        """Return the record on this line, with its partition or None. Raises BadLine."""
         timestamp = now_ms if self._timestamp is None else self._timestamp
         if self._as_json:
             return record_from_json(line, now_ms=timestamp)
@@ -200,7 +202,7 @@ class LineReader:
         return Record(timestamp=timestamp, key=key, value=None if null else value, headers=self._headers), None
 
     def _decoded(self, timestamp: int, key: bytes | None, value: bytes) -> Record:
-        """A record whose value, and key where it stands on the line, is written in hexadecimal or base64."""
+        """Return a record whose value, and key if there is one, is in hexadecimal or base64."""
         try:
             if self._separator is not None and key is not None:
                 key = decode(key, self._encoding)

@@ -1,4 +1,4 @@
-"""Sends batches of records and sees that each is written once, also when an answer is lost (KIP-98's producer ids)."""
+"""Sends batches of records exactly once, also when a response is lost (idempotent producer, KIP-98)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pykbroker.wire.records import (
 )
 
 ALL = -1
-_HIGHEST_WITH_TOPIC_NAMES = 12  # version 13 has topic ids in their place
+_HIGHEST_WITH_TOPIC_NAMES = 12  # the last version with topic names; later ones have topic ids
 
 
 class Producer:
-    """Produces through ``client``. ``acks`` is 0, 1 or ALL; only with ALL are repeats recognised."""
+    """Produces through ``client``. ``acks`` is 0, 1 or ALL; it is idempotent with ALL only."""
 
     def __init__(self, client: Client, *, acks: int = ALL, compression: Compression = Compression.NONE) -> None:
         self._client = client
@@ -36,8 +36,9 @@ class Producer:
             client.retrying(self._init_producer_id)
 
     def send(self, partition: Partition, records: list[Record]) -> int:
-        """Write one batch; returns its base offset, -1 with acks 0. Raises the KafkaError with which the broker
-        refuses it.
+        """Write one batch and return its base offset, -1 with acks=0.
+
+        Raises the KafkaError with which the broker refuses it.
         """
         idempotent = self._producer_id != NO_PRODUCER_ID
         batch = encode_batch(

@@ -1,4 +1,4 @@
-"""A line that tells how far a long command is, where a person looks on: never in a pipe or a file."""
+"""A progress line on a terminal; nothing in a pipe or a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Progress:
         self._dirty = False
 
     def tell(self, text: str) -> None:
-        """Show ``text`` in place of what was shown before, if it is time to."""
+        """Show ``text`` in place of the last one, at most twice a second."""
         if self.shows and self._clock.monotonic() >= self._due:
             self._stream.write(_CLEAR + text)
             self._stream.flush()
@@ -30,7 +30,7 @@ class Progress:
             self._due = self._clock.monotonic() + _INTERVAL_S
 
     def done(self) -> None:
-        """Leave no line behind."""
+        """Clear the line."""
         if self._dirty:
             self._stream.write(_CLEAR)
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""``pykbroker cluster quorum``: who keeps the metadata log (KRaft), and how far each has it."""
+"""``pykbroker cluster quorum``: voters and observers of the metadata log (KRaft), and their lag."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
-from pykbroker.cli.quorum_state import ask_quorum, metadata_partition
+from pykbroker.cli.quorum_state import describe_quorum, metadata_partition
 from pykbroker.cli.times import format_ms
 from pykbroker.cli.trouble import CliError
 from pykbroker.wire.apis import ApiKey
@@ -25,8 +25,8 @@ def quorum(
     with connect(bootstrap, timeout, command_config) as client:
         connection = client.any()
         if not connection.supports(ApiKey.DESCRIBE_QUORUM):
-            raise CliError(f"{connection.address} keeps its metadata elsewhere: it tells of no KRaft quorum.")
-        found = metadata_partition(ask_quorum(connection))
+            raise CliError(f"{connection.address} has no KRaft quorum, so its metadata is elsewhere.")
+        found = metadata_partition(describe_quorum(connection))
     end = max((replica.log_end_offset for replica in found.current_voters), default=-1)
     rows = [_row(replica, "voter", found, end) for replica in found.current_voters]
     rows += [_row(replica, "observer", found, end) for replica in found.observers]

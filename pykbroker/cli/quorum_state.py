@@ -1,4 +1,4 @@
-"""What the controllers say of the metadata log: who keeps it, and how far each has it."""
+"""DescribeQuorum: the voters and observers of the metadata log, and their log end offsets."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pykbroker.wire.messages.describe_quorum import (
 _METADATA_LOG = "__cluster_metadata"
 
 
-def ask_quorum(connection: Connection) -> DescribeQuorumResponse:
-    """Raises the answer's KafkaError."""
+def describe_quorum(connection: Connection) -> DescribeQuorumResponse:
+    """Describe the quorum. Raises the KafkaError of the response."""
     partition = DescribeQuorumRequestPartitionData(partition_index=0)
     topic = DescribeQuorumRequestTopicData(topic_name=_METADATA_LOG, partitions=[partition])
     answer = connection.call(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
@@ -31,13 +31,13 @@ def ask_quorum(connection: Connection) -> DescribeQuorumResponse:
 
 
 def metadata_partition(answer: DescribeQuorumResponse) -> DescribeQuorumResponsePartitionData:
-    """The metadata log has one."""
+    """Return the only partition of the metadata log."""
     ((found,),) = (topic.partitions for topic in answer.topics)
     return found
 
 
 def read_quorum(connection: Connection) -> DescribeQuorumResponsePartitionData | None:
-    """The state of the metadata log; None where there is no KRaft or we may not see it."""
+    """Return the state of the metadata log; None without KRaft, or without the permission to describe it."""
     with suppress(KafkaError):
-        return metadata_partition(ask_quorum(connection)) if connection.supports(ApiKey.DESCRIBE_QUORUM) else None
+        return metadata_partition(describe_quorum(connection)) if connection.supports(ApiKey.DESCRIBE_QUORUM) else None
     return None

@@ -1,4 +1,4 @@
-"""Which quotas there are, and how they are altered (KIP-546)."""
+"""DescribeClientQuotas and AlterClientQuotas (KIP-546)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pykbroker.cli.client import Client, raise_for
 from pykbroker.wire.messages import alter_client_quotas as altering
 from pykbroker.wire.messages import describe_client_quotas as describing
 
-#: How a filter matches the name of an entity.
+#: Match types of filters.
 EXACT: Final = 0
 DEFAULT: Final = 1
 ANY: Final = 2
@@ -18,8 +18,9 @@ ANY: Final = 2
 def described_quotas(
     client: Client, components: list[describing.ComponentData], *, strict: bool = False
 ) -> list[describing.EntryData]:
-    """The quotas of the entities that match; with ``strict`` of those alone that have no other parts. Raises the answer's
-    KafkaError.
+    """Return the quotas of the matching entities; with ``strict`` of those only that have no other parts.
+
+    Raises the KafkaError of the response.
     """
     request = describing.DescribeClientQuotasRequest(components=components, strict=strict)
     answer = client.any().call(request, describing.DescribeClientQuotasResponse)
@@ -30,7 +31,7 @@ def described_quotas(
 def alter_quotas(
     client: Client, entity: Mapping[str, str | None], changes: Sequence[altering.OpData], *, dry_run: bool = False
 ) -> list[altering.AlterClientQuotasResponseEntryData]:
-    """Ask for changes to the quotas of an entity, names by type (None: the default of that type); returns what is said of it."""
+    """Alter the quotas of an entity, given as names by type (None: the default of that type); returns the results."""
     parts = [altering.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
     entry = altering.AlterClientQuotasRequestEntryData(entity=parts, ops=list(changes))
     request = altering.AlterClientQuotasRequest(entries=[entry], validate_only=dry_run)

@@ -1,4 +1,4 @@
-"""``pykbroker quotas``: how much users, clients and addresses may send and read."""
+"""``pykbroker quotas``: limits on the rates of users, client ids and addresses."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _DEFAULT_NAME = "<default>"
 User = Annotated[str | None, typer.Option("--user", autocompletion=user_names, help="This user.")]
 ClientId = Annotated[str | None, typer.Option("--client-id", help="This client id.")]
 Ip = Annotated[str | None, typer.Option("--ip", help="This address.")]
-DefaultUser = Annotated[bool, typer.Option("--default-user", help="Users without a quota of their own.")]
-DefaultClientId = Annotated[bool, typer.Option("--default-client-id", help="Client ids without one of their own.")]
-DefaultIp = Annotated[bool, typer.Option("--default-ip", help="Addresses without one of their own.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")]
+DefaultUser = Annotated[bool, typer.Option("--default-user", help="The default of users.")]
+DefaultClientId = Annotated[bool, typer.Option("--default-client-id", help="The default of client ids.")]
+DefaultIp = Annotated[bool, typer.Option("--default-ip", help="The default of addresses.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only have the broker validate the request.")]
 Entity = dict[str, str | None]
 """Names by type (user, client-id, ip); None is the default of that type."""
 
@@ -46,7 +46,7 @@ def list_quotas(
     default_client_id: DefaultClientId = False,
     default_ip: DefaultIp = False,
 ) -> None:
-    """List quotas: all, or those that concern the users, clients or addresses named."""
+    """List quotas: all, or those that apply to the users, client ids or addresses named."""
     out = Output(as_json=as_json)
     entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
     components = [
@@ -119,7 +119,7 @@ def remove_quotas(
     default_ip: DefaultIp = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Take quotas away."""
+    """Remove quotas."""
     entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
     changes = [OpData(key=name, value=0.0, remove=True) for name in quotas]
     with connect(bootstrap, timeout, command_config) as client:

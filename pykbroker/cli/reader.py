@@ -1,4 +1,4 @@
-"""The loops of ``consume``: partitions for oneself, or shared with the other members of a group."""
+"""The loops of ``consume``: with assigned partitions, or as a member of a group."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Stop = Mapping[Partition, int] | None
 
 
 class Printer:
-    """Prints up to ``limit`` records (None: any number) and remembers where it is in each partition.
+    """Prints up to ``limit`` records (None: all) and keeps the position in each partition.
 
-    Records that ``wanted`` does not let through are passed over and not counted. ``shown`` are the positions that
-    whoever reads the output has reached: those to commit.
+    Records that ``wanted`` rejects are skipped and not counted. ``shown`` are the positions up to which output was
+    flushed: those to commit.
     """
 
     def __init__(self, formatter: Formatter, limit: int | None, wanted: Filter | None = None) -> None:
@@ -46,7 +46,7 @@ class Printer:
         return self._left == 0
 
     def print(self, fetched: Fetched, stop: Stop = None) -> None:
-        """Print what may still be printed of ``fetched``."""
+        """Print the records of ``fetched`` up to the limit and to ``stop``."""
         end = stop.get(fetched.partition) if stop else None
         for record in fetched.records:
             if end is not None and record.offset >= end:
@@ -67,19 +67,19 @@ class Printer:
         write_bytes(self._formatter(partition, record))
 
     def flush(self) -> None:
-        """Show what was printed. Raises OutputClosed."""
+        """Flush the output, and count it as shown. Raises OutputClosed."""
         flush()
         self.shown |= self._printed
         self._printed.clear()
 
     def begin(self, positions: Mapping[Partition, int]) -> None:
-        """Forget where it was: it is at ``positions`` now."""
+        """Start anew from ``positions``."""
         self.shown = dict(positions)
         self._printed.clear()
 
 
 class Reader:
-    """Reads from a cluster and prints until told to stop. ``committed_only`` leaves out what was not committed."""
+    """Reads from a cluster and prints until stopped. ``committed_only`` is read_committed."""
 
     def __init__(self, client: Client, out: Output, printer: Printer, *, committed_only: bool) -> None:
         self._client = client
@@ -90,7 +90,7 @@ class Reader:
         self._fetcher = Fetcher(client, committed_only=committed_only)
 
     def read(self, partitions: list[Partition], start: Start, until: Until) -> None:
-        """Print from ``start`` on. Raises the answer's KafkaError."""
+        """Print from ``start`` on. Raises the KafkaError of a response."""
         ends = until.ends(self._client, partitions, committed_only=self._committed_only)
         self._fetcher.assign(start.positions(self._client, partitions, self._out.remark))
         if start.last is not None:
@@ -99,8 +99,9 @@ class Reader:
             self._print_some(None if until.never else ends)
 
     def read_as_member(self, membership: Membership, group: str, start: Start, until: Until) -> None:
-        """Print the partitions that the group gives us, from where it is; commit what was printed. Raises the
-        answer's KafkaError.
+        """Print the partitions that the group assigns, from its offsets on, and commit what was printed.
+
+        Raises the KafkaError of a response.
         """
         clock = self._client.clock
         try:
@@ -137,7 +138,7 @@ class Reader:
         return found
 
     def _print_last(self, count: int, ends: Mapping[Partition, int]) -> None:
-        """The last ``count`` records of all partitions together, in order of their timestamps."""
+        """Print the last ``count`` records of all partitions together, in order of their timestamps."""
         kept: dict[Partition, deque[Record]] = {partition: deque(maxlen=count) for partition in ends}
         while not self._reached(ends):
             for fetched in self._poll():
@@ -155,18 +156,19 @@ class Reader:
         return all(self._fetcher.positions[partition] >= end for partition, end in ends.items())
 
     def _take_over(self, membership: Membership, group: str, start: Start, until: Until) -> dict[Partition, int]:
-        """Join, and read on where the group is, or at ``start`` where it is nowhere yet; returns the ends."""
+        """Join, and read from the group's offsets, or from ``start`` where it has none; returns the ends."""
         partitions = membership.join()
         known = committed_offsets(self._client, group)
         kept = {p: known[p] for p in partitions if p in known}
-        self._say_which_wins(group, start, kept)
+        self._warn_committed_offsets_win(group, start, kept)
         new = start.positions(self._client, [p for p in partitions if p not in known], self._out.remark)
-        self._printer.begin(new)  # to be committed even if nothing comes, so that the group is somewhere
+        # commit the position even if no record arrives, so that the next start continues from it
+        self._printer.begin(new)
         self._fetcher.assign(kept | new)
         return until.ends(self._client, partitions, committed_only=self._committed_only)
 
-    def _say_which_wins(self, group: str, start: Start, kept: Mapping[Partition, int]) -> None:
-        """Once: a group's own offsets win over an option that says where to begin."""
+    def _warn_committed_offsets_win(self, group: str, start: Start, kept: Mapping[Partition, int]) -> None:
+        """Warn once that committed offsets win over the option that says where to start."""
         if start.option and kept and not self._said_which_wins:
             self._said_which_wins = True
             self._out.remark(
@@ -175,12 +177,12 @@ class Reader:
             )
 
     def _leave_early(self, membership: Membership, *, shown: bool) -> None:
-        """Whatever ends us: commit what was shown and leave, so that the group neither repeats nor waits.
+        """Commit what was shown and leave the group, so that it neither repeats records nor waits for us.
 
-        What prevents that is told, and does not hide what ended us.
+        Errors are reported, but do not hide the error that ended the command.
         """
         try:
-            membership.hurry(_PARTING_S)
+            membership.limit_patience(_PARTING_S)
             if shown:
                 with suppress(OutputClosed):
                     self._printer.flush()

@@ -1,4 +1,4 @@
-"""``pykbroker reassignments``: move partitions to other brokers, watch it, stop it (KIP-455)."""
+"""``pykbroker reassignments``: lists, starts and cancels reassignments of partitions to other brokers (KIP-455)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def list_reassignments(
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """List the moves under way."""
+    """List the ongoing reassignments."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         rows = [row for row in _ongoing(client) if not topics or row["topic"] in topics]
@@ -66,7 +66,7 @@ def start(
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Move partitions to the brokers named; a topic without partition means each of its partitions."""
+    """Move partitions to the named brokers; a topic without a partition means all its partitions."""
     wanted: dict[Partition, list[int] | None] = {}
     parsed = [_parse_move(text) for text in moves]
     with connect(bootstrap, timeout, command_config) as client:
@@ -91,7 +91,7 @@ def cancel(
     as_json: Json = False,
     everything: Annotated[bool, typer.Option("--all", help="All moves under way.")] = False,
 ) -> None:
-    """Stop moves under way: the partitions go back to the brokers that they were on."""
+    """Cancel reassignments: the partitions stay on their original brokers."""
     if bool(partitions) == everything:
         raise UsageError("Say which moves: TOPIC or TOPIC:PARTITION, or --all.")
     out = Output(as_json=as_json)
@@ -129,7 +129,7 @@ def _ongoing(client: Client) -> list[dict[str, Any]]:
 
 
 def _alter(client: Client, out: Output, wanted: Mapping[Partition, list[int] | None], done: str) -> None:
-    """Ask for these replicas (None: cancel) and report of each partition. Raises CliError."""
+    """Request these replicas (None: cancel) and report the result of each partition. Raises CliError."""
     said = alter_moves(client, wanted)
     results = [(str(partition), found.error_code, found.error_message, done) for partition, found in said.items()]
     report(out, results, {ErrorCode.NONE}, what="Partition")

@@ -1,4 +1,4 @@
-"""Which records to show: conditions on keys, values and headers, as people write them."""
+"""Filters records by conditions on keys, values and headers, as users write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HELP = "key=TEXT, value=~REGEX, header.NAME!=TEXT, key!~REGEX"
 
 
 def parse_filters(texts: Iterable[str]) -> Filter | None:
-    """What all of the conditions together let through; None where there is no condition. Raises UsageError."""
+    """Return a filter of records that meet all conditions; None without conditions. Raises UsageError."""
     conditions = [_parse(text) for text in texts]
     if not conditions:
         return None
@@ -25,7 +25,7 @@ def parse_filters(texts: Iterable[str]) -> Filter | None:
 
 
 def _parse(text: str) -> Filter:
-    """A null, or a header that a record does not have, equals nothing and matches nothing."""
+    """Parse a condition. A null or missing value equals nothing and matches nothing."""
     found = _CONDITION.fullmatch(text)
     if found is None:
         raise UsageError(f"{text!r} is not a filter; write it as {HELP}.")
@@ -42,7 +42,7 @@ def _parse(text: str) -> Filter:
 
 
 def _field(field: str, header: str | None) -> Callable[[Record], Iterable[bytes]]:
-    """The values that a condition on this field looks at; a header may stand in a record several times."""
+    """Return the values that a condition on this field tests; a record may have a header several times."""
     if field == "key":
         return lambda record: () if record.key is None else (record.key,)
     if field == "value":

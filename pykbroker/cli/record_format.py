@@ -1,4 +1,4 @@
-"""How ``consume`` prints a record: plain columns, a format of the user's, or JSON."""
+"""How ``consume`` prints a record: columns, a format of the user's, or JSON."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ FIELDS_HELP = "%t topic, %p partition, %o offset, %T timestamp, %D date, %k key,
 
 
 def json_formatter(partition: Partition, record: Record) -> bytes:
-    """One JSON object on a line, as ``produce --json`` reads."""
+    """Return the record as a JSON line, which ``produce --json`` reads."""
     return (
         json.dumps(record_as_json(*partition, record), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
     )
 
 
 def custom_formatter(template: str, encoding: Encoding = Encoding.TEXT) -> Formatter:
-    r"""A formatter for a template such as ``%k: %v\n``. Raises UsageError for a field that does not exist."""
+    r"""Return a formatter for a template such as ``%k: %v\n``. Raises UsageError for an unknown field."""
     known = _fields(encoding)
     parts: list[Formatter] = []
     for field, escape, text, stray in _TOKENS.findall(template):
@@ -61,9 +61,9 @@ def custom_formatter(template: str, encoding: Encoding = Encoding.TEXT) -> Forma
 
 
 def column_formatter(columns: str, *, terminal: bool, encoding: Encoding = Encoding.TEXT) -> Formatter:
-    """Fields (letters as in formats) with tabs between them, the value last and a line end.
+    """Return a formatter that prints fields (letters as in formats) with tabs between them, the value last.
 
-    On a terminal, what is not key or value is dim, and control characters are shown instead of obeyed.
+    On a terminal, fields other than key and value are dim, and control characters are escaped.
     """
     known = _fields(encoding)
     fields = [(letter, known[letter]) for letter in columns]
@@ -85,7 +85,7 @@ def column_formatter(columns: str, *, terminal: bool, encoding: Encoding = Encod
 
 
 def _fields(encoding: Encoding) -> dict[str, Formatter]:
-    """The fields of formats, with keys and values in this encoding."""
+    """Return the fields of formats, with keys and values in this encoding."""
     if encoding is Encoding.TEXT:
         return _FIELDS
     return _FIELDS | {

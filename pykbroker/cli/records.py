@@ -1,4 +1,4 @@
-"""``pykbroker records delete``: move the beginning of partitions forward; what lies before is gone."""
+"""``pykbroker records delete``: deletes records from the beginning of partitions."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def delete(
     command_config: CommandConfig = None,
     as_json: Json = False,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="PLACE", help=f"What lies before this offset: {HELP}.")
+        str | None, typer.Option("--before", metavar="PLACE", help=f"Records before this offset: {HELP}.")
     ] = None,
     before_time: Annotated[
         str | None,
-        typer.Option("--before-time", metavar="TIME", help="What lies before the first record since this time."),
+        typer.Option("--before-time", metavar="TIME", help="Records before the first one since this time."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete the records before an offset or a time. Partitions that --before does not name keep all."""
+    """Delete the records before an offset or a time. Partitions that --before does not name keep all records."""
     if (before is None) == (before_time is None):
         raise UsageError("Give --before PLACE or --before-time TIME (one of them).")
     out = Output(as_json=as_json)
@@ -85,7 +85,7 @@ def _times(client: Client, partitions: list[Partition], text: str, ends: dict[Pa
 
 
 def _check(targets: dict[Partition, int], ends: dict[Partition, int]) -> None:
-    """An offset after the end is a mistake, and none that may be mended by deleting what there is."""
+    """Refuse all if an offset is after a partition's end: it is a mistake, and deletion cannot be undone."""
     for partition, offset in sorted(targets.items()):
         if offset > ends[partition]:
             raise CliError(

@@ -1,4 +1,4 @@
-"""``pykbroker topics replicas``: which partitions are not as they should be, of all topics or of some."""
+"""``pykbroker topics replicas``: replicas of partitions, of all or of those that are not as they should be."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def replicas(
     command_config: CommandConfig = None,
     as_json: Json = False,
     under_replicated: Annotated[
-        bool, typer.Option("--under-replicated", help="with a replica that is not in sync.", rich_help_panel=_ONLY)
+        bool, typer.Option("--under-replicated", help="with a replica that is out of sync.", rich_help_panel=_ONLY)
     ] = False,
     under_min_isr: Annotated[
         bool,
@@ -47,12 +47,12 @@ def replicas(
         bool, typer.Option("--unavailable", help="without a leader.", rich_help_panel=_ONLY)
     ] = False,
 ) -> None:
-    """Show where replicas are: leader, in sync (ISR), eligible to lead (ELR), last known to be so, offline."""
+    """Show replicas: leader, in sync (ISR), eligible leaders (ELR), last known ELR, offline."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         try:
             names = topics or [topic.name or "" for topic in client.metadata(None).topics]
-            found = read_replicas(client, names, may_lack=not topics)  # one may be deleted while we ask
+            found = read_replicas(client, names, may_lack=not topics)  # one may be deleted meanwhile
             least = _min_isr(client, names) if under_min_isr or at_min_isr else {}
         except KafkaError as error:
             raise CliError(refusal(f"Topic {', '.join(topics or ['(all)'])}", error)) from error
@@ -87,7 +87,7 @@ COLUMNS = {
 
 
 def as_row(state: Replicas) -> dict[str, Any]:
-    """The state of a partition for a table or JSON."""
+    """Return the state of a partition as a row of a table or JSON."""
     return {
         "leader": None if state.leader < 0 else state.leader,
         "leader_epoch": state.leader_epoch,
@@ -100,7 +100,7 @@ def as_row(state: Replicas) -> dict[str, Any]:
 
 
 def _min_isr(client: Client, names: list[str]) -> dict[str, int]:
-    """Each topic's min.insync.replicas."""
+    """Return each topic's min.insync.replicas."""
     resources = [
         DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=[_MIN_ISR])
         for name in names

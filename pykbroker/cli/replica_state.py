@@ -1,4 +1,4 @@
-"""Where the replicas of partitions are and how they fare: in sync, eligible to lead (KIP-966), offline."""
+"""The replicas of partitions and their state: in sync, eligible to lead (KIP-966), offline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE = 2000
 
 @dataclass(frozen=True)
 class Replicas:
-    """One partition. The eligible leader replicas are None where the broker is too old to tell."""
+    """One partition. The eligible leader replicas are None if the broker is too old to report them."""
 
     leader: int
     leader_epoch: int
@@ -40,8 +40,9 @@ class Replicas:
 
 
 def read_replicas(client: Client, names: Iterable[str], *, may_lack: bool = False) -> dict[str, dict[int, Replicas]]:
-    """The partitions of each topic by number. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION for a topic that is not there,
-    unless it ``may_lack``.
+    """Return the partitions of each topic by number.
+
+    Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION for a missing topic, unless ``may_lack``.
     """
     names = sorted(names)
     if not names:
@@ -61,7 +62,7 @@ def read_replicas(client: Client, names: Iterable[str], *, may_lack: bool = Fals
 
 
 def _by_pages(client: Client, names: list[str], *, may_lack: bool) -> dict[str, dict[int, Replicas]]:
-    """A page holds a limited number of partitions, and says where the next one begins."""
+    """Describe topics in pages: a response has a limited number of partitions, and a cursor to the next one."""
     found: dict[str, dict[int, Replicas]] = {name: {} for name in names}
     cursor: Cursor | None = None
     while True:

@@ -1,7 +1,7 @@
-"""``pykbroker groups reset``: where a group's consumers will go on, set by hand. A dry run unless --execute is given.
+"""``pykbroker groups reset``: sets the committed offsets of a group. A dry run unless --execute is given.
 
-The forms are those of Kafka's own kafka-consumer-groups tool: a target outside a partition's offsets becomes the nearest
-one inside, and a time after the last record becomes the end.
+The forms are those of kafka-consumer-groups: a target outside of a partition's offsets becomes the nearest one inside,
+and a time after the last record becomes the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _WITHOUT_MEMBERS = {"Empty", "Dead"}
-_TARGET = "Where to (exactly one)"
+_TARGET = "Target (exactly one)"
 
 
 def reset(
@@ -42,11 +42,11 @@ def reset(
             help="A topic, or some of its partitions.",
         ),
     ] = None,
-    all_topics: Annotated[bool, typer.Option("--all-topics", help="All topics the group has offsets of.")] = False,
+    all_topics: Annotated[bool, typer.Option("--all-topics", help="All topics that the group has committed.")] = False,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The beginning.", rich_help_panel=_TARGET)] = False,
     to_latest: Annotated[bool, typer.Option("--to-latest", help="The end.", rich_help_panel=_TARGET)] = False,
     to_current: Annotated[
-        bool, typer.Option("--to-current", help="Where it is; the end where it is nowhere.", rich_help_panel=_TARGET)
+        bool, typer.Option("--to-current", help="The committed offset; the end without one.", rich_help_panel=_TARGET)
     ] = False,
     to_offset: Annotated[
         int | None, typer.Option("--to-offset", metavar="N", min=0, help="This offset.", rich_help_panel=_TARGET)
@@ -73,9 +73,11 @@ def reset(
         int | None,
         typer.Option("--shift-by", metavar="N", help="N records on; negative: back.", rich_help_panel=_TARGET),
     ] = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; without this, only show it.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Commit the offsets; without this, only show them.")
+    ] = False,
 ) -> None:
-    """Set the offsets at which a group goes on. Shows what it would do unless --execute is given."""
+    """Set the committed offsets of a group. Shows what it would do unless --execute is given."""
     flags = {"earliest": to_earliest, "latest": to_latest, "current": to_current}
     values = {"offset": to_offset, "datetime": to_datetime, "duration": by_duration, "shift": shift_by}
     chosen = [name for name, on in flags.items() if on] + [name for name, value in values.items() if value is not None]
@@ -113,7 +115,7 @@ def _show(out: Output, group: str, rows: list[dict[str, Any]], *, executed: bool
 
 
 def _state(client: Client, group: str) -> str:
-    """The group's state; a group that does not exist yet can be given offsets too."""
+    """Return the group's state; a group that does not exist can be given offsets too."""
     try:
         return client.retrying(lambda: read_group(client, group)).state
     except KafkaError as error:
@@ -152,7 +154,7 @@ class _Planner:
         self._bounds = Bounds(client, partitions)
 
     def targets(self, form: str, value: int | str | None) -> dict[Partition, int]:
-        """Where each partition goes. Raises UsageError for a value that cannot be read."""
+        """Return the target of each partition. Raises UsageError for an invalid value."""
         now_ms = self._client.clock.now_ms()
         if form == "earliest":
             return self._bounds.start

@@ -1,4 +1,4 @@
-"""A connection with security: TLS around its socket, a user who signs in over it, and what to say where that fails."""
+"""TLS and SASL for a connection, with error messages that name the setting to change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pykbroker.wire.message import Message
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
-#: What OpenSSL says where the other side does not speak TLS, and where it wants a certificate that we do not show.
+#: OpenSSL's errors if the broker does not speak TLS, and if it requires a client certificate.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 _WANTS_CERTIFICATE: Final = (
     "CERTIFICATE_REQUIRED",
@@ -29,7 +29,7 @@ _TAKES_ALL_NAMES: Final = "ssl.endpoint.identification.algorithm="
 
 
 def with_tls(plain: socket.socket, host: str, address: str, security: ClientSecurity) -> socket.socket:
-    """The socket after the handshake, if the protocol has TLS. Raises CliError; then the socket is closed."""
+    """Return the socket after the TLS handshake, if the protocol has TLS. Raises CliError after closing the socket."""
     if security.tls is None:
         return plain
     try:
@@ -40,7 +40,7 @@ def with_tls(plain: socket.socket, host: str, address: str, security: ClientSecu
 
 
 def handshake_trouble(error: OSError, address: str, security: ClientSecurity) -> CliError:
-    """What is wrong, and which setting is about it."""
+    """Return the CliError for a failed handshake, which names the setting to change."""
     if isinstance(error, TimeoutError):
         return Unreachable(
             f"{address} did not answer the TLS handshake in time; is it a plain port, or another service's?"
@@ -65,7 +65,7 @@ def handshake_trouble(error: OSError, address: str, security: ClientSecurity) ->
 
 
 def alert_trouble(error: OSError, address: str) -> CliError | None:
-    """What a broker has against our certificate: with TLS 1.3 it says so when the handshake is over for us."""
+    """Return the CliError for a refused client certificate; with TLS 1.3 the alert comes after the client's handshake."""
     reason = getattr(error, "reason", None) or ""
     if isinstance(error, ssl.SSLError) and reason.endswith(_WANTS_CERTIFICATE) and "ALERT" in reason:
         return CliError(
@@ -78,11 +78,14 @@ def _words(reason: str) -> str:
     return reason.lower().replace("_", " ")
 
 
-# ---- SASL
+# SASL
 
 
 def sign_in(call: Callable[..., Message], address: str, mechanism: Mechanism) -> int:
-    """For how many milliseconds this holds; 0: for ever. ``call`` sends a request and returns its response. Raises CliError."""
+    """Authenticate; returns the session lifetime in milliseconds, 0 if it is unlimited.
+
+    ``call`` sends a request and returns its response. Raises CliError.
+    """
     handshake = call(SaslHandshakeRequest(mechanism=mechanism.name), SaslHandshakeResponse)
     assert isinstance(handshake, SaslHandshakeResponse)
     if handshake.error_code:
@@ -112,7 +115,7 @@ def _no_handshake(answer: SaslHandshakeResponse, address: str, mechanism: Mechan
         there = ", ".join(answer.mechanisms)
         return CliError(f"{address} does not have sasl.mechanism={mechanism.name}; it has {there}.")
     if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-        return CliError(f"{address} asks nobody to sign in: security.protocol is PLAINTEXT there, or SSL.")
+        return CliError(f"{address} does not use SASL: its security.protocol is PLAINTEXT or SSL.")
     return _refused(answer, address, mechanism)
 
 

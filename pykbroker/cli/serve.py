@@ -1,6 +1,6 @@
-"""`pykbroker serve`: start brokers and run them until SIGTERM, SIGINT or SIGHUP.
+"""`pykbroker serve`: starts brokers and runs them until SIGTERM, SIGINT or SIGHUP.
 
-Kept on argparse, and apart from the other commands: what this module imports, every start pays for.
+Uses argparse and is apart from the other commands, because each import here adds to start-up time.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from pykbroker.seeding.seed import Seed
     from pykbroker.testing.clock import ManualTime
 
-#: A fetch of several partitions holds a megabyte of each until the socket has taken it.
+#: Fetch responses of several partitions hold a megabyte of each in memory until the socket has taken it.
 _LARGEST_KEPT = 8 * 1024 * 1024
 
 
 def main(argv: list[str], tell: Callable[[Node], None] | None = None) -> int:
-    """Run the command; returns the exit status. ``tell`` says more than the line that the broker is ready."""
+    """Run the command; returns the exit status. ``tell`` prints more than the line that says that the broker is ready."""
     with garbage.collected_when_ready():
         return _main(argv, tell)
 
@@ -88,7 +88,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
             import tempfile
 
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pykbroker-"))
-            directory = os.path.join(folder, "data")  # noqa: PTH118 - beside it is what is kept of it
+            directory = os.path.join(folder, "data")  # noqa: PTH118 - snapshots lie beside it
             config = config.with_texts({"log.dirs": directory, "metadata.log.dir": directory})
         try:
             security = _security(options, config)
@@ -101,7 +101,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
 
 
 def _warn_if_exposed(path: Path, config: BrokerConfig) -> None:
-    """Log a warning where a file with secrets may be read by others."""
+    """Log a warning if others can read a file with secrets."""
     from pykbroker.config.layers import setting_of
 
     settings = (setting_of(name, config.definitions) for name in config.explicit)
@@ -112,7 +112,7 @@ def _warn_if_exposed(path: Path, config: BrokerConfig) -> None:
 
 
 def _security(options: argparse.Namespace, config: BrokerConfig) -> ServedSecurity | None:
-    """What --security asks for. Raises ConfigError and OSError."""
+    """Return the security of --security. Raises ConfigError and OSError."""
     if options.security is None:
         return None
     from pykbroker.cli.serve_security import ServedSecurity, folder_of
@@ -121,7 +121,10 @@ def _security(options: argparse.Namespace, config: BrokerConfig) -> ServedSecuri
 
 
 def _seed(paths: list[Path]) -> Seed | None:
-    """What --seed names, all together. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
+    """Return the seeds of all --seed options together.
+
+    Raises BadSeed, OSError, or ModuleNotFoundError for YAML without PyYAML.
+    """
     if not paths:
         return None
     from pykbroker.seeding.reading import read
@@ -134,7 +137,7 @@ def _seed(paths: list[Path]) -> Seed | None:
 
 
 def _manual_time(options: argparse.Namespace) -> ManualTime | None:
-    """The clock of --clock manual; None for the real one."""
+    """Return the clock of --clock manual; None for the system clock."""
     if options.clock == "real":
         return None
     from pykbroker.testing.clock import ManualTime
@@ -145,7 +148,7 @@ def _manual_time(options: argparse.Namespace) -> ManualTime | None:
 def _http_side(
     options: argparse.Namespace, config: BrokerConfig, seed: Seed | None, time: ManualTime | None
 ) -> Callable[[Node], Beside] | None:
-    """What makes the HTTP side; None where it is off. Raises ConfigError."""
+    """Return what opens the HTTP side; None if it is off. Raises ConfigError."""
     found = http_options(options, config)
     if found is None:
         return None
@@ -174,7 +177,7 @@ class Start(NamedTuple):
     tell: Callable[[Node], None] | None
 
     def run(self) -> int:
-        """Serve until a signal comes; returns the exit status."""
+        """Serve until a signal; returns the exit status."""
         _keep_freed_memory()
         _allow_descriptors()
         from pykbroker.process.log_directories import StartFailed
@@ -271,28 +274,30 @@ def _tell_systemd(node: Node) -> None:
 
 def _say(line: str) -> None:
     try:
-        # One write: print gives the end of the line apart where Python does not buffer, and the log may go to the same file.
+        # A single write: print writes the line end separately to unbuffered output, and the log may share the file.
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
-    except OSError as error:  # nobody listens; clients may be there all the same
-        logging.getLogger(__name__).warning("Standard output is closed (%s); nobody is told there: %s", error, line)
+    except OSError as error:  # closed output does not stop the broker: clients can use it all the same
+        logging.getLogger(__name__).warning(
+            "Standard output is closed (%s), so this line is not printed: %s", error, line
+        )
         sys.stdout = None
 
 
 def _keep_freed_memory() -> None:
-    """Let the allocator keep what large reads free, instead of having the kernel map and clear it anew each time.
+    """Let malloc keep memory that large reads free, instead of having the kernel map and clear it each time.
 
-    glibc serves blocks from 128 KiB by mmap until one is freed; from then on, blocks up to that one's size come from
-    the heap, which keeps up to twice as much free. Page faults were three quarters of the cost of a large read. The
-    pages of this block are never touched, so it costs nothing; other allocators take no notice.
+    glibc serves blocks from 128 KiB by mmap until one is freed; from then on, blocks up to that size come from the
+    heap, which keeps up to twice as much free. Page faults were three quarters of the cost of a large read. The pages
+    of this block are never touched, so it costs nothing; other allocators ignore it.
     """
     bytes(_LARGEST_KEPT)
 
 
 def _allow_descriptors() -> None:
-    """Raise the limit on open files as far as the system lets us, as a JVM does: each client takes one, each file too."""
+    """Raise the soft limit on open files to the hard limit, as a JVM does: each connection and each log file needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):  # macOS names an infinite limit that it then refuses
+    with contextlib.suppress(ValueError, OSError):  # macOS reports an infinite hard limit and then refuses it
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         return
     logging.getLogger(__name__).warning("The limit on open files stays at %d", soft)

@@ -1,4 +1,4 @@
-"""What the command line of `pykbroker serve` says, and the settings that it makes. `pykbroker check` reads the same."""
+"""The command line of `pykbroker serve`, and the settings that it makes. `pykbroker check` shares it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ if TYPE_CHECKING:
     from pykbroker.releases.release import Release
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
-#: Where data is kept when neither an option nor a setting says so; the variable of the environment comes first.
+#: Log directory if no option and no setting names one; the environment variable comes first.
 DEFAULT_DATA_DIR = "pykbroker-data"
 DATA_DIR_VARIABLE = "PYKBROKER_DATA_DIR"
-#: What --advertise says where no one address suits all clients.
+#: Value of --advertise for listeners that clients reach by several addresses.
 AS_REACHED = "as-reached"
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """As wide as the terminal. Left to itself, argparse asks shutil how wide that is, as soon as there is an option: with what
-    shutil needs for archives, that is a fiftieth of every start.
+    """As wide as the terminal.
+
+    Without a width, argparse asks shutil for it with the first option, and importing shutil is a fiftieth of every
+    start.
     """
 
     def __init__(self, prog: str) -> None:
@@ -50,7 +52,7 @@ def _columns() -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of ``serve``."""
+    """Return the parser of the options of ``serve``."""
     made = argparse.ArgumentParser(
         prog="pykbroker serve",
         description="Run a Kafka-compatible broker. Stops cleanly on SIGTERM, on Ctrl-C and when its terminal is closed.",
@@ -109,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
     store.add_argument(
         "--data-dir",
         metavar="DIR",
-        help=f"where data is kept (default {DATA_DIR_VARIABLE} of the environment, or else ./{DEFAULT_DATA_DIR})",
+        help=f"log directory (default {DATA_DIR_VARIABLE} of the environment, or else ./{DEFAULT_DATA_DIR})",
     )
     store.add_argument(
         "--ephemeral", action="store_true", help="keep data in a temporary directory, removed at the end"
@@ -129,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="RELEASE",
         type=_release,
         default=None,
-        help="the release of Kafka that clients shall take it for: 2.8, 3.9 or 4.3 (the default)",
+        help="emulate this release of Kafka: 2.8, 3.9 or 4.3 (the default)",
     )
     made.add_argument(
         "--seed",
@@ -137,7 +139,7 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         action="append",
         default=[],
-        help="topics and records to begin with, of a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
+        help="topics and records to start with, from a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
         "there already are left as they are; repeatable",
     )
     made.add_argument(
@@ -149,34 +151,34 @@ def parser() -> argparse.ArgumentParser:
         "--http-token-file",
         metavar="FILE",
         type=Path,
-        help="a file whose first line who asks by HTTP must send, as Authorization: Bearer TOKEN (all but health)",
+        help="a file whose first line HTTP requests must send, as Authorization: Bearer TOKEN (all but health)",
     )
     made.add_argument(
         "--http-name",
         metavar="HOST",
         action="append",
         default=[],
-        help="a host name by which it may be asked, beside addresses and names without a dot; repeatable",
+        help="a host name that HTTP requests may use, beside addresses and names without a dot; repeatable",
     )
     made.add_argument(
         "--schema-registry",
         metavar="URL",
-        help="a schema registry that the console asks what Avro, Protobuf and JSON of its clients mean",
+        help="a schema registry, with which the console decodes Avro, Protobuf and JSON",
     )
     made.add_argument(
         "--clock",
         choices=("real", "manual"),
         default="real",
-        help="manual: the brokers' time stands still until it is moved by HTTP, for tests (default: real)",
+        help="manual: the brokers' time stands still until advanced by HTTP, for tests (default: real)",
     )
-    made.add_argument("--json", action="store_true", help="say that the broker is ready in a line of JSON")
+    made.add_argument("--json", action="store_true", help="print a line of JSON when the broker is ready")
     made.add_argument(
         "--exit-with-parent",
         action="store_true",
-        help="stop cleanly when the process that started this one ends, however it does (a test run, say)",
+        help="stop cleanly when the process that started this one ends, in any way (for test runs)",
     )
     logged = made.add_mutually_exclusive_group()
-    logged.add_argument("--quiet", action="store_true", help="log warnings and errors alone")
+    logged.add_argument("--quiet", action="store_true", help="log only warnings and errors")
     logged.add_argument("--verbose", action="store_true", help="log connections and requests, too")
     made.add_argument(
         "--log-level",
@@ -186,13 +188,13 @@ def parser() -> argparse.ArgumentParser:
         help=f"of everything or of one logger, as in pykbroker.network=DEBUG: {', '.join(LEVELS)}; repeatable",
     )
     made.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="lines for people, or an object of JSON each"
+        "--log-format", choices=("text", "json"), default="text", help="text, or one JSON object per line"
     )
     return made
 
 
 def log_levels(options: argparse.Namespace) -> tuple[int, dict[str, int]]:
-    """The level of the whole log, and those of single loggers. Raises ConfigError."""
+    """Return the level of the root logger, and those of single loggers. Raises ConfigError."""
     level = logging.WARNING if options.quiet else logging.DEBUG if options.verbose else logging.INFO
     levels: dict[str, int] = {}
     for text in options.log_level:
@@ -232,7 +234,7 @@ def _racks(text: str) -> list[str]:
 
 
 def check_security(options: argparse.Namespace) -> None:
-    """Raises ConfigError for options that mean nothing without --security."""
+    """Raises ConfigError for options that need --security if it is not given."""
     if options.security is None and (options.user or options.security_dir):
         raise ConfigError(
             "--user and --security-dir are about what --security makes: say which, as --security sasl_ssl"
@@ -240,7 +242,7 @@ def check_security(options: argparse.Namespace) -> None:
 
 
 def check_racks(options: argparse.Namespace) -> None:
-    """Raises ConfigError where there is not one rack for each broker."""
+    """Raises ConfigError unless there is one rack for each broker."""
     if options.racks is not None and len(options.racks) != options.brokers:
         raise ConfigError(
             f"--racks names {len(options.racks)} rack(s) for {options.brokers} broker(s); name one for each"
@@ -248,7 +250,7 @@ def check_racks(options: argparse.Namespace) -> None:
 
 
 def configuration(options: argparse.Namespace) -> BrokerConfig:
-    """The broker's settings: the file, then --set, then the options that stand for settings.
+    """Return the broker's settings: the file, then --set, then options that stand for settings.
 
     Raises ConfigError naming the setting, PropertiesError, or OSError for a file that cannot be read.
     """
@@ -265,7 +267,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
     protocol = "PLAINTEXT" if options.security is None else options.security.upper()
     if options.listen:
         if options.security is None:
-            _check_not_laid_open(options.listen, given)
+            _check_listeners_stay_secured(options.listen, given)
         given["listeners"], protocols = _named(options.listen, protocol)
         if protocols and "listener.security.protocol.map" not in given:
             given["listener.security.protocol.map"] = protocols
@@ -282,14 +284,14 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
 
 
 def as_reached(options: argparse.Namespace) -> bool:
-    """Whether clients are told the address by which they came. Raises ConfigError."""
+    """Whether clients are told the address that they connected to. Raises ConfigError."""
     if AS_REACHED in options.advertise and len(options.advertise) > 1:
         raise ConfigError(f"--advertise {AS_REACHED} holds for all listeners: give it once, and no address beside it")
     return AS_REACHED in options.advertise
 
 
-def _check_not_laid_open(addresses: list[str], given: Mapping[str, str]) -> None:
-    """Raises ConfigError where an address without a protocol, which is plain, would take the place of secured listeners."""
+def _check_listeners_stay_secured(addresses: list[str], given: Mapping[str, str]) -> None:
+    """Raises ConfigError if an address without a protocol, which is PLAINTEXT, would replace secured listeners."""
     text = given.get("listener.security.protocol.map")
     protocols = DEFAULT_PROTOCOLS if text is None else protocol_map(text)
     names = [entry.partition("://")[0].strip().upper() for entry in given.get("listeners", "").split(",")]
@@ -314,8 +316,10 @@ def _advertised(listeners: str, addresses: list[str]) -> str:
 
 
 def _named(addresses: list[str], protocol: str) -> tuple[str, str]:
-    """``listeners`` of addresses, of which those without a name get one each: PLAINTEXT, PLAINTEXT2 and so on for this protocol;
-    and the protocols of these, where the protocol's own name is not enough.
+    """Return ``listeners`` and listener.security.protocol.map for addresses.
+
+    Listeners without a name are called PLAINTEXT, PLAINTEXT2 and so on for this protocol; the map has those whose name
+    is not that of a protocol.
     """
     taken = {address.partition("://")[0].upper() for address in addresses if "://" in address}
     free = (name for number in count(1) if (name := f"{protocol}{number if number > 1 else ''}") not in taken)
@@ -327,7 +331,7 @@ def _named(addresses: list[str], protocol: str) -> tuple[str, str]:
 
 
 def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptions | None:
-    """Where the HTTP side is to be and who may ask it; None where it is off. Raises ConfigError."""
+    """Return the address and access of the HTTP side; None if it is off. Raises ConfigError."""
     if options.http is None:
         if options.clock == "manual":
             raise ConfigError("--clock manual leaves nobody to move it: open the HTTP side with --http")

@@ -1,4 +1,4 @@
-"""``serve --security``: listeners that are secure from the first start on, and the settings of clients for them, to be pasted."""
+"""``serve --security``: secured listeners without further settings, and the client settings for them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.process.node import Node
 
-_EVERY_ADDRESS = (None, "0.0.0.0", "::")  # noqa: S104 - not bound here
+_EVERY_ADDRESS = (None, "0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 class ServedSecurity:
-    """What one start has: keys and users of the folder, or with none of this process alone."""
+    """Keys and users of one start: kept in a folder, or of this process only."""
 
     def __init__(self, options: argparse.Namespace, config: BrokerConfig, folder: Path | None) -> None:
         """Raises ConfigError, and OSError for a folder that cannot be written. Without a ``folder`` nothing is written."""
@@ -45,27 +45,27 @@ class ServedSecurity:
         self._made = ReadyMade(protocol, {"alice": "a"}, now_ms) if self._kept is None else self._kept.made
 
     def configured(self, config: BrokerConfig) -> BrokerConfig:
-        """The settings, with what the listeners need; what somebody set himself stays. Raises ConfigError."""
+        """Return the settings, with those that the listeners need; explicit settings win. Raises ConfigError."""
         made = self._made.broker_settings(self._listeners)
         if {"security.inter.broker.protocol", "inter.broker.listener.name"} & config.explicit.keys():
             del made["inter.broker.listener.name"]
         return config.with_texts({name: text for name, text in made.items() if name not in config.explicit})
 
-    # ---- what clients are told
+    # Client settings
 
     def write_files(self, node: Node) -> None:
-        """For each user the client properties that Kafka's tools and pykbroker's commands take."""
+        """Write a file for --command-config for each user; returns their paths."""
         for user, path in self._files().items():
             write_private(path, text_of({"bootstrap.servers": self._bootstrap(node), **self._made.java(user)}))
 
     def summary(self) -> dict[str, Any]:
-        """For programs: where everything is."""
+        """Return paths and users for --json output."""
         assert self._kept is not None
         files = {user: str(path) for user, path in self._files().items()}
         return {"protocol": self._made.protocol, "folder": str(self._kept.folder), "users": files}
 
     def to_paste(self, node: Node) -> str:
-        """For people: the settings of the first user, for every kind of client."""
+        """Return the settings of the first user as text, for every kind of client."""
         assert self._kept is not None
         files = self._files()
         user = next(iter(files))
@@ -91,7 +91,7 @@ class ServedSecurity:
 
 
 def folder_of(options: argparse.Namespace, config: BrokerConfig) -> Path:
-    """Where it is kept: the folder that is named, or the log directory's neighbour."""
+    """Return the folder: the one named, or one beside the log directory."""
     if options.security_dir is not None:
         return Path(options.security_dir)
     data = Path(config.log_dirs[0]).absolute()
@@ -99,7 +99,7 @@ def folder_of(options: argparse.Namespace, config: BrokerConfig) -> Path:
 
 
 def _hosts(config: BrokerConfig) -> Iterator[str]:
-    """By which the brokers will be reached."""
+    """Return the host names for the brokers' certificate."""
     for listener in (*config.listeners, *config.advertised_listeners):
         if listener.host in _EVERY_ADDRESS:
             yield from _of_this_machine()

@@ -1,4 +1,4 @@
-"""A terminal that closes and a service manager that stops us end a command as Ctrl-C does: in order."""
+"""SIGTERM and SIGHUP end a command as Ctrl-C does: with its cleanup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ALSO = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(KeyboardInterrupt):
-    """A signal came that ends the command; ``status`` is what shells then give."""
+    """A signal ended the command; ``status`` is the exit status, as shells have it."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class Ended(KeyboardInterrupt):
 
 @contextmanager
 def all_end_as_ctrl_c() -> Iterator[None]:
-    """Within, SIGTERM and SIGHUP raise Ended, a KeyboardInterrupt; not where we were started to ignore them (nohup)."""
+    """SIGTERM and SIGHUP raise Ended, a KeyboardInterrupt, within, unless they were ignored at the start (nohup)."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise Ended(number)
@@ -38,9 +38,10 @@ def all_end_as_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def ends_are_noted() -> Iterator[Callable[[], bool]]:
-    """Within, the first signal that ends a command, Ctrl-C too, is only told when asked for; the next one raises Ended.
+    """The first signal, Ctrl-C too, only sets what the yielded function returns; the next one raises Ended.
 
-    For what cannot be broken off anywhere: a call into Java that is, leaves its connection with an answer that nobody reads.
+    For code that cannot be interrupted at any point: an interrupted call into Java leaves an unread response on its
+    connection.
     """
     came: list[int] = []
 

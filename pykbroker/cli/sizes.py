@@ -1,4 +1,4 @@
-"""Numbers of bytes as people read them."""
+"""Numbers of bytes for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def format_size(size: float | None) -> str | None:
-    """``1536`` as ``1.5 KiB``; None stays."""
+    """Return ``1536`` as ``1.5 KiB``; None stays None."""
     if size is None:
         return None
     for unit in _UNITS:

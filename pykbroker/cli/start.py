@@ -1,4 +1,4 @@
-"""Where reading begins: the beginning, the end, a place in each partition, a time, or so many records before the end."""
+"""Where reading starts: the beginning, the end, a position in each partition, a time, or N records before the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Start:
-    """The choice; the beginning when nothing is chosen. ``timestamp`` in milliseconds since 1970."""
+    """The start that was chosen; the beginning by default. ``timestamp`` is in milliseconds since 1970."""
 
     option: str | None = None
     """The option that was given for it; None when nothing was chosen."""
@@ -27,8 +27,9 @@ class Start:
     def positions(
         self, client: Client, partitions: Iterable[Partition], tell: Callable[[str], None]
     ) -> dict[Partition, int]:
-        """The first offset to read in each partition; ``tell`` hears where it is not the one asked. Raises the
-        answer's KafkaError.
+        """Return the first offset to read in each partition; ``tell`` is called if one is not the offset asked for.
+
+        Raises the KafkaError of a response.
         """
         partitions = list(partitions)
         if self.at_end:
@@ -54,7 +55,7 @@ class Start:
 
 
 def outside(offset: int, beginning: Mapping[Partition, int], ends: Mapping[Partition, int]) -> Iterator[str]:
-    """A sentence each for the partitions that end before ``offset`` and for those that begin after it."""
+    """Yield a sentence for the partitions that end before ``offset`` and one for those that begin after it."""
     if short := {partition: end for partition, end in ends.items() if offset > end}:
         yield f"Offset {offset} is beyond the end of {named(short)}; reading begins at the end."
     if cut := {partition: first for partition, first in beginning.items() if offset < first}:
@@ -62,7 +63,7 @@ def outside(offset: int, beginning: Mapping[Partition, int], ends: Mapping[Parti
 
 
 def named(offsets: Mapping[Partition, int]) -> str:
-    """Partitions with their offsets, the first few by name."""
+    """Return partitions with their offsets as text, the first few by name."""
     named = [f"{partition} ({offset})" for partition, offset in sorted(offsets.items())]
     more = len(named) - _NAMED
     return ", ".join(named[:_NAMED]) + (f" and {counted(more, 'more partition')}" if more > 0 else "")
@@ -71,6 +72,9 @@ def named(offsets: Mapping[Partition, int]) -> str:
 def end_offsets(
     client: Client, partitions: Iterable[Partition], *, committed_only: bool = False
 ) -> dict[Partition, int]:
-    """The offset after the last record that may be read in each partition now. Raises the answer's KafkaError."""
+    """Return the current end of each partition: the last stable offset with read_committed, else the high watermark.
+
+    Raises the KafkaError of a response.
+    """
     isolation = READ_COMMITTED if committed_only else READ_UNCOMMITTED
     return list_offsets(client, dict.fromkeys(partitions, LATEST), isolation=isolation)

@@ -1,4 +1,4 @@
-"""Points in time and durations as people write them, in milliseconds since 1970 and milliseconds."""
+"""Timestamps and durations as users write them, in milliseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ISO = re.compile(
 
 
 def parse_duration(text: str) -> int:
-    """``90s``, ``1h30m``, ``7d`` or ISO 8601's ``PT1H30M``, in milliseconds. Raises UsageError."""
+    """Parse ``90s``, ``1h30m``, ``7d`` or ISO 8601's ``PT1H30M`` into milliseconds. Raises UsageError."""
     compact = text.strip().lower()
     if _SHORT_WHOLE.fullmatch(compact):
         return round(sum(float(amount) * _UNITS_MS[unit] for amount, unit in _SHORT.findall(compact)))
@@ -27,9 +27,9 @@ def parse_duration(text: str) -> int:
 
 
 def parse_when(text: str, now_ms: int) -> int:
-    """A date and time (UTC unless it says otherwise), ``@`` and milliseconds since 1970, or a duration back from now.
+    """Parse a date and time (UTC by default), ``@`` and milliseconds since 1970, or a duration before now.
 
-    Raises UsageError for anything else.
+    Raises UsageError.
     """
     plain = text.strip()
     if re.fullmatch(r"@\d+", plain):
@@ -51,11 +51,11 @@ def parse_when(text: str, now_ms: int) -> int:
 
 
 def format_ms(timestamp_ms: int) -> str:
-    """A timestamp as ISO 8601 with milliseconds in UTC, which ``parse_when`` reads; "none" where there is none."""
+    """Return a timestamp in ISO 8601 with milliseconds in UTC, which ``parse_when`` reads; "none" for -1."""
     if timestamp_ms < 0:
         return "none"
     try:
         when = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):  # a producer may send any number
+    except (OverflowError, ValueError, OSError):  # producers may send any number
         return f"@{timestamp_ms}"
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

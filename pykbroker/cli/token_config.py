@@ -1,4 +1,4 @@
-"""The properties of a client that signs in by a delegation token: those of who asked for it, with another login."""
+"""Client properties for authentication by a delegation token: those of its requester, with another login."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from pykbroker.config.properties import text_of
 from pykbroker.security.client.scram import ALGORITHMS
 
 _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
-#: What says who asked for the token, and is nobody else's.
+#: Settings of the requester's own login.
 _HIS = ("sasl.", "ssl.keystore.", "ssl.key.", "bootstrap.servers")
 
 
 @contextmanager
 def new_file(path: Path | None, bootstrap: str | None, config: Path | None) -> Iterator[Callable[[str, bytes], None]]:
-    """What writes the id and the secret of a token into a new file, for its owner's eyes; nothing where there is no path, and
-    nothing stays where it was not called. Raises UsageError before there is a token.
+    """Yield a function that writes a token's id and secret into a new file that only its owner can read.
+
+    Without a path it does nothing; if the context fails, no file remains. Raises UsageError before a token is created.
     """
     if path is None:
         yield lambda *_: None
@@ -47,7 +48,7 @@ def new_file(path: Path | None, bootstrap: str | None, config: Path | None) -> I
 
 
 def by_token(settings: Mapping[str, str], bootstrap: str, token_id: str, hmac: bytes) -> dict[str, str]:
-    """By the mechanism of SCRAM that ``settings`` have; else by SCRAM-SHA-256."""
+    """Return ``settings`` with the token as login, by their SCRAM mechanism or else SCRAM-SHA-256."""
     mechanism = settings.get("sasl.mechanism", "")
     secret = base64.b64encode(hmac).decode()
     return {

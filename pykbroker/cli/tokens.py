@@ -1,4 +1,4 @@
-"""``pykbroker tokens``: delegation tokens, by which others sign in for their owner, for a while and without his password."""
+"""``pykbroker tokens``: delegation tokens, with which others authenticate as their owner, for a limited time."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _TABLE = {
 }
 _SECRET = {"secret": "SECRET"}
 _FOR_OTHERS_SINCE = 3
-#: What asks for the broker's own time, and what ends a token at once.
+#: Values for "the broker's default" and "now" in requests.
 _USUAL, _AT_ONCE = -1, -1
-Token = Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as `list` shows it.")]
+Token = Annotated[str, typer.Argument(metavar="TOKEN", help="The token's id, as `list` shows it.")]
 
 
 @app.command("list")
 def list_tokens(
     owners: Annotated[
-        list[str] | None, typer.Argument(metavar="[PRINCIPAL]...", help="Of these, or renewed by them; else all.")
+        list[str] | None, typer.Argument(metavar="[PRINCIPAL]...", help="Tokens that these own or may renew; else all.")
     ] = None,
     *,
     bootstrap: Bootstrap = BOOTSTRAP,
@@ -58,7 +58,7 @@ def list_tokens(
     command_config: CommandConfig = None,
     as_json: Json = False,
     secrets: Annotated[
-        bool, typer.Option("--secrets", help="With the secrets, which are as good as passwords.")
+        bool, typer.Option("--secrets", help="Show the secrets, which are as good as passwords.")
     ] = False,
 ) -> None:
     """List the tokens that you may see: those that you own or may renew, and others by access lists."""
@@ -75,22 +75,20 @@ def create_token(
     timeout: Timeout = TIMEOUT,
     command_config: CommandConfig = None,
     as_json: Json = False,
-    owner: Annotated[
-        str | None, typer.Option("--owner", help="For this principal, User:bob or bob; else for yourself.")
-    ] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="The owner, User:bob or bob; else yourself.")] = None,
     renewer: Annotated[
         list[str] | None, typer.Option("--renewer", help="Who may renew it beside its owner. May be repeated.")
     ] = None,
     max_life: Annotated[
         str | None,
-        typer.Option("--max-life", metavar="TIME", help="As 12h or 7d; at most, and else, what brokers allow."),
+        typer.Option("--max-life", metavar="TIME", help="As 12h or 7d; by default the most that brokers allow."),
     ] = None,
     write_config: Annotated[
         Path | None,
-        typer.Option("--write-config", metavar="FILE", help="Write the properties of a client that signs in by it."),
+        typer.Option("--write-config", metavar="FILE", help="Write client properties that authenticate by it."),
     ] = None,
 ) -> None:
-    """Create a token. Its secret is told once here: whoever has it is the token's owner while it is good."""
+    """Create a token and print its secret, once: whoever has it can authenticate as the owner."""
     from pykbroker.cli.token_config import new_file
 
     asked = CreateDelegationTokenRequest(
@@ -123,10 +121,10 @@ def renew_token(
     command_config: CommandConfig = None,
     as_json: Json = False,
     period: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="As 12h; at most, and else, what brokers allow.")
+        str | None, typer.Option("--for", metavar="TIME", help="As 12h; by default the most that brokers allow.")
     ] = None,
 ) -> None:
-    """Let a token live on from now, up to its end."""
+    """Renew a token: it expires later, at its maximum lifetime at the latest."""
     period_ms = _USUAL if period is None else parse_duration(period)
     with connect(bootstrap, timeout, command_config) as client:
         request = RenewDelegationTokenRequest(_named(client, token).hmac, period_ms)
@@ -144,10 +142,10 @@ def expire_token(
     command_config: CommandConfig = None,
     as_json: Json = False,
     period: Annotated[
-        str | None, typer.Option("--in", metavar="TIME", help="As 10m; else at once, and it is gone.")
+        str | None, typer.Option("--in", metavar="TIME", help="As 10m; else now, which deletes it.")
     ] = None,
 ) -> None:
-    """Let a token end. Who has signed in by it stays until the token would have ended when he did."""
+    """Expire a token, now or later. Connections authenticated by it stay open until the token would have expired."""
     period_ms = _AT_ONCE if period is None else parse_duration(period)
     with connect(bootstrap, timeout, command_config) as client:
         request = ExpireDelegationTokenRequest(_named(client, token).hmac, period_ms)
@@ -166,7 +164,7 @@ def _described(client: Client, owners: Iterable[str] | None) -> list[DescribedDe
 
 
 def _named(client: Client, token_id: str) -> DescribedDelegationToken:
-    """Brokers know a token by its secret, which is told to who may renew it. Raises CliError where there is none."""
+    """Return the token with this id; requests identify it by its secret. Raises CliError."""
     for token in _described(client, None):
         if token.token_id == token_id:
             return token

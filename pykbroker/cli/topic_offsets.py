@@ -1,4 +1,4 @@
-"""``pykbroker offsets``: where partitions begin and end, and which offset belongs to a time."""
+"""``pykbroker offsets``: start and end of partitions, and offsets by timestamp."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_OFFSET = -1
 
 
 class Found(NamedTuple):
-    """An offset and the timestamp of its record, None where the broker names none."""
+    """An offset and the timestamp of its record, None if the broker returns none."""
 
     offset: int | None
     timestamp: int | None
@@ -56,11 +56,9 @@ def offsets(
             help=f"The first offset since a time, as 2026-01-31T14:00Z or 15m (ago); or {', '.join(_NAMED)}.",
         ),
     ] = None,
-    committed: Annotated[
-        bool, typer.Option("--committed", help="The end for those who read committed records only.")
-    ] = False,
+    committed: Annotated[bool, typer.Option("--committed", help="Show the last stable offset as the end.")] = False,
 ) -> None:
-    """Show where each partition begins and ends; with --at, the offset there and its record's time."""
+    """Show where each partition begins and ends; with --at, the offset there and its record's timestamp."""
     out = Output(as_json=as_json)
     isolation = READ_COMMITTED if committed else READ_UNCOMMITTED
     with connect(bootstrap, timeout, command_config) as client:

@@ -1,4 +1,4 @@
-"""Topics chosen by regular expressions, which must match a whole name, as in Kafka's clients."""
+"""Topics by regular expressions, which must match the whole name, as in Kafka's clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pykbroker.cli.trouble import CliError, UsageError
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Raises UsageError for what is not a regular expression."""
+    """Compile a regular expression. Raises UsageError."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -18,7 +18,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 
 def matching_topics(client: Client, patterns: Iterable[str]) -> list[str]:
-    """The names that one of the patterns matches, Kafka's own topics left out. Raises CliError when there are none."""
+    """Return the topics that one of the patterns matches, without internal ones. Raises CliError if there are none."""
     compiled = [compile_pattern(text) for text in patterns]
     names = sorted(topic.name or "" for topic in client.metadata(None).topics if not topic.is_internal)
     found = [name for name in names if any(pattern.fullmatch(name) for pattern in compiled)]

@@ -65,7 +65,7 @@ def list_topics(
     timeout: Timeout = TIMEOUT,
     command_config: CommandConfig = None,
     as_json: Json = False,
-    internal: Annotated[bool, typer.Option("--internal", help="Also Kafka's own, as __consumer_offsets.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Also internal topics, as __consumer_offsets.")] = False,
 ) -> None:
     """List topics with their partitions and replicas."""
     out = Output(as_json=as_json)
@@ -104,11 +104,15 @@ def create(
     as_json: Json = False,
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", "-p", metavar="N", min=1, help="How many; the broker's default where not given."),
+        typer.Option(
+            "--partitions", "-p", metavar="N", min=1, help="Number of partitions; the broker's default if not given."
+        ),
     ] = None,
     replicas: Annotated[
         int | None,
-        typer.Option("--replicas", "-r", metavar="N", min=1, help="Copies; the broker's default where not given."),
+        typer.Option(
+            "--replicas", "-r", metavar="N", min=1, help="Replication factor; the broker's default if not given."
+        ),
     ] = None,
     config: Annotated[
         list[str] | None,
@@ -120,8 +124,8 @@ def create(
             help="A setting, as retention.ms=60000.",
         ),
     ] = None,
-    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="A topic that exists is no error.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Ignore topics that exist.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only have the broker validate the request.")] = False,
 ) -> None:
     """Create topics."""
     settings = [CreatableTopicConfig(name=name, value=value) for name, value in map(name_and_value, config or [])]
@@ -160,7 +164,7 @@ def describe(
     timeout: Timeout = TIMEOUT,
     command_config: CommandConfig = None,
     as_json: Json = False,
-    all_config: Annotated[bool, typer.Option("--all-config", help="Every setting, with where it comes from.")] = False,
+    all_config: Annotated[bool, typer.Option("--all-config", help="Every setting, with its source.")] = False,
 ) -> None:
     """Show partitions, leaders, replicas, offsets and settings of topics."""
     out = Output(as_json=as_json)
@@ -220,7 +224,7 @@ def _settings(client: Client, name: str) -> list[dict[str, Any]]:
 
 def _print_description(out: Output, topic: dict[str, Any], *, all_config: bool) -> None:
     columns = {"partition": "PARTITION"}
-    columns |= {  # of eligible and offline replicas there are none in a cluster that is well
+    columns |= {  # eligible and offline replicas are shown only if there are any
         key: heading
         for key, heading in REPLICA_COLUMNS.items()
         if key in _ALWAYS_SHOWN or any(part[key] for part in topic["partitions"])
@@ -262,10 +266,10 @@ def alter(
             "-d",
             metavar="NAME",
             autocompletion=topic_setting_names,
-            help="Take a setting back to the broker's default.",
+            help="Reset a setting to the broker's default.",
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only let the broker check the request.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only have the broker validate the request.")] = False,
 ) -> None:
     """Change settings, or add partitions."""
     changes = [AlterableConfig(name=n, config_operation=_SET, value=v) for n, v in map(name_and_value, config or [])]
@@ -312,7 +316,7 @@ def delete(
     command_config: CommandConfig = None,
     as_json: Json = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    if_exists: Annotated[bool, typer.Option("--if-exists", help="A topic that does not exist is no error.")] = False,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="Ignore topics that do not exist.")] = False,
 ) -> None:
     """Delete topics and all their records."""
     out = Output(as_json=as_json)
@@ -335,14 +339,14 @@ def delete(
 
 
 def _partition_counts(client: Client, names: list[str]) -> list[int]:
-    """How many partitions the broker knows of each topic that have a leader; 0 for topics it does not know."""
+    """Return the number of partitions with a leader of each topic; 0 for unknown topics."""
     if not names:
         return []
     return [sum(part.leader_id >= 0 for part in topic.partitions) for topic in client.metadata(names).topics]
 
 
 def confirm(out: Output, question: str, *, yes: bool) -> None:
-    """Ask before something is lost; without a terminal to ask on, insist on --yes."""
+    """Ask before deleting; without a terminal, require --yes. Raises UsageError."""
     if yes:
         return
     if not out.is_terminal:
@@ -353,7 +357,7 @@ def confirm(out: Output, question: str, *, yes: bool) -> None:
 def report(
     out: Output, results: list[tuple[str, int, str | None, str]], fine: set[ErrorCode], *, what: str = "Topic"
 ) -> None:
-    """Print what became of each (name, error code, error message, outcome). Raises CliError when one failed."""
+    """Print the result of each (name, error code, error message, outcome). Raises CliError if one failed."""
     refused = []
     rows = []
     for name, code, message, outcome in sorted(results):

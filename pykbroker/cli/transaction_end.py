@@ -1,4 +1,4 @@
-"""Ending transactions for others: through their coordinator, or where it has forgotten them, in the partition itself."""
+"""Ends transactions of other producers: through their coordinator, or, if they hang, in the partition itself."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from pykbroker.wire.messages.write_txn_markers import (
 
 
 def fence(client: Client, transactional_id: str) -> dict[str, Any]:
-    """Abort the open transaction and give the id a new producer epoch, which the old producer has not. Raises the
-    answer's KafkaError.
+    """Abort the open transaction and fence the producer by a new epoch. Raises the KafkaError of the response.
 
-    What Java's Admin.fenceProducers does: a new incarnation of the producer says hello.
+    By InitProducerId, as Java's Admin.fenceProducers.
     """
 
     def initialize() -> InitProducerIdResponse:
@@ -37,8 +36,9 @@ def fence(client: Client, transactional_id: str) -> dict[str, Any]:
 
 
 def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict[str, Any]:
-    """Write an abort marker for the transaction that began at ``start_offset``. Raises the answer's
-    KafkaError, or CliError.
+    """Write an abort marker for the transaction that began at ``start_offset``.
+
+    Raises the KafkaError of the response, or CliError.
     """
     found = [
         producer
@@ -63,7 +63,7 @@ def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict
 def write_abort_marker(
     client: Client, partition: Partition, producer_id: int, producer_epoch: int, coordinator_epoch: int
 ) -> None:
-    """End a producer's transaction in one partition. Raises the answer's KafkaError."""
+    """Write an abort marker for a producer's transaction in one partition. Raises the KafkaError of the response."""
     marker = WritableTxnMarker(
         producer_id=producer_id,
         producer_epoch=producer_epoch,

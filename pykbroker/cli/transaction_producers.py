@@ -1,4 +1,4 @@
-"""``pykbroker transactions producers``: who wrote to partitions lately, and where transactions are open in them."""
+"""``pykbroker transactions producers``: the active producers of partitions, and their open transactions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def producers(
     ] = None,
     only_open: Annotated[bool, typer.Option("--open", help="Only those with an open transaction.")] = False,
 ) -> None:
-    """Show the producers that a topic's partitions remember; --open finds what holds back readers of committed data."""
+    """Show the active producers of a topic's partitions; --open finds what holds back the last stable offset."""
     out = Output(as_json=as_json)
     rows: list[dict[str, Any]] = []
     with connect(bootstrap, timeout, command_config) as client:

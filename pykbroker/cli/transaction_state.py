@@ -1,4 +1,4 @@
-"""What coordinators know of transactions, and leaders of their producers."""
+"""Transactions as coordinators describe them, and active producers as leaders describe them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ ANY_DURATION = -1
 def listed_transactions(
     connection: Connection, request: listing.ListTransactionsRequest
 ) -> list[listing.TransactionState]:
-    """Those that this broker coordinates. Raises CliError, and the answer's KafkaError where it may pass."""
+    """List the transactions that this broker coordinates.
+
+    Raises CliError, and the KafkaError of the response if it is retriable.
+    """
     version = connection.version(request.API_KEY)
     if request.duration_filter != ANY_DURATION and version < _DURATION_SINCE:
         raise CliError(f"The broker at {connection.address} is too old to look for transactions by how long they take.")
@@ -46,7 +49,7 @@ def listed_transactions(
 
 
 def described_transaction(client: Client, name: str) -> TransactionState:
-    """What the coordinator of a transactional id knows of it. Raises the answer's KafkaError."""
+    """Describe a transaction by its coordinator. Raises the KafkaError of the response."""
 
     def ask() -> TransactionState:
         connection = client.coordinator(name, TRANSACTION)
@@ -59,8 +62,9 @@ def described_transaction(client: Client, name: str) -> TransactionState:
 
 
 def active_producers(client: Client, partition: Partition, node: int | None = None) -> list[ProducerState]:
-    """The producers that the leader of a partition (or the replica on ``node``) remembers, by producer id. Raises the
-    answer's KafkaError.
+    """Return the active producers on the leader of a partition (or on replica ``node``), by producer id.
+
+    Raises the KafkaError of the response.
     """
     wanted = TopicRequest(name=partition.topic, partition_indexes=[partition.number])
     connection = client.leader(*partition) if node is None else client.named_node(node)

@@ -1,4 +1,4 @@
-"""``pykbroker transactions``: list, describe and abort transactions; find and end those that hang (KIP-664)."""
+"""``pykbroker transactions``: lists, describes and aborts transactions, also hanging ones (KIP-664)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def list_transactions(
         list[str] | None, typer.Option("--state", help="Only in this state, as Ongoing; may be repeated.")
     ] = None,
     longer_than: Annotated[
-        str | None, typer.Option("--longer-than", metavar="DURATION", help="Only those open for longer, as 15m.")
+        str | None, typer.Option("--longer-than", metavar="DURATION", help="Only those open longer than this, as 15m.")
     ] = None,
     pattern: Annotated[
         str | None, typer.Option("--pattern", metavar="REGEX", help="Only transactional ids that match.")
@@ -85,7 +85,7 @@ def describe(
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Show a transaction's producer, state, age, and the partitions in it."""
+    """Show a transaction's producer, state, age and partitions."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         rows = [_row(_describe(client, name), client.clock.now_ms()) for name in ids]
@@ -136,7 +136,8 @@ def abort(
     command_config: CommandConfig = None,
     as_json: Json = False,
     topic: Annotated[
-        str | None, typer.Option("--topic", "-t", autocompletion=topic_names, help="Where a transaction hangs.")
+        str | None,
+        typer.Option("--topic", "-t", autocompletion=topic_names, help="The partition of a hanging transaction."),
     ] = None,
     partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Its partition.")] = None,
     start_offset: Annotated[
@@ -146,7 +147,7 @@ def abort(
 ) -> None:
     """Abort the transaction of an id and fence its producer.
 
-    One whose coordinator has forgotten it hangs in a partition: --topic, --partition and --start-offset name it, as
+    A hanging transaction, which its coordinator has forgotten, is named by --topic, --partition and --start-offset, as
     `transactions producers` shows them.
     """
     out = Output(as_json=as_json)
@@ -161,7 +162,7 @@ def abort(
     with connect(bootstrap, timeout, command_config) as client:
         try:
             if name is not None:
-                _describe(client, name)  # so that a mistyped id is not brought into being
+                _describe(client, name)  # so that a mistyped id is not created
                 result: dict[str, Any] = {"id": name, **fence(client, name)}
             else:
                 result = end_hanging(client, Partition(topic or "", partition or 0), start_offset or 0)

@@ -1,7 +1,7 @@
-"""What a command says when it cannot do what was asked: a sentence, what to do about it, and a stable exit status.
+"""Errors of commands: what happened, what to do about it, and a stable exit status.
 
-Exit statuses: 0 done, 1 the broker refused or something was found wrong, 2 the command line is wrong, 3 no broker could
-be reached, 130 interrupted, 141 whoever read the output has seen enough (the last two as shells have them).
+Exit statuses: 0 done, 1 the broker refused or a fault was found, 2 the command line is wrong, 3 no broker could be
+reached, 130 interrupted, 141 the reader of the output closed it (the last two as in shells).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EXIT_OUTPUT_CLOSED = 141
 
 
 class CliError(Exception):
-    """Ends the command: ``message`` goes to standard error, ``status`` to the shell."""
+    """Ends the command: ``message`` goes to standard error, ``status`` is the exit status."""
 
     def __init__(self, message: str, status: int = EXIT_FAILED) -> None:
         super().__init__(message)
@@ -25,25 +25,25 @@ class CliError(Exception):
 
 
 class UsageError(CliError):
-    """The options given make no sense, alone or together."""
+    """Options are invalid, alone or together."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, EXIT_USAGE)
 
 
 class BadLine(CliError):
-    """A line of the input is no record; ``message`` says why, without a full stop."""
+    """A line of the input is not a record; ``message`` says why, without a full stop."""
 
 
 class OutputClosed(CliError):
-    """Whoever read our output has gone; there is nobody to tell."""
+    """The reader of standard output has closed it."""
 
     def __init__(self) -> None:
         super().__init__("", EXIT_OUTPUT_CLOSED)
 
 
 class Unreachable(CliError):
-    """A broker could not be connected to, or the connection broke."""
+    """A connection to a broker could not be opened, or broke."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, EXIT_UNREACHABLE)
@@ -68,7 +68,7 @@ _ADVICE = {
 
 
 def refusal(what: str, error: KafkaError) -> str:
-    """The sentence for a request about ``what`` (as "topic orders") that the broker refused."""
+    """Return the error for a refused request about ``what`` (as "topic orders"), with what to do."""
     sentence = f"{what}: {error.message.rstrip('.')} ({error.code.name})."
     advice = _ADVICE.get(error.code)
     return f"{sentence} {advice}" if advice else sentence

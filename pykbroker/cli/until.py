@@ -1,4 +1,4 @@
-"""Where reading ends: before an offset, before a time, and at the end as it is at the start in any case."""
+"""Where reading stops: before an offset or a time, and in any case at what was the end at the start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykbroker.cli.trouble import UsageError
 
 @dataclass(frozen=True)
 class Until:
-    """The choice; never when nothing is chosen. ``timestamp`` is in milliseconds since 1970."""
+    """The stop that was chosen; never by default. ``timestamp`` is in milliseconds since 1970."""
 
     at_end: bool = False
     offset: int | None = None
@@ -25,9 +25,7 @@ class Until:
         return not self.at_end and self.offset is None and self.timestamp is None
 
     def ends(self, client: Client, partitions: Iterable[Partition], *, committed_only: bool) -> dict[Partition, int]:
-        """The offset before which to end in each partition; the end where there is no choice. Raises the answer's
-        KafkaError.
-        """
+        """Return the offset to stop before in each partition; its end by default. Raises the KafkaError of a response."""
         partitions = list(partitions)
         ends = end_offsets(client, partitions, committed_only=committed_only)
         if self.offset is not None:
@@ -39,7 +37,7 @@ class Until:
 
 
 def parse_until(text: str, now_ms: int) -> Until:
-    """``end``, an offset, or a time that has been. Raises UsageError."""
+    """Parse ``end``, an offset, or a time in the past. Raises UsageError."""
     plain = text.strip()
     if plain == "end":
         return Until(at_end=True)

@@ -1,4 +1,4 @@
-"""``pykbroker users``: who may sign in by SCRAM."""
+"""``pykbroker users``: users with SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_ITERATIONS = 16384
 
 
 class Mechanism(Enum):
-    """What is kept of a password depends on it."""
+    """A SCRAM mechanism; each has its own credentials."""
 
     SHA_256 = "scram-sha-256"
     SHA_512 = "scram-sha-512"
@@ -55,7 +55,7 @@ Mechanisms = Annotated[
     list[Mechanism] | None, typer.Option("--mechanism", "-m", help="This one; else both. May be repeated.")
 ]
 User = Annotated[
-    str, typer.Argument(metavar="USER", autocompletion=user_names, help="As clients write it, without User: before it.")
+    str, typer.Argument(metavar="USER", autocompletion=user_names, help="User name, without User: before it.")
 ]
 
 
@@ -70,7 +70,7 @@ def list_users(
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """List users, and by which mechanisms they sign in. Their passwords are kept nowhere."""
+    """List users, with the mechanisms that they have credentials for. Passwords are not stored."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         found = _describe(client, users)
@@ -98,7 +98,11 @@ def set_user(
     iterations: Annotated[
         int,
         typer.Option(
-            "--iterations", min=MIN_ITERATIONS, max=_MOST_ITERATIONS, metavar="N", help="More are slower to guess."
+            "--iterations",
+            min=MIN_ITERATIONS,
+            max=_MOST_ITERATIONS,
+            metavar="N",
+            help="More make passwords slower to guess.",
         ),
     ] = MIN_ITERATIONS,
     password_file: Annotated[
@@ -110,10 +114,10 @@ def set_user(
         ),
     ] = None,
 ) -> None:
-    """Make a user, or give one another password."""
+    """Create a user, or set another password."""
     password = new_password(user, password_file)
     with connect(bootstrap, timeout, command_config) as client:
-        for each in mechanism or list(Mechanism):  # Kafka takes a user once in a request
+        for each in mechanism or list(Mechanism):  # AlterUserScramCredentials takes each user once
             salt = secrets.token_bytes(_SALT_BYTES)
             salted = hashlib.pbkdf2_hmac(HASHES[each.number], password.encode(), salt, iterations)
             made = ScramCredentialUpsertion(user, each.number, iterations, salt, salted)
@@ -133,7 +137,7 @@ def remove_user(
     as_json: Json = False,
     mechanism: Mechanisms = None,
 ) -> None:
-    """Let a user sign in no more. Connections that are open stay."""
+    """Remove a user's credentials. Open connections stay."""
     with connect(bootstrap, timeout, command_config) as client:
         asked = [each.number for each in mechanism or ()] or sorted(_mechanisms(client, user)) or list(MECHANISMS)
         for number in asked:
@@ -154,7 +158,7 @@ def _alter(client: Client, request: AlterUserScramCredentialsRequest) -> None:
 
 
 def _describe(client: Client, users: Iterable[str] | None) -> list[DescribeUserScramCredentialsResult]:
-    """Sorted by name. Raises CliError where it is not told."""
+    """Return the users sorted by name. Raises CliError if they cannot be described."""
     names = [UserName(name) for name in dict.fromkeys(users)] if users else None
     answer = client.any().call(DescribeUserScramCredentialsRequest(names), DescribeUserScramCredentialsResponse)
     try:

@@ -1,4 +1,4 @@
-"""``consume --value-files``: each value in a file of its own, whole, named TOPIC-PARTITION-OFFSET."""
+"""``consume --value-files``: each value in a file of its own, named TOPIC-PARTITION-OFFSET."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pykbroker.wire.records import Record
 
 
 class ValueFiles:
-    """A formatter that prints where it wrote a value, and ``-`` for a null, which has no file. Overwrites nothing."""
+    """A formatter that writes values to files and prints the paths, ``-`` for null. It overwrites nothing."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes ``folder`` if it is not there. Raises CliError."""
+        """Create ``folder`` if it does not exist. Raises CliError."""
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -24,7 +24,7 @@ class ValueFiles:
         """Write the value; returns the line to print. Raises CliError."""
         if record.value is None:
             return b"-\n"
-        topic = partition.topic.replace("/", "_")  # a broker's word is no reason to leave the folder
+        topic = partition.topic.replace("/", "_")  # topic names come from a broker and must not lead out of the folder
         path = self._folder / f"{topic}-{partition.number}-{record.offset}"
         try:
             with path.open("xb") as file:

@@ -1,4 +1,4 @@
-"""``produce --file``: whole files, each of them one record."""
+"""``produce --file``: each file as one record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pykbroker.cli.trouble import CliError
 
 
 def file_contents(paths: Iterable[Path]) -> Iterator[list[bytes]]:
-    """What stands in each file, one after the other, in the form of ``line_groups``. Raises CliError."""
+    """Yield the content of each file, in the form of ``line_groups``. Raises CliError."""
     for path in paths:
         try:
             yield [path.read_bytes()]

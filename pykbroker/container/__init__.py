@@ -1,6 +1,6 @@
-"""The broker in an image, where those of Kafka are expected: settings by variables, the paths and programs that compose files
-and Testcontainers' modules use, the lines of the log that they wait for.
+"""The broker in a container image that can replace Apache Kafka's and Confluent's.
 
-``run`` is what a container runs; ``tools`` are Kafka's commands by their names. The scripts that stand at Kafka's paths
-(``scripts/image/`` of the repository) call nothing else.
+It supports their environment variables, the paths and programs that compose files and Testcontainers' modules call, and
+the log lines that they wait for. ``run`` is the container's first process; ``tools`` are Kafka's commands by their
+names. The scripts at Kafka's paths (``scripts/image/`` of the repository) call only these.
 """

@@ -1,4 +1,7 @@
-"""What the image's scripts call: ``python -m pykbroker.container run | configure FILE | launch FILE | health | tool NAME ...``."""
+"""The entry point of the image's scripts.
+
+``python -m pykbroker.container run | configure FILE | launch FILE | health | tool NAME ...``
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from pathlib import Path
 
 
 def main(words: list[str]) -> int:
-    """Returns the exit status."""
+    """Return the exit status."""
     match words:
         case ["run", *variables]:
-            gc.disable()  # until the broker is ready, as for `serve`
+            gc.disable()  # off until the broker is ready, as for `serve`
             from pykbroker.container.run import run
 
             return run(variables)

@@ -1,6 +1,6 @@
-"""Log lines of Kafka for which others, above all Testcontainers' modules, wait to know that a container is ready.
+"""Kafka's log lines for which others, above all Testcontainers' modules, wait to know that a container is ready.
 
-They are printed when clients are accepted, in the form of Kafka's log, on standard output, where its image has it.
+They are printed when clients are accepted, in the format of Kafka's log, on standard output, as by its image.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 
 
 def lines(node_ids: Iterable[int], when: str) -> Iterator[str]:
-    """For each broker: that it is unfenced, that its process is up, and the same as it was said over ZooKeeper. ``when`` is the time as
-    Kafka's log writes it.
+    """Return the lines for each broker: unfenced, started, and started as logged over ZooKeeper.
+
+    ``when`` is the time as Kafka's log writes it.
     """
     for node_id in node_ids:
         yield (

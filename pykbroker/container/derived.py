@@ -1,9 +1,9 @@
 """Settings that Apache Kafka's image derives from other variables, and combinations that it requires.
 
-- Without KAFKA_LISTENERS the broker listens where it is advertised, on every address.
-- Listeners with TLS name stores and files with their passwords by ``..._FILENAME`` and ``..._CREDENTIALS``: they lie in the
-  folder for secrets, and passwords need not stand in the environment.
-- A controller alone advertises nothing.
+- Without KAFKA_LISTENERS the broker listens on the ports of the advertised listeners, on every address.
+- Listeners with TLS name stores and password files by ``..._FILENAME`` and ``..._CREDENTIALS``, in the folder for secrets,
+  so that passwords need not be in the environment.
+- A controller without a broker advertises nothing.
 
 (Source: the script ``configure`` of that image, Kafka 4.3.1.)
 """
@@ -23,11 +23,11 @@ _LISTENERS: Final = "KAFKA_LISTENERS"
 
 
 class BadEnvironment(ValueError):
-    """Variables that do not go together, or name what is not there; the text says what to do."""
+    """Variables contradict each other, or name missing files; the text says what to do."""
 
 
 def complete(environment: Mapping[str, str], secrets: Path = SECRETS) -> dict[str, str]:
-    """The environment with what follows from it. Raises BadEnvironment."""
+    """Return the environment with the derived variables. Raises BadEnvironment."""
     made = dict(environment)
     if made.get("KAFKA_PROCESS_ROLES") == "controller":
         if made.pop(_ADVERTISED, ""):
@@ -42,12 +42,12 @@ def complete(environment: Mapping[str, str], secrets: Path = SECRETS) -> dict[st
 
 
 def everywhere(listeners: str) -> str:
-    """The same listeners on every address."""
+    """Return the same listeners on every address."""
     return _HOST.sub("://0.0.0.0:", _SIX.sub("://0.0.0.0:", listeners))
 
 
 def _add_stores(environment: dict[str, str], secrets: Path) -> None:
-    if "KAFKA_SSL_KEYSTORE_LOCATION" not in environment and not _says_keys_otherwise(environment):
+    if "KAFKA_SSL_KEYSTORE_LOCATION" not in environment and not _has_other_keys(environment):
         environment["KAFKA_SSL_KEYSTORE_LOCATION"] = str(_file(environment, "KAFKA_SSL_KEYSTORE_FILENAME", secrets))
         environment["KAFKA_SSL_KEY_PASSWORD"] = _password(environment, "KAFKA_SSL_KEY_CREDENTIALS", secrets)
         environment["KAFKA_SSL_KEYSTORE_PASSWORD"] = _password(environment, "KAFKA_SSL_KEYSTORE_CREDENTIALS", secrets)
@@ -59,8 +59,8 @@ def _add_stores(environment: dict[str, str], secrets: Path) -> None:
         )
 
 
-def _says_keys_otherwise(environment: Mapping[str, str]) -> bool:
-    """By settings of one listener, or keys in place of stores: then no file has to be named."""
+def _has_other_keys(environment: Mapping[str, str]) -> bool:
+    """Whether keys are given by a listener's own settings, or as PEM settings: then no store has to be named."""
     return any(name.endswith(("_SSL_KEYSTORE_LOCATION", "_SSL_KEYSTORE_KEY")) for name in environment)
 
 
@@ -76,7 +76,7 @@ def _file(environment: Mapping[str, str], variable: str, secrets: Path) -> Path:
 
 
 def _password(environment: Mapping[str, str], variable: str, secrets: Path) -> str:
-    """What a file holds, without the ends of lines behind it."""
+    """Return the content of a password file without trailing line ends. Raises BadEnvironment."""
     path = _file(environment, variable, secrets)
     try:
         return path.read_text(encoding="utf-8").rstrip("\n")

@@ -1,7 +1,7 @@
 """Settings in environment variables, named as in Apache Kafka's image.
 
-``KAFKA_LOG_RETENTION_HOURS`` is log.retention.hours: without its prefix, in small letters, ``_`` for a dot, ``__`` for ``_`` and
-``___`` for ``-``. (Source: KafkaDockerWrapper of Kafka 4.3.1.)
+``KAFKA_LOG_RETENTION_HOURS`` is log.retention.hours: without the prefix, in lower case, ``_`` for a dot, ``__`` for
+``_`` and ``___`` for ``-``. (Source: KafkaDockerWrapper of Kafka 4.3.1.)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 PREFIX: Final = "KAFKA_"
-#: Of Kafka's scripts and of the JVM, and no settings.
+#: Variables of Kafka's scripts and of the JVM, which are not settings.
 NO_SETTINGS: Final = frozenset(
     {
         "KAFKA_VERSION",
@@ -30,9 +30,7 @@ NO_SETTINGS: Final = frozenset(
 
 
 def settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The settings that an environment says, in the order of their names. Whether Kafka has them is not asked here: the broker
-    warns of those that it does not.
-    """
+    """Return the settings in the environment, sorted by name. The broker warns of unknown ones."""
     return {
         setting(name): value
         for name, value in sorted(environment.items())
@@ -41,6 +39,6 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def setting(variable: str) -> str:
-    """The setting that a variable stands for."""
+    """Return the setting of a variable."""
     words = variable.replace(PREFIX, "").lower().replace("_", ".")
     return words.replace("...", "-").replace("..", "_")

@@ -1,7 +1,7 @@
 """Formats log directories for a given cluster id, as Kafka's ``kafka-storage format`` does.
 
-A broker makes them by itself, for a cluster of its own; formatted before, the id is that of somebody else's choice, and users
-with SCRAM passwords are there from the beginning.
+A broker formats them by itself, with a random cluster id; formatting them first sets the id, and users with SCRAM
+passwords.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import uuid_from_str
 
-#: What a new cluster's metadata is at, as Kafka names it.
+#: metadata.version of a new cluster.
 RELEASE_VERSION: Final = "4.3-IV0"
 
 
 def directories(config: BrokerConfig) -> list[str]:
-    """That of the metadata, and the others."""
+    """Return the metadata log directory, then the others."""
     return list(dict.fromkeys([config.metadata_log_dir, *config.log_dirs]))
 
 
 def formatted(directory: str) -> bool:
-    """Whether it belongs to a cluster. Raises OSError."""
+    """Whether the directory belongs to a cluster. Raises OSError."""
     return "cluster.id" in checkpoints.read_meta_properties(RealDisk(), directory)
 
 
 def check_cluster_id(text: str) -> None:
-    """Raises ValueError for what is not 16 bytes in 22 characters."""
+    """Raises ValueError for an id that is not 16 bytes in 22 characters of base64."""
     try:
         uuid_from_str(text)
     except ValueError as error:
@@ -46,8 +46,9 @@ def check_cluster_id(text: str) -> None:
 
 
 def format_new(config: BrokerConfig, cluster_id: str, users: Sequence[MetadataRecord] = ()) -> list[str]:
-    """Format the directories that are not yet; returns which those are. Raises OSError, ValueError for a bad id, and
-    ForeignDirectoryError for a directory that holds something else.
+    """Format the directories that are not formatted, and return them.
+
+    Raises OSError, ValueError for an invalid id, and ForeignDirectoryError for a directory with other content.
     """
     check_cluster_id(cluster_id)
     new = [directory for directory in directories(config) if not formatted(directory)]

@@ -11,11 +11,11 @@ from pykbroker.container.options import HTTP, HTTP_VARIABLE, OFF
 from pykbroker.http.options import parse
 
 _PATIENCE_S = 10
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 
 
 def main(environment: Mapping[str, str] = os.environ) -> int:
-    """Returns the exit status: 0 where clients are served, or where there is nobody to ask."""
+    """Return the exit status: 0 if the broker is ready, or if its HTTP side is off."""
     address = environment.get(HTTP_VARIABLE) or HTTP
     if address == OFF:
         print(f"{HTTP_VARIABLE}={OFF}: whether the broker serves is not known")

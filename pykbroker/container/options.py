@@ -1,4 +1,4 @@
-"""Options of a container's broker besides settings: the HTTP side, the log, and advertised addresses."""
+"""Options of a container's broker that are not settings: the HTTP side, the log, and advertised addresses."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.runtime.levels import LEVELS
 
-#: Where the HTTP side is unless a variable says otherwise: everybody who reaches the container reaches it.
+#: Default address of the HTTP side: all addresses of the container.
 HTTP: Final = "0.0.0.0:8080"
 HTTP_VARIABLE: Final = "PYKBROKER_HTTP"
 _NAMES_VARIABLE: Final = "PYKBROKER_HTTP_NAMES"
-_TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - names a file
+_TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - a path
 _REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
-#: The token that is made where one is needed and none is named.
+#: The token file that is created if a token is required and none is given.
 TOKEN: Final = Path("/run/pykbroker/http-token")
 
 
 def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Path = TOKEN) -> list[str]:
-    """Options of ``pykbroker serve``. Raises OSError."""
+    """Return options of ``pykbroker serve``. Raises OSError."""
     made = [] if config.is_explicit("advertised.listeners") else ["--advertise", AS_REACHED]
     level = environment.get(_LEVEL_VARIABLE, "").upper()
     if level in LEVELS:
@@ -52,7 +52,7 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
 
 
 def _make_token(path: Path) -> None:
-    """A new one, for whoever may look into the container. The side is not opened without where listeners are protected."""
+    """Create a token that users of the container can read. With secured listeners, the HTTP side requires one."""
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
         file.write(secrets.token_urlsafe(32) + "\n")

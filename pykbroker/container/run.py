@@ -1,7 +1,7 @@
 """The first process of a container: reads settings from the environment, formats log directories, runs the broker.
 
-In one process, from beginning to end, so that signals reach the broker. The two steps by themselves, ``configure`` and ``launch``,
-are there for images whose scripts are in two, and for what others put between them.
+It stays one process, so that signals reach the broker. ``configure`` and ``launch`` are its two steps, for images with
+a script for each, and for commands that others run between them.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from pykbroker.storage.directories.contents import ForeignDirectoryError
 if TYPE_CHECKING:
     from pykbroker.process.node import Node
 
-#: Where Apache Kafka's image has its settings, and Confluent's.
+#: Paths of the settings in Apache Kafka's image and in Confluent's.
 APACHE: Final = Path("/opt/kafka/config/server.properties")
 CONFLUENT: Final = Path("/etc/kafka/kafka.properties")
-#: That of Apache Kafka's image, for those that name none.
+#: Cluster id of Apache Kafka's image if none is given.
 DEFAULT_CLUSTER_ID: Final = "5L6g3nShT-eMCtK--X86sw"
 _DATA_DIR: Final = {APACHE: "/var/lib/pykbroker/data", CONFLUENT: "/var/lib/kafka/data"}
 _EXIT_USAGE: Final = 2
 
 
 def run(words: Sequence[str]) -> int:
-    """``NAME=VALUE`` words are variables that win over those that there are. Returns the exit status."""
+    """``NAME=VALUE`` words are variables that win over those of the environment. Returns the exit status."""
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def configure(path: Path, environment: MutableMapping[str, str] | None = None) -> int:
-    """Write the settings that the environment says to ``path``. Returns the exit status."""
+    """Write the settings of the environment to ``path``. Returns the exit status."""
     given = os.environ if environment is None else environment
     data_dir = given.get("PYKBROKER_DATA_DIR") if path == APACHE else None
     try:
@@ -56,9 +56,7 @@ def configure(path: Path, environment: MutableMapping[str, str] | None = None) -
 
 
 def launch(path: Path, overrides: Sequence[str] = ()) -> int:
-    """Serve with the settings of a file until a signal comes; ``overrides`` are NAME=VALUE and win over it. Returns the exit
-    status.
-    """
+    """Serve with the settings of a file until a signal; ``overrides`` are NAME=VALUE and win. Returns the exit status."""
     try:
         config = BrokerConfig(load(path) | dict(_name_and_value(word) for word in overrides))
         prepare(config, os.environ)
@@ -78,8 +76,9 @@ def _name_and_value(word: str) -> tuple[str, str]:
 
 
 def prepare(config: BrokerConfig, environment: Mapping[str, str]) -> None:
-    """Format new directories, where the cluster's id is given. As in Apache Kafka's image, those that belong to a cluster already
-    stay as they are. Raises OSError, ValueError.
+    """Format new log directories if a cluster id is given; formatted ones stay as they are, as in Apache Kafka's image.
+
+    Raises OSError and ValueError.
     """
     cluster_id = environment.get("CLUSTER_ID")
     if cluster_id:

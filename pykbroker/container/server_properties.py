@@ -1,7 +1,7 @@
-"""The server.properties that a container runs with: what is mounted and what variables say, else the image's own.
+"""The server.properties of a container: the mounted file and the variables, else the image's own file.
 
-As in Apache Kafka's image the lines of the variables follow those of the mounted file, so that they win, and the image's own file
-counts only where there is neither. What is then still open, and has to be said in a container, is added behind.
+As in Apache Kafka's image, the lines of the variables follow those of the mounted file, so that they win, and the
+image's own file counts only without either. Settings that a container needs and nothing sets are appended.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from pykbroker.container import environment as variables
 
 MOUNTED: Final = Path("/mnt/shared/config/server.properties")
 OWN: Final = Path("/etc/kafka/docker/server.properties")
-#: Kafka's own default: a container's loopback is nobody's.
+#: Kafka's default; a loopback address would be unreachable from outside the container.
 _LISTENERS: Final = "PLAINTEXT://:9092"
 
 
 def text(environment: Mapping[str, str], data_dir: str, *, mounted: Path = MOUNTED, own: Path = OWN) -> str:
-    """The file, for an environment that ``derived`` has completed; ``data_dir`` is where data is kept if nothing says so. Raises
-    OSError and PropertiesError.
+    """Return the file for an environment that ``derived`` has completed; ``data_dir`` is the default log directory.
+
+    Raises OSError and PropertiesError.
     """
     said = "".join(f"{name}={value}\n" for name, value in variables.settings(environment).items())
     found = f"{mounted.read_text(encoding='utf-8')}\n{said}" if mounted.exists() else said
@@ -40,9 +41,9 @@ def _still_open(given: Mapping[str, str], data_dir: str) -> list[tuple[str, str]
 
 
 def write(content: str, path: Path) -> None:
-    """Put it where Kafka's is looked for, readable for the user of the container alone: it may hold passwords. Raises OSError."""
+    """Write the file, readable only for the container's user, since it may hold passwords. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
-        path.unlink()  # of another start, and perhaps of another user
+        path.unlink()  # from an earlier start, perhaps of another user
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
         file.write(content)

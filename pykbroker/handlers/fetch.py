@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.fetching.answer import answer, without_records
+from pykbroker.handlers.fetching.answer import without_records
 from pykbroker.handlers.fetching.asked import READ_COMMITTED, Asked
 from pykbroker.handlers.fetching.attempt import Attempt
 from pykbroker.partitions.fetch_sessions import requested
@@ -83,7 +83,7 @@ class _Fetch(Asked):
         if attempt.cold:
             return attempt.finish_cold()
         if attempt.enough() or self.request.max_wait_ms <= 0:
-            return answer(self, attempt.found, attempt.leaders)
+            return attempt.answer()
         return self._wait(attempt)
 
     def _look(self) -> Attempt:
@@ -150,7 +150,7 @@ class _Fetch(Asked):
         if attempt.cold:
             attempt.finish_cold().pass_to(deferred)
         else:
-            deferred.complete(answer(self, attempt.found, attempt.leaders))
+            deferred.complete(attempt.answer())
 
     def _stop_waiting(self) -> None:
         self.deferred = None

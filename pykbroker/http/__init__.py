@@ -1,5 +1,5 @@
-"""The HTTP side of a running broker: health, metrics, an interface for tests, and a console.
+"""The HTTP side of a running broker: health, metrics, an API for tests, and a console.
 
-Off unless asked for, and imported only then (the extra ``http``). It reads the state that is there when somebody asks, so a
-broker without it counts nothing for it.
+Off by default, and imported only when it is on (extra ``http``). It reads state when it is asked, so a broker without
+it pays nothing for it.
 """

@@ -1,9 +1,9 @@
 """Access control for every HTTP request.
 
-Two dangers. Somebody on the network, who is kept out by a token. And a page that a browser of this machine shows: it may send
-requests to addresses that it cannot reach itself, and where its name is made to point at this machine (DNS rebinding) it may
-read the answers, too. So a request must be for an address or a name that is known to be ours, unless it brings the token,
-which no page knows.
+It protects against two dangers: other hosts on the network, which need the token; and pages of other sites in a browser
+of this machine, which can send requests to the broker and, with a host name that they let resolve to it (DNS
+rebinding), read the responses. So the Host header must be an address or a known name of the broker, unless the request
+has the token, which no other page knows.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from pykbroker.http.options import HttpOptions
 
-#: Whoever looks after processes asks these, and they tell nothing of what is in the broker.
+#: Paths for process supervisors, without any data of the broker.
 OPEN_PATHS: Final = frozenset({"/health", "/ready"})
-#: Headers of every answer. The server's software is not named.
+#: Headers of every response. They do not name the server software.
 _HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Server": "pykbroker"}
 _BEARER: Final = "bearer "
 
 
 def guard(options: HttpOptions, also_open: Collection[str] = ()) -> Middleware:
-    """The middleware. ``also_open`` are more paths that tell nothing of what is in the broker."""
+    """Return the middleware. ``also_open`` are further paths without any data of the broker."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -39,7 +39,7 @@ def guard(options: HttpOptions, also_open: Collection[str] = ()) -> Middleware:
             return refusal
         try:
             return await handler(request)
-        except web.HTTPException as error:  # of aiohttp itself: no such path, no such method, too large a body
+        except web.HTTPException as error:  # aiohttp's own: unknown path, wrong method, too large a body
             answer = problem(error.status, error.reason)
             if hdrs.ALLOW in error.headers:
                 answer.headers[hdrs.ALLOW] = error.headers[hdrs.ALLOW]
@@ -49,12 +49,12 @@ def guard(options: HttpOptions, also_open: Collection[str] = ()) -> Middleware:
 
 
 async def add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    """What every answer says (a signal of the application)."""
+    """Add the headers of every response (a signal of the application)."""
     response.headers.update(_HEADERS)
 
 
 def refused(request: web.Request, options: HttpOptions) -> web.Response | None:
-    """The refusal of a request; None where it may pass."""
+    """Return the refusal of a request; None if it is allowed."""
     if options.token is not None:
         return None if _knows(request, options.token) else _without_token()
     host = host_of(request.headers.get(hdrs.HOST, ""))
@@ -79,7 +79,7 @@ def _without_token() -> web.Response:
 
 
 def host_of(header: str) -> str:
-    """The host of a Host header, without its port and brackets, in small letters."""
+    """Return the host of a Host header in lower case, without port and brackets."""
     host = header.strip().lower()
     if host.startswith("["):
         return host[1:].partition("]")[0]
@@ -87,8 +87,9 @@ def host_of(header: str) -> str:
 
 
 def is_ours(host: str, options: HttpOptions) -> bool:
-    """Whether no page of others can have brought its reader here under this name: addresses have no owner who could point
-    them elsewhere, and names without a dot are those of this machine and of containers.
+    """Whether no other site can have led a browser here by this host.
+
+    Addresses belong to no other site, and names without a dot resolve only locally.
     """
     if host in options.names or host == options.host.lower():
         return True
@@ -100,5 +101,5 @@ def is_ours(host: str, options: HttpOptions) -> bool:
 
 
 def problem(status: int, text: str) -> web.Response:
-    """A refusal, in words (RFC 9457)."""
+    """Return an error response (RFC 9457)."""
     return web.json_response({"title": text, "status": status}, status=status, content_type="application/problem+json")

@@ -1,4 +1,4 @@
-"""``/health``: the process and its event loop run. ``/ready``: clients are served."""
+"""``/health``: the process and its event loop run. ``/ready``: brokers serve clients."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 async def health(_: web.Request) -> web.Response:
-    """Alive, since it answers."""
+    """Return 200, since the event loop runs."""
     return web.json_response({"status": "alive", "version": __version__})
 
 
 def ready(cluster: Callable[[], Cluster | None]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """The handler of ``/ready``."""
+    """Return the handler of ``/ready``."""
 
     async def answer(_: web.Request) -> web.Response:
         why = not_ready(cluster())
@@ -31,9 +31,9 @@ def ready(cluster: Callable[[], Cluster | None]) -> Callable[[web.Request], Awai
 
 
 def not_ready(cluster: Cluster | None) -> str | None:
-    """Why no client should be sent here; None where all is well enough."""
+    """Return why clients should not be sent to the broker; None if it is ready."""
     if cluster is None:
-        return "the process is stopping, or begins anew"
+        return "the process is stopping or being reset"
     serving = [broker for broker in cluster.brokers.values() if not broker.leaving]
     if not serving:
         return "every broker of this process is stopped: pykbroker brokers start ID"

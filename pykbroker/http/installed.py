@@ -18,15 +18,15 @@ _CERTIFICATES: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 
 
 def side(*, own_process: bool = False) -> type[HttpSide]:
-    """The class of the side. With ``own_process``, aiohttp is imported without loading certificates for its clients.
+    """Import the HTTP side. In a process of the broker's own, without loading CA certificates for aiohttp's client.
 
-    Raises ConfigError, which says what to install, if a package is missing.
+    Raises ConfigError that says what to install if a package is missing.
     """
     if find_spec("prometheus_client") is None:  # imported with the first page of metrics
         raise _missing("prometheus_client")
     try:
         with _without_certificates() if own_process else contextlib.nullcontext():
-            from pykbroker.http.side import HttpSide  # noqa: PLC0415 - an extra
+            from pykbroker.http.side import HttpSide  # noqa: PLC0415 - importable only with the extra
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("pykbroker"):
             raise
@@ -43,11 +43,11 @@ def _missing(package: str) -> ConfigError:
 
 @contextlib.contextmanager
 def _without_certificates() -> Iterator[None]:
-    """Let TLS contexts that are created meanwhile trust no authority, by OpenSSL's variables for the system's certificates.
+    """Let TLS contexts that are created meanwhile trust no CA, by OpenSSL's variables for the system's certificates.
 
-    aiohttp creates two contexts for its clients when it is imported, with all authorities of the system: a fifth of the
-    start with the HTTP side, and 5 MB. The one client here creates its own when it needs it (``console/registry.py``). In a
-    process where others may use aiohttp, it is imported unchanged.
+    On import, aiohttp creates two for its client, with all CAs of the system: a fifth of the start with the HTTP side,
+    and 5 MB. The only client here has a context of its own (``console/registry.py``), created when needed. In a process
+    that others may use aiohttp in, it is imported unchanged.
     """
     before = {name: os.environ.get(name) for name in _CERTIFICATES}
     os.environ.update(_CERTIFICATES)

@@ -1,4 +1,4 @@
-"""What is no HTTP at all is refused without a trace in the log: anybody who reaches the port can send it as often as he likes."""
+"""Keeps requests that are not HTTP out of the log: anybody who reaches the port could fill it with them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _LONGEST: Final = 200
 
 
 class _Malformed(logging.Filter):
-    """Lets through what the server has to say of anything else."""
+    """Logs what the server reports of anything else."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, HttpProcessingError):
             return True
-        log.debug("Refused what is no HTTP: %s", " ".join(str(error).split())[:_LONGEST])
+        log.debug("Refused a request that is not HTTP: %s", " ".join(str(error).split())[:_LONGEST])
         return False
 
 
@@ -27,7 +27,7 @@ _FILTER: Final = _Malformed()
 
 
 def server_log() -> logging.Logger:
-    """Where the server library tells of errors."""
+    """Return the logger for the server library."""
     server = logging.getLogger("pykbroker.http.server")
-    server.addFilter(_FILTER)  # once: it is the same
+    server.addFilter(_FILTER)  # once, since the logger is shared
     return server

@@ -1,4 +1,4 @@
-"""The options of the HTTP side: address and access, with their validation at the start."""
+"""The options of the HTTP side, address and access, validated at the start."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from pykbroker.config.listeners import Listener
 
 _ADDRESS: Final = re.compile(r"(?:(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]:]+)):)?(?P<port>[0-9]{1,5})")
-#: Neither a user nor a query: what follows is added to it.
+#: No user and no query: paths are appended to it.
 _URL: Final = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 _LOOPBACK: Final = "127.0.0.1"
-#: A shorter token could be guessed.
+#: Shortest token; a shorter one could be guessed.
 _SHORTEST_TOKEN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """``token``: who asks for more than health has to know it. ``names``: host names by which the side may be asked,
-    beside addresses and names without a dot. ``schema_registry``: the address of one, for the console.
+    """``token``: required for all but health.
+
+    ``names``: further host names in requests, beside addresses and names without a dot.
+
+    ``schema_registry``: the address of one, for the console.
     """
 
     host: str
@@ -37,14 +40,14 @@ class HttpOptions:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether this machine alone reaches it."""
+        """Whether only this machine can reach the address."""
         return is_loopback(self.host)
 
 
 def parse(
     address: str, token_file: Path | None = None, names: Iterable[str] = (), schema_registry: str | None = None
 ) -> HttpOptions:
-    """``HOST:PORT``, ``[::1]:PORT`` or a port alone, which is one of this machine. Raises ConfigError."""
+    """Parse ``HOST:PORT``, ``[::1]:PORT`` or a port, which is on the loopback. Raises ConfigError."""
     found = _ADDRESS.fullmatch(address.strip())
     if found is None or int(found["port"]) > 65535:
         raise ConfigError(
@@ -64,7 +67,7 @@ def parse(
 
 
 def read_token(path: Path) -> str:
-    """The first line of a file. Raises ConfigError."""
+    """Return the first line of a file. Raises ConfigError."""
     try:
         token = path.read_text().split("\n", 1)[0].strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -78,7 +81,7 @@ def read_token(path: Path) -> str:
 
 
 def check(options: HttpOptions, listeners: Iterable[Listener]) -> None:
-    """Whoever protects the one door wants the other protected, too. Raises ConfigError."""
+    """Require a token if a listener is secured, since the HTTP side shows the same data. Raises ConfigError."""
     protected = [listener for listener in listeners if listener.security_protocol != "PLAINTEXT"]
     if protected and options.token is None:
         asked = ", ".join(f"{listener.name} ({listener.security_protocol})" for listener in protected)
@@ -89,7 +92,7 @@ def check(options: HttpOptions, listeners: Iterable[Listener]) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself, whatever it is called."""
+    """Whether a host is the loopback, by any of its names."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,8 +1,8 @@
-"""Checks the origin of changes sent by browsers; other sites' pages are refused.
+"""Checks the origin of changes sent by browsers; pages of other sites are refused.
 
-The broker's own page is the one whose host and port are those that the request is for. Its scheme is the browser's matter: a proxy
-that ends TLS hands on a request of ``https://`` as one of ``http://``, with the Host as the browser knows it. That a Host is ours is
-seen to before (``guard.py``): where the name of others points here, their page and the Host would agree.
+The broker's own page has the host and port that the request is for. The scheme is not compared: behind a proxy that
+terminates TLS, a request of an ``https://`` page arrives by ``http://``, with the Host as the browser knows it.
+``guard.py`` has checked that the Host is the broker's: with DNS rebinding, another site's page and Host would agree.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Final
 _ORIGIN: Final = re.compile(r"(https?)://([^/?#@\s]+)", re.ASCII)
 _ADDRESS: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:,\s]+)(?::([0-9]{1,5}))?", re.ASCII)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-#: What a browser says of a request of the page itself, over TLS or on this machine; no page can say it.
+#: Sec-Fetch-Site of the page's own requests over TLS or on this machine; pages cannot set it.
 _OWN_SITE: Final = ("same-origin",)
 
 
 def is_own(origins: Sequence[str], hosts: Sequence[str], sites: Sequence[str]) -> bool:
-    """Whether a request comes from the broker's own page, or from no page at all. The values are those of the headers ``Origin``,
-    ``Host`` and ``Sec-Fetch-Site``.
+    """Whether a request comes from the broker's own page, or from no page.
+
+    The values are those of the headers ``Origin``, ``Host`` and ``Sec-Fetch-Site``.
     """
     if any(site not in _OWN_SITE for site in sites):
         return False
@@ -28,7 +29,7 @@ def is_own(origins: Sequence[str], hosts: Sequence[str], sites: Sequence[str]) -
 
 
 def _agree(origin: str, host: str) -> bool:
-    """A port that is not said is the scheme's own, in both."""
+    """Compare host and port; a missing port is the scheme's default."""
     found = _ORIGIN.fullmatch(origin.lower())
     if found is None:
         return False

@@ -1,4 +1,4 @@
-"""The HTTP side of a node: opened when its brokers are served, closed before they stop."""
+"""The HTTP side of a node: opened once its brokers are served, closed before they stop."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Connections at once. Descriptors are the clients' and the logs'.
+#: Most connections at once: descriptors are needed for clients and logs.
 _MOST_CONNECTIONS: Final = 32
-#: A body of more is not read.
+#: Largest body that is read.
 _LARGEST_BODY: Final = 16 * 1024 * 1024
-_BETWEEN: Final = "the process is stopping, or begins anew"
+_BETWEEN: Final = "the process is stopping or being reset"
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class _Refused(asyncio.Protocol):
-    """A connection that is one too many."""
+    """A connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()
@@ -63,7 +63,7 @@ class HttpSide:
         self._make_steering = steering
         self._steering: Steering | None = None
         self._console: Console | None = None
-        clock = self._clock = SystemClock()  # a test's own stands still, and here is measured
+        clock = self._clock = SystemClock()  # the system clock, since a test's may stand still
         self._meter = RequestMeter(clock)
         self._lag = LoopLag(clock)
         self._brokers, self._storage = Brokers(), Storage()
@@ -81,7 +81,7 @@ class HttpSide:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Listen, and begin to count. Raises StartFailed where the address cannot be had."""
+        """Listen, and start to count. Raises StartFailed if the address cannot be bound."""
         app = self._application()
         runner = self._runner = web.AppRunner(app, access_log=None, handle_signals=False, logger=server_log())
         await runner.setup()
@@ -120,8 +120,8 @@ class HttpSide:
         return app
 
     async def _ask_console(self, request: web.Request) -> web.StreamResponse:
-        await self._have("pykbroker.http.console.door")
-        from pykbroker.http.console import console, door, registry  # noqa: PLC0415 - nobody may ever look
+        await self._import_in_thread("pykbroker.http.console.door")
+        from pykbroker.http.console import console, door, registry  # noqa: PLC0415 - may never be used
 
         if self._console is None:
             address = self._options.schema_registry
@@ -130,8 +130,8 @@ class HttpSide:
         return await door.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
-        await self._have("pykbroker.http.api.door", "pykbroker.http.api.steering")
-        from pykbroker.http.api import door  # noqa: PLC0415 - who scrapes metrics alone needs none of it
+        await self._import_in_thread("pykbroker.http.api.door", "pykbroker.http.api.steering")
+        from pykbroker.http.api import door  # noqa: PLC0415 - not needed for metrics only
 
         if self._steering is None:
             if self._node.current is None:
@@ -139,15 +139,15 @@ class HttpSide:
             self._steering = self._make_steering()
         return await door.answer(request, self._steering)
 
-    async def _have(self, *modules: str) -> None:
-        """Import what has never been asked for, in a thread: it is a tenth of a second, and clients are served meanwhile."""
+    async def _import_in_thread(self, *modules: str) -> None:
+        """Import the API or the console in a thread: it takes a tenth of a second, and clients are served meanwhile."""
         for name in modules:
             if name not in self._imported:
                 await asyncio.to_thread(import_module, name)
                 self._imported.add(name)
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
-        await self._have("prometheus_client")
+        await self._import_in_thread("prometheus_client")
         try:
             chunks = await self._scrapes.page()
         except NoCluster:
@@ -156,13 +156,13 @@ class HttpSide:
         response.content_length = sum(map(len, chunks))
         await response.prepare(request)
         for chunk in chunks:
-            await response.write(chunk)  # which waits for nobody while the reader keeps up
+            await response.write(chunk)  # returns at once while the reader keeps up
             await asyncio.sleep(0)
         await response.write_eof()
         return response
 
     async def close(self) -> None:
-        """Answer nobody any more, and count nothing. Harmless where it was not opened."""
+        """Close connections and stop counting. Harmless if the side was not opened."""
         if self._server is not None:
             self._server.close()
             self._server = None

@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.cluster import Cluster
 
-#: How long the loop is kept from others at a stretch. A produce that arrives meanwhile waits for the rest of it; so short, that is
-#: less than what produces differ by anyway, and a page that is made in forty turns moves nobody's 99th percentile.
+#: Longest slice. A produce that arrives meanwhile waits for the rest of it; latencies vary by more than that anyway, so
+#: a
+#: page built in forty turns does not move the 99th percentile.
 TURN_S: Final = 0.0001
 
 
 class Turn:
-    """How long this turn of the loop has been ours. ``now`` gives seconds."""
+    """The length of the current slice. ``now`` returns seconds."""
 
     def __init__(self, now: Callable[[], float], cluster: Cluster) -> None:
         self._now = now
@@ -24,7 +25,7 @@ class Turn:
         self._began = now()
 
     async def share(self) -> None:
-        """Let others have their turn, if ours was long enough. To be called after each little piece of work."""
+        """Yield to the loop if the slice is long enough. To be called after each small piece of work."""
         if self._now() - self._began >= TURN_S:
             await self.over()
 
@@ -34,6 +35,6 @@ class Turn:
         self.begin()
 
     def begin(self) -> None:
-        """Somebody else has had the loop."""
+        """Start a new slice, after other work had the loop."""
         self._turns.began()
         self._began = self._now()

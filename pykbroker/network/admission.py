@@ -122,5 +122,5 @@ class _Authentications:
                 begun,
                 partial(self.begin, former),
             ).answer
-        connection.answer_by(answer, self._max_frame, "socket.request.max.bytes")
+        connection.answer_by(answer, self._max_frame)
         return answer

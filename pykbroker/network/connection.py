@@ -85,6 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         self._counted = 0  # bytes of this connection in the runtime's unsent_bytes
         self._in_turn = False
         self._reading_paused = False
+        self._muted: Timer | None = None
         self._holds = 0  # reasons not to handle the next frame yet
 
     @property
@@ -110,6 +111,9 @@ class Connection(asyncio.BufferedProtocol):
         log.debug("Connection from %s:%d on listener %s ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
         self.authenticated()
+        if self._muted is not None:  # hours may be left
+            self._muted.cancel()
+            self._muted = None
         self._pending.abandon()
         self._outgoing.drop()
         self._received.drop()
@@ -141,7 +145,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- authentication -----------------------------------------------------------------------------------------------
 
-    def answer_by(self, answer: Answering, max_frame: int, max_frame_setting: str) -> None:
+    def answer_by(self, answer: Answering, max_frame: int, max_frame_setting: str = "socket.request.max.bytes") -> None:
         """Pass frames to ``answer`` from the next turn on; those of this turn still go where they went before.
 
         ``max_frame_setting`` is the setting that limits a frame to ``max_frame`` bytes, for the log.
@@ -292,9 +296,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def mute(self, ms: float) -> None:
         """Handle no frame for ``ms`` milliseconds, as Kafka throttles a client; responses are sent meanwhile."""
-        self._holds += 1
-        self._pause_reading()
-        self._runtime.client_timers.after(ms, self._release_hold)
+        if self._transport is None:
+            return
+        timer = self._runtime.client_timers.after(ms, self._unmute)
+        if self._muted is None:
+            self._holds += 1
+            self._pause_reading()
+            self._muted = timer
+        else:
+            earlier, self._muted = sorted((self._muted, timer))
+            earlier.cancel()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._release_hold()
 
     def _release_hold(self) -> None:
         self._holds -= 1
@@ -354,6 +369,7 @@ class Connection(asyncio.BufferedProtocol):
     def close(self, reason: str | None = None) -> None:
         """Close the connection once the responses so far are sent; a reason is logged."""
         if self._transport is None:
+            self._is_cut = self._is_cut or self._socket is None  # its socket may be about to come
             return
         if reason is not None:
             log.warning("Connection from %s:%d on listener %s closed: %s", self.host, self.port, self.listener, reason)

@@ -55,6 +55,8 @@ class Door:
         enter: Callable[[socket.socket, str], None],
     ) -> None:
         self.listener = listener
+        #: When the last connection was accepted, by the loop's time: those that wait have their turns in this order.
+        self.accepted_at = 0.0
         self._loop = loop
         self._listening = listening
         self._rules = rules
@@ -117,6 +119,7 @@ class Door:
                 self._pause(_NO_DESCRIPTOR_MS)
                 return
             accepted.setblocking(False)
+            self.accepted_at = self._loop.time()
             if not self._arrived(accepted, peer[0] if isinstance(peer, tuple) else ""):
                 return
 

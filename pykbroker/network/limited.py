@@ -54,7 +54,7 @@ class Limited:
     def hold_to(self, rules: BrokerRules, inside: Iterable[Connection]) -> None:
         """Apply ``rules`` from now on; ``inside`` are the open connections."""
         self._rules = rules
-        self._inside = {each: each.host for each in inside}
+        self._inside = {each: self._inside.get(each, each.host) for each in inside}
         rules.begin((each.listener, address) for each, address in self._inside.items())
         self.look_again()
 
@@ -85,7 +85,7 @@ class Limited:
     def look_again(self) -> None:
         """Close excess connections and let waiting ones in: a limit or the number of connections has changed."""
         self._close_excess()
-        for door in self._doors:
+        for door in sorted(self._doors, key=attrgetter("accepted_at")):
             door.look_again()
 
     def left(self, connection: Connection) -> None:

@@ -82,5 +82,9 @@ class PendingResponses:
         abandoned, self.queue = self.queue, deque()
         self.held_bytes = 0
         for response in abandoned:
-            if response.deferred is not None:
-                response.deferred.abandon()
+            deferred, response.deferred = (
+                response.deferred,
+                None,
+            )  # whose callback refers to the response and the connection
+            if deferred is not None:
+                deferred.abandon()

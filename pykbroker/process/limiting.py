@@ -29,6 +29,7 @@ class Limiting:
     def __init__(self, server: Server, ids: list[int]) -> None:
         self._server = server
         self._ids = ids
+        self._cluster: Cluster | None = None
         self.throttling: Throttling | None = None
         self.connections: ConnectionLimiting | None = None
 
@@ -38,7 +39,11 @@ class Limiting:
             self.throttling.stop()
             self.throttling = None
 
+        self._cluster = cluster
+
         def changed(image: MetadataImage, delta: MetadataDelta) -> None:
+            if self._cluster is not cluster:  # a change under way when another cluster took its place
+                return
             self._throttle(cluster, image, delta)
             if self.connections is not None:
                 self.connections.changed(image, delta)

@@ -1,1 +1,1 @@
-"""Earlier releases of Kafka that the broker emulates: their APIs, and their different answers."""
+"""Earlier releases of Kafka that the broker emulates: their APIs, settings and different responses."""

@@ -1,5 +1,6 @@
-"""The dispatcher's step that amends what a release answered otherwise: the innermost, so that whoever looks at requests
-sees what the client sees. A broker that is taken for no other release does not have it.
+"""The dispatcher step that changes responses to those of an earlier release.
+
+It is the innermost step, so that other steps see what the client sees. Without --as-version it is absent.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Change = Callable[["Broker", "RequestContext", Any, Any], None]
 
 
 def amending(amendments: Mapping[ApiKey, Step]) -> Step:
-    """One step that leaves each request to the amendment of its API, where there is one."""
+    """Return one step that leaves each request to the amendment of its API, if there is one."""
     by_key = {int(key): amendment for key, amendment in amendments.items()}
 
     def step(broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
@@ -33,7 +34,7 @@ def amending(amendments: Mapping[ApiKey, Step]) -> Step:
 
 
 def after(change: Change) -> Step:
-    """An amendment that changes what the handler answers, at once or later."""
+    """Return an amendment that changes the handler's response, immediate or later."""
 
     def amendment(broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
         def changed(response: Any) -> Any:
@@ -47,7 +48,7 @@ def after(change: Change) -> Step:
 
 
 def both(inner: Step, outer: Step) -> Step:
-    """Two amendments of one API: what the inner answers is what the outer amends."""
+    """Compose two amendments of one API: the outer changes the response of the inner."""
 
     def amendment(broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
         return outer(broker, ctx, request, partial(inner, broker, ctx, request, proceed))

@@ -1,4 +1,4 @@
-"""Answers of both 2.8 and 3.9 that differ from 4.3."""
+"""Responses of both 2.8 and 3.9 that differ from 4.3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.describe_groups import DescribeGroupsResponse
 
-#: READ, DELETE and DESCRIBE, as bits; that a group has settings to be described and altered came with 4.0.
+#: READ, DELETE and DESCRIBE, as bits; groups have DESCRIBE_CONFIGS and ALTER_CONFIGS since 4.0.
 _OPERATIONS_ON_GROUPS: Final = 1 << 3 | 1 << 6 | 1 << 8
 
 
@@ -27,7 +27,7 @@ def own_apis(table: Iterable[ServedApi]) -> Step:
     listed = [(int(api.key), api.listed_min, api.max_version) for api in table]
 
     def change(_broker: Broker, _ctx: RequestContext, _request: Any, response: ApiVersionsResponse) -> None:
-        if response.api_keys:  # a refusal that is not about versions lists none
+        if response.api_keys:  # errors other than UNSUPPORTED_VERSION list none
             response.api_keys = [ApiVersion(key, low, high) for key, low, high in listed]
 
     return after(change)
@@ -39,13 +39,15 @@ def _fewer_operations(_broker: Broker, _ctx: RequestContext, request: Any, respo
             group.authorized_operations &= _OPERATIONS_ON_GROUPS
 
 
-#: DescribeGroups tells of fewer operations.
+#: DescribeGroups returns fewer authorized operations.
 operations_on_groups: Final = after(_fewer_operations)
 
 
 def without_resources(later: Iterable[int], handler: str, words: str | None, results: str = "responses") -> Step:
-    """Settings of resources that came later are refused one by one, and the others are served. ``handler`` is the module
-    that serves the API, ``words`` are the release's, with ``{}`` for the number; without them, the error's own.
+    """Refuse settings of resource types that came later one by one, and serve the others.
+
+    ``handler`` is the module of the API; ``words`` is the release's error message, with ``{}`` for the type's number,
+    or else the usual one.
     """
     kinds = frozenset(later)
 

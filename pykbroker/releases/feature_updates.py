@@ -1,4 +1,4 @@
-"""UpdateFeatures before all updates of a request were made or none (KIP-1022): each on its own, with a result of its own."""
+"""UpdateFeatures before KIP-1022: each update of a request succeeds or fails by itself, with its own result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FOR_ALL: Final = "The update failed for all features since the following featur
 def one_by_one(
     broker: Broker, _ctx: RequestContext, request: UpdateFeaturesRequest, _proceed: Callable[[], Answer], /
 ) -> Answer:
-    """As the controller of KRaft did until 3.9."""
+    """Return the amendment for KRaft until 3.9."""
     asked = {update.feature: update for update in request.feature_updates}
     results = [_updated(broker, update, validate_only=request.validate_only) for update in asked.values()]
     return gather(results).map(lambda found: UpdateFeaturesResponse(results=found))
@@ -36,7 +36,7 @@ def one_by_one(
 def _updated(broker: Broker, asked: FeatureUpdateKey, *, validate_only: bool) -> Deferred[UpdatableFeatureResult]:
     name, level = asked.feature, asked.max_version_level
     known = name in broker.cluster.metadata.features.ranges
-    if level == 0 and not known and asked.upgrade_type in set(UpgradeType):  # so it is already
+    if level == 0 and not known and asked.upgrade_type in set(UpgradeType):  # already at that level
         return Deferred.completed(UpdatableFeatureResult(name, ErrorCode.NONE, None))
     updated = broker.cluster.controller.update_features(
         [FeatureUpdate(name, level, asked.upgrade_type)],
@@ -54,7 +54,7 @@ def _own_words(error: KafkaError) -> str:
 def none_is_supported(
     _broker: Broker, _ctx: RequestContext, request: UpdateFeaturesRequest, _proceed: Callable[[], Answer], /
 ) -> Answer:
-    """As the controller over ZooKeeper did in 2.8, which knew of no feature that could be updated."""
+    """Return the amendment for 2.8 over ZooKeeper, which supports no features."""
     asked = {update.feature: update for update in request.feature_updates}
     refused = [
         UpdatableFeatureResult(name, ErrorCode.INVALID_REQUEST, _refusal(update)) for name, update in asked.items()

@@ -1,4 +1,4 @@
-"""Kafka 2.8 over ZooKeeper, compared with 2.8.2."""
+"""Kafka 2.8 over ZooKeeper, verified against 2.8.2."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ _AMENDMENTS: Final[dict[ApiKey, Step]] = {
     ApiKey.API_VERSIONS: both(own_apis(_TABLE), after(over_zookeeper.without_features)),
     ApiKey.METADATA: after(over_zookeeper.created_soon),
     ApiKey.LIST_OFFSETS: over_zookeeper.plain_times,
-    ApiKey.LIST_GROUPS: over_zookeeper.states_as_written,
+    ApiKey.LIST_GROUPS: over_zookeeper.case_sensitive_states,
     ApiKey.DESCRIBE_GROUPS: operations_on_groups,
     ApiKey.CREATE_TOPICS: after(over_zookeeper.without_id_when_validated),
-    ApiKey.DELETE_TOPICS: after(over_zookeeper.as_it_was_named),
-    ApiKey.CREATE_ACLS: after(over_zookeeper.other_words_without_authorizer),
-    ApiKey.DELETE_ACLS: after(over_zookeeper.other_words_without_authorizer),
+    ApiKey.DELETE_TOPICS: after(over_zookeeper.without_ids_of_named),
+    ApiKey.CREATE_ACLS: after(over_zookeeper.messages_without_authorizer),
+    ApiKey.DELETE_ACLS: after(over_zookeeper.messages_without_authorizer),
     ApiKey.DESCRIBE_CONFIGS: without_resources(_LATER_RESOURCES, "describe_configs", None, "results"),
     ApiKey.ALTER_CONFIGS: both(
         without_resources(_LATER_RESOURCES, "alter_configs", _UNKNOWN_RESOURCE), after(over_zookeeper.refused_values)
@@ -96,8 +96,8 @@ _AMENDMENTS: Final[dict[ApiKey, Step]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: after(over_zookeeper.without_times),
     ApiKey.EXPIRE_DELEGATION_TOKEN: after(over_zookeeper.without_times),
     ApiKey.ELECT_LEADERS: after(over_zookeeper.topics_with_results),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_words),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_words),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_messages),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: after(over_zookeeper.empty_messages),
     ApiKey.UPDATE_FEATURES: none_is_supported,
     ApiKey.DESCRIBE_PRODUCERS: after(over_zookeeper.unknown_partitions),
 }
@@ -106,8 +106,8 @@ RELEASE: Final = Release(
     name="2.8",
     table=_TABLE,
     definitions=DEFINITIONS,
-    # Nobody is told of it: what lies beneath is a metadata log without the protocols that came later.
-    # Delegation tokens it kept in ZooKeeper, long before they were metadata.
+    # Clients do not see these levels, which switch off the protocols of later features.
+    # Delegation tokens need no level: 2.8 keeps them in ZooKeeper.
     features=Features({METADATA_VERSION: 7}, {METADATA_VERSION: SUPPORTED_RANGES[METADATA_VERSION]}, tokens_since=0),
     amendments=_AMENDMENTS,
 )

@@ -19,7 +19,7 @@ _ALSO: Final = table(
     Setting("zookeeper.sync.time.ms", INT, 2000, MEDIUM),
 )
 
-#: What came later: names, and beginnings of names.
+#: Settings that came later: names, and prefixes of names.
 _WITHOUT: Final = (
     "add.partitions.to.txn.",
     "compression.gzip.",
@@ -51,9 +51,9 @@ _WITHOUT: Final = (
     "transaction.partition.",
     "transaction.two.phase.",
 )
-#: The same as today, in the order of then.
+#: Values as today, in the order of 2.8.
 _PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
-#: Of KRaft, which 2.8 tried out: it takes them, and does not speak of them.
+#: Settings of 2.8's early KRaft: accepted, but not described.
 _TRIED_OUT: Final = (
     "broker.heartbeat.",
     "broker.session.",

@@ -1,4 +1,4 @@
-"""Kafka 3.9 with its KRaft controller, compared with 3.9.1."""
+"""Kafka 3.9 with its KRaft controller, verified against 3.9.1."""
 
 from __future__ import annotations
 

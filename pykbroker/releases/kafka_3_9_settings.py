@@ -16,7 +16,7 @@ _ALSO: Final = table(
     Setting("zookeeper.metadata.migration.enable", BOOLEAN, False, MEDIUM),
 )
 
-#: What came later: names, and beginnings of names.
+#: Settings that came later: names, and prefixes of names.
 _WITHOUT: Final = (
     "add.partitions.to.txn.",
     "config.providers",

@@ -1,4 +1,4 @@
-"""Answers of 2.8, with its controller over ZooKeeper, that differ from 4.3."""
+"""Responses of 2.8, with its controller over ZooKeeper, that differ from 4.3."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.list_offsets import ListOffsetsRequest
     from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
-#: The lowest timestamp with a meaning of its own then: EARLIEST.
+#: The lowest special timestamp of 2.8: EARLIEST.
 _LOWEST_SPECIAL: Final = -2
 
 
 def without_features(
     _broker: Broker, _ctx: RequestContext, request: ApiVersionsRequest | None, response: ApiVersionsResponse
 ) -> None:
-    """ApiVersions: nobody finalized a feature, and none could be."""
+    """ApiVersions: no features are supported or finalized."""
     response.supported_features, response.finalized_features = [], []
     response.finalized_features_epoch = 0 if request is not None and response.api_keys else -1
 
 
 def created_soon(broker: Broker, _ctx: RequestContext, request: MetadataRequest, response: MetadataResponse) -> None:
-    """Metadata: a topic that is being created, as its client asked for it, has no leader yet; later it was unknown yet."""
+    """Metadata: an auto-created topic is LEADER_NOT_AVAILABLE at first, in later releases UNKNOWN_TOPIC_OR_PARTITION."""
     if not request.allow_auto_topic_creation or not broker.cluster.config["auto.create.topics.enable"]:
         return
     topics = broker.cluster.metadata.image.topics
@@ -50,14 +50,14 @@ def created_soon(broker: Broker, _ctx: RequestContext, request: MetadataRequest,
 def without_id_when_validated(
     _broker: Broker, _ctx: RequestContext, request: CreateTopicsRequest, response: CreateTopicsResponse
 ) -> None:
-    """CreateTopics: what is not created has no id."""
+    """CreateTopics: a topic that is only validated has no id."""
     if request.validate_only:
         for topic in response.topics:
             topic.topic_id = ZERO_ID
 
 
-def as_it_was_named(_broker: Broker, _ctx: RequestContext, request: Any, response: DeleteTopicsResponse) -> None:
-    """DeleteTopics: who names a topic is not told its id."""
+def without_ids_of_named(_broker: Broker, _ctx: RequestContext, request: Any, response: DeleteTopicsResponse) -> None:
+    """DeleteTopics: a topic deleted by name is returned without its id."""
     named = {topic.name for topic in request.topics} if request.topics else set(request.topic_names)
     for topic in response.responses:
         if topic.name is not None and topic.name in named:
@@ -67,7 +67,7 @@ def as_it_was_named(_broker: Broker, _ctx: RequestContext, request: Any, respons
 def plain_times(
     _broker: Broker, _ctx: RequestContext, request: ListOffsetsRequest, proceed: Callable[[], Answer], /
 ) -> Answer:
-    """ListOffsets: timestamps that have a meaning since 3.0 are times, before all others."""
+    """ListOffsets: special timestamps that came with 3.0 and later are ordinary times, before all records."""
     for topic in request.topics:
         for partition in topic.partitions:
             if partition.timestamp < _LOWEST_SPECIAL:
@@ -75,10 +75,10 @@ def plain_times(
     return proceed()
 
 
-def states_as_written(
+def case_sensitive_states(
     _broker: Broker, _ctx: RequestContext, request: ListGroupsRequest, proceed: Callable[[], Answer], /
 ) -> Answer:
-    """ListGroups: a state is asked for in Kafka's spelling, or none has it."""
+    """ListGroups: the state filter is case-sensitive."""
     request.states_filter = [state if state in _STATES else f"not {state}" for state in request.states_filter]
     return proceed()
 
@@ -87,13 +87,13 @@ _STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead",
 
 
 def topics_with_results(_broker: Broker, _ctx: RequestContext, _request: Any, response: ElectLeadersResponse) -> None:
-    """ElectLeaders: topics of which no partition was asked for are left out."""
+    """ElectLeaders: topics without a requested partition are left out."""
     found = response.replica_election_results
     response.replica_election_results = [topic for topic in found if topic.partition_result]
 
 
-def empty_words(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
-    """Reassignments: where nothing is wrong the message is empty; later there was none."""
+def empty_messages(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+    """Reassignments: without an error the message is empty; later it is null."""
     if not response.error_code:
         response.error_message = ""
 
@@ -101,7 +101,7 @@ def empty_words(_broker: Broker, _ctx: RequestContext, _request: Any, response: 
 def unknown_partitions(
     _broker: Broker, _ctx: RequestContext, _request: Any, response: DescribeProducersResponse
 ) -> None:
-    """DescribeProducers: a topic with a bad name is one that is not there, and nothing is said of it."""
+    """DescribeProducers: an invalid topic name is UNKNOWN_TOPIC_OR_PARTITION, without a message."""
     for topic in response.topics:
         for partition in topic.partitions:
             if partition.error_code:
@@ -110,8 +110,8 @@ def unknown_partitions(
                 partition.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def other_words_without_authorizer(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
-    """CreateAcls and DeleteAcls."""
+def messages_without_authorizer(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
+    """CreateAcls and DeleteAcls: the message without an authorizer."""
     results = response.results if hasattr(response, "results") else response.filter_results
     for result in results:
         if result.error_code == ErrorCode.SECURITY_DISABLED:
@@ -119,7 +119,7 @@ def other_words_without_authorizer(_broker: Broker, _ctx: RequestContext, _reque
 
 
 def without_times(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
-    """CreateDelegationToken, RenewDelegationToken and ExpireDelegationToken: what is refused has no times, whoever refused it."""
+    """CreateDelegationToken, RenewDelegationToken and ExpireDelegationToken: errors have no timestamps."""
     if response.error_code:
         for name in ("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"):
             if hasattr(response, name):
@@ -127,7 +127,7 @@ def without_times(_broker: Broker, _ctx: RequestContext, _request: Any, response
 
 
 def refused_values(_broker: Broker, _ctx: RequestContext, _request: Any, response: Any) -> None:
-    """AlterConfigs and IncrementalAlterConfigs: a value that does not fit is an INVALID_REQUEST, and says of what."""
+    """AlterConfigs and IncrementalAlterConfigs: an invalid value is INVALID_REQUEST; the message names the resource."""
     for result in response.responses:
         text = result.error_message or ""
         if result.error_code == ErrorCode.INVALID_CONFIG and text.startswith(("Invalid value ", "Can't ")):

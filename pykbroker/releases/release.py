@@ -1,8 +1,8 @@
-"""A release of Kafka as a value, and the releases there are.
+"""A release of Kafka as a value, and the supported releases.
 
-A release says which versions of which APIs it serves (the dispatcher's table), which features its clusters have (given to
-the controller), which settings it knows (given to the configuration), and which requests are handled otherwise (one step of
-the dispatcher, ``amending.py``). Nothing else in the broker asks which release it is.
+A release has the versions of its APIs (the dispatcher's table), the features of its clusters (given to the controller),
+its settings (given to the configuration), and amended responses (one step of the dispatcher, ``amending.py``). Nothing
+else in the broker depends on the release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pykbroker.requests.dispatcher import Dispatcher, Step
 if TYPE_CHECKING:
     from pykbroker.wire.apis import ApiKey
 
-#: The releases by the names that users give them, and their modules here; the newest is the broker as it is.
+#: Modules of the releases by the names that users give; the newest is the broker as it is.
 _MODULES: Final = {"2.8": "kafka_2_8", "3.9": "kafka_3_9", "4.3": ""}
 NAMES: Final = tuple(_MODULES)
 NEWEST: Final = NAMES[-1]
@@ -31,7 +31,7 @@ NEWEST: Final = NAMES[-1]
 
 @dataclass(frozen=True)
 class Release:
-    """See the module. What is left out is as in the newest."""
+    """See the module. Defaults are those of the newest release."""
 
     name: str
     table: tuple[ServedApi, ...] = SUPPORTED
@@ -42,16 +42,16 @@ class Release:
 
     @property
     def amend(self) -> Step | None:
-        """The dispatcher's step for all of them; None where there is nothing to amend."""
+        """Return the dispatcher's step for all amendments; None without any."""
         return amending(self.amendments) if self.amendments else None
 
     def dispatcher(self) -> Dispatcher:
-        """A dispatcher that serves what the release served."""
+        """Return a dispatcher that serves the APIs of the release."""
         return Dispatcher(self.table, amend=self.amend)
 
 
 def release(name: str) -> Release:
-    """The release of this name. Raises ValueError with the names there are."""
+    """Return the release with this name. Raises ValueError with the known names."""
     if name not in _MODULES:
         raise ValueError(f"there is no Kafka {name!r} to be taken for; write one of {', '.join(NAMES)}")
     if name == NEWEST:
@@ -61,5 +61,5 @@ def release(name: str) -> Release:
 
 
 def rows(highest: Mapping[ApiKey, int]) -> tuple[ServedApi, ...]:
-    """The table of a release that served these APIs, each up to a version; in the order of the broker's own."""
+    """Return the table for the highest versions of these APIs, in the order of the broker's own."""
     return tuple(api._replace(max_version=highest[api.key]) for api in SUPPORTED if api.key in highest)

@@ -1,4 +1,4 @@
-"""The settings of an earlier release, as changes to those of today: what it had beside them, what it had not, its defaults."""
+"""The settings of an earlier release, as changes to today's: additional ones, missing ones, other defaults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pykbroker.config.definitions.words import (
 from pykbroker.config.rules import at_least
 from pykbroker.config.setting import Setting, table
 
-#: Gone with ZooKeeper and the old message formats in Kafka 4.0. Here they are described, and have no effect.
+#: Removed in Kafka 4.0 with ZooKeeper and the old message formats. They are described, and have no effect.
 FORMER: Final = table(
     Setting("broker.id.generation.enable", BOOLEAN, True, MEDIUM),
     Setting("control.plane.listener.name", STRING, None, MEDIUM),
@@ -81,8 +81,10 @@ def earlier(
     defaults: Mapping[str, Any],
     beneath: Mapping[str, Any] | None = None,
 ) -> Definitions:
-    """The settings of a release: those of today and FORMER and ``also``, but for the names and, with a dot
-    at their end, beginnings ``without``; with ``defaults`` of its own, and values ``beneath`` of what it did not have.
+    """Return the settings of a release: today's, FORMER and ``also``.
+
+    They lack the names, and the prefixes that end with a dot, in ``without``; ``defaults`` are its own; ``beneath`` are
+    values of settings that it did not have.
     """
     broker = {
         name: setting
@@ -105,5 +107,5 @@ def earlier(
 
 
 def _begins(name: str, beginnings: tuple[str, ...]) -> bool:
-    """Whether a name is one of these, or goes on after one that ends with a dot."""
+    """Whether a name is one of these, or begins with one that ends with a dot."""
     return any(name == each or (each.endswith(".") and name.startswith(each)) for each in beginnings)

@@ -1,1 +1,1 @@
-"""Seeds: topics and records as text, imported into a cluster and exported from it."""
+"""Seeds: topics and records as files, imported into a cluster and exported from it."""

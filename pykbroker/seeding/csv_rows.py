@@ -1,6 +1,6 @@
-r"""Records as CSV, the first row naming the columns: ``topic,partition,timestamp,key,value,headers``, as many as wanted.
+r"""Records as CSV; the first row names the columns: ``topic,partition,timestamp,key,value,headers``, any of them.
 
-An empty cell of a key or a value is empty text; ``\N`` stands for null. Bytes that are not text stand as base64 in the column
+An empty cell of a key or a value is an empty string; ``\N`` is null. Bytes that are not text are base64 in the column
 ``key_base64`` or ``value_base64``, beside an empty cell. ``headers`` is JSON, as in JSON lines.
 """
 
@@ -20,12 +20,12 @@ from pykbroker.seeding.seed import Misfit, Path
 NULL: Final = "\\N"
 _COLUMNS: Final = tuple(name for name in FIELDS if name != "offset")
 _NUMBERS: Final = ("partition", "timestamp")
-#: Text with one of these is not safe in a cell: editors and readers of CSV take it for the end of a line, or of everything.
+#: Characters that editors and CSV readers take for the end of a line or of the file; such cells are written as base64.
 _UNSAFE: Final = frozenset("\r\0")
 
 
 def read(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with their lines, each as a plain record. Raises Misfit whose path begins with the line."""
+    """Yield rows with their lines, each as a plain record. Raises Misfit whose path begins with the line."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     begin = 1
     columns: list[str] | None = None
@@ -92,7 +92,7 @@ def _headers(cell: str, path: Path) -> Any:
 
 
 def write(records: Iterable[dict[str, Any]]) -> str:
-    """Records in their plain form as CSV."""
+    """Return plain records as CSV."""
     out = io.StringIO(newline="")
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(_COLUMNS)

@@ -1,4 +1,4 @@
-"""Exports topics, with their settings, and records as a seed, as a consumer with read_committed sees them."""
+"""Exports topics, with their settings, and records as a seed, as a read_committed consumer sees them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.primitives import Buffer
 
-#: Records that are read in one step, unless a single batch has more.
+#: Records read in one step, unless a single batch has more.
 _STEP_RECORDS: Final = 100
 
 
 class TooMuch(ValueError):
-    """The topics have more than was asked for at most."""
+    """The topics exceed the given limit."""
 
 
 class _Log:
-    """A partition as a source: the path has its topic, its number and an offset."""
+    """A partition as a source: a path is its topic, its number and an offset."""
 
     def place(self, path: Path) -> str:
         return "-".join(map(str, path))
@@ -35,7 +35,7 @@ _LOG = _Log()
 
 
 def harvest(cluster: Cluster, topics: Iterable[str] = ()) -> Seed:
-    """These topics, or all but Kafka's own, at one moment. Raises LookupError for one that is not there."""
+    """Export these topics, or all but internal ones, at one moment. Raises LookupError for an unknown topic."""
     seed = Seed()
     for _ in _harvesting(cluster, topics, seed):
         pass
@@ -43,8 +43,10 @@ def harvest(cluster: Cluster, topics: Iterable[str] = ()) -> Seed:
 
 
 def harvest_slowly(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> Deferred[Seed]:
-    """The same with clients served in between: what the partitions have now, but for what goes meanwhile. Fails with TooMuch
-    where keys, values and headers have more bytes in all.
+    """Export topics in slices, with clients served in between, up to the current ends.
+
+    Retention and deletions in between take effect. Fails with TooMuch if keys, values and headers exceed
+    ``most_bytes``, and with LookupError for an unknown topic.
     """
     over: Deferred[Seed] = Deferred()
 
@@ -57,7 +59,7 @@ def harvest_slowly(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
                 if left < 0:
                     raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
                 yield 1 + len(fresh)
-        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+        except Exception as error:  # noqa: BLE001 - fails the wait
             over.fail(error)
             return
         over.complete(seed)
@@ -67,7 +69,7 @@ def harvest_slowly(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
 
 
 def _harvesting(cluster: Cluster, topics: Iterable[str], seed: Seed) -> Iterator[list[Record]]:
-    """Fill a seed; each step says which records it added."""
+    """Fill a seed; each step yields the records that it added."""
     names = list(dict.fromkeys(topics))
     for name in names:
         check_topic(cluster, name)
@@ -80,7 +82,7 @@ def _harvesting(cluster: Cluster, topics: Iterable[str], seed: Seed) -> Iterator
 
 
 def _ends(cluster: Cluster, topics: list[str]) -> list[tuple[Partition, int]]:
-    """The partitions of topics in their order, each with the offset up to which it is read."""
+    """Return the partitions of topics in order, each with its last stable offset."""
     order = {name: position for position, name in enumerate(topics)}
     found = [each for each in cluster.partitions() if each.topic in order]
     found.sort(key=lambda each: (order[each.topic], each.index))
@@ -88,7 +90,7 @@ def _ends(cluster: Cluster, topics: list[str]) -> list[tuple[Partition, int]]:
 
 
 def _reading(cluster: Cluster, partition: Partition, end: int) -> Iterator[list[Record]]:
-    """What is there at each step anew: retention and compaction may have been there since the one before."""
+    """Read a partition; each step reads its state anew, since retention and compaction may have run since."""
     at = partition.log_start_offset
     aborted = _aborted(partition, at, end)
     while at < end:
@@ -131,19 +133,22 @@ def _record(partition: Partition, found: wire.Record) -> Record:
 
 
 def check_topic(cluster: Cluster, topic: str) -> None:
-    """Raises LookupError where there is no such topic, with those that are there."""
+    """Raises LookupError, which lists the topics, if there is no such topic."""
     if topic not in cluster.metadata.image.topics:
         names = sorted(cluster.metadata.image.topics)
         raise LookupError(f"there is no topic {topic!r}; there are {', '.join(names) if names else 'none'}")
 
 
 def partitions(cluster: Cluster, topic: str) -> list[Partition]:
-    """The partitions of a topic in their order; none where there is no such topic."""
+    """Return the partitions of a topic in order; none for an unknown topic."""
     return sorted((each for each in cluster.partitions() if each.topic == topic), key=lambda each: each.index)
 
 
 def committed_records(partition: Partition, begin: int, end: int) -> Iterator[wire.Record]:
-    """The records between two offsets that a consumer of committed records sees. ``end`` is not above the last stable offset."""
+    """Yield the records between two offsets as a read_committed consumer sees them.
+
+    ``end`` is at most the last stable offset.
+    """
     aborted = _aborted(partition, begin, end)
     for header, data in partition.log.batches(begin):
         if header.base_offset >= end:
@@ -152,7 +157,7 @@ def committed_records(partition: Partition, begin: int, end: int) -> Iterator[wi
 
 
 def _aborted(partition: Partition, begin: int, end: int) -> list[tuple[int, int, int]]:
-    """Producer, first and last offset of each transaction that came to nothing."""
+    """Return producer id, first and last offset of each aborted transaction."""
     return [
         (each.producer_id, each.first_offset, each.last_offset)
         for each in partition.log.aborted_transactions(begin, end)

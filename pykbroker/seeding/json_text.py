@@ -1,10 +1,10 @@
-"""JSON, and where in it a value stands: that is looked up only for what is wrong."""
+"""Parses JSON, and locates a value in it by line and column, only when reporting an error."""
 
 from __future__ import annotations
 
 import json
 import re
-from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out
+from json.decoder import scanstring  # type: ignore[attr-defined]  # missing in typeshed
 from math import isinf
 from typing import Any, NoReturn
 
@@ -15,7 +15,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def parse(text: bytes | str) -> Any:
-    """The value; an object with a name that stands twice is a Twice. Raises Misfit."""
+    """Return the value; an object with a duplicate name becomes a Twice. Raises Misfit."""
     if not text.strip():
         raise Misfit((), f"the line is empty; write an object such as {EXAMPLE}")
     mark = None
@@ -30,7 +30,7 @@ def parse(text: bytes | str) -> Any:
         reason = "not UTF-8"
     except RecursionError:
         reason = "nested too deeply"
-    except ValueError as error:  # a number that Python does not take
+    except ValueError as error:  # a number with more digits than Python converts
         reason = str(error)
     raise Misfit((), f"not JSON ({reason})", mark)
 
@@ -52,7 +52,7 @@ def _float(text: str) -> float:
 
 
 def line_and_column(text: str, path: Path) -> tuple[int, int]:
-    """Where the value at a path begins, both from 1 on; as far as the path leads. ``text`` is JSON."""
+    """Return line and column, both from 1, of the value at a path, as far as the path exists. ``text`` is valid JSON."""
     at = _skip(text, 0)
     for step in path:
         following = _into(text, at, step)
@@ -64,7 +64,7 @@ def line_and_column(text: str, path: Path) -> tuple[int, int]:
 
 
 def _into(text: str, at: int, step: str | int) -> int | None:
-    """Where a member of the object, or an element of the list, that begins at ``at`` begins."""
+    """Return the position of a member of the object, or an element of the list, that begins at ``at``."""
     if text[at : at + 1] not in ("{", "["):
         return None
     is_object = text[at] == "{"

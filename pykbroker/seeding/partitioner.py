@@ -1,4 +1,4 @@
-"""Which partition a record goes to: by its key as Java's clients do, so that they agree; without a key, in turn."""
+"""Chooses the partition of a record: by its key as Java's clients do, without a key in turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """The 32-bit hash of keys (org.apache.kafka.common.utils.Utils.murmur2), as an unsigned number."""
+    """Return the 32-bit hash of a key, unsigned (org.apache.kafka.common.utils.Utils.murmur2)."""
     size = len(data)
     h = _SEED ^ size
     whole = size & ~3
@@ -33,9 +33,9 @@ class Partitioner:
         self._now = next(self._in_turn)
 
     def choose(self, key: bytes | None) -> int:
-        """The partition for a record with this key."""
+        """Return the partition for a record with this key."""
         return self._now if key is None else (murmur2(key) & 0x7FFFFFFF) % self._count
 
     def next_batch(self) -> None:
-        """Keyless records go to one partition until now, to the next one from now on."""
+        """Send records without a key to the next partition from now on."""
         self._now = next(self._in_turn)

@@ -20,7 +20,7 @@ from typing import Any
 from pykbroker.seeding.seed import Misfit, Path
 from pykbroker.wire.records import Header
 
-#: In place of a partition or a timestamp: none.
+#: In place of a partition or a timestamp: none given.
 NONE = -1
 _LARGEST_PARTITION, _LARGEST_TIMESTAMP = 2**31 - 1, 2**63 - 1
 
@@ -34,14 +34,14 @@ _TIME_EXAMPLE = "2026-01-31T14:20:00Z"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A scalar of YAML that is no string: the text that stands there, and what YAML takes it for."""
+    """A scalar of YAML that is not a string: its text, and the value that YAML gives it."""
 
     text: str
     meaning: Any
 
 
 class Twice(dict[str, Any]):
-    """An object in which ``name`` stands twice."""
+    """An object with ``name`` twice."""
 
     name: str
 
@@ -55,7 +55,7 @@ class Twice(dict[str, Any]):
 
 @dataclass(slots=True)
 class Found:
-    """A record that was read; ``partition`` and ``timestamp`` are None where nothing is said."""
+    """A parsed record; ``partition`` and ``timestamp`` are None if they are not given."""
 
     key: bytes | None
     value: bytes | None
@@ -65,14 +65,14 @@ class Found:
 
 
 def record_as_plain(key: bytes | None, value: bytes | None, headers: Iterable[Header]) -> dict[str, Any]:
-    """The object for a record, without where and when."""
+    """Return the object for a record, without topic, partition, offset and timestamp."""
     found: dict[str, Any] = _field("key", key) | _field("value", value)
     found["headers"] = [{"key": name} | _field("value", each) for name, each in headers]
     return found
 
 
 def record_from_plain(found: Any, path: Path = ()) -> Found:
-    """The record that an object says; topic and offset are not looked at. Raises Misfit for anything that is none."""
+    """Parse a record from an object; topic and offset are ignored. Raises Misfit."""
     if not isinstance(found, dict):
         raise Misfit(path, f"{shape(found)}, not an object such as {EXAMPLE}")
     check_fields(found, FIELDS, "", path)
@@ -88,7 +88,7 @@ def record_from_plain(found: Any, path: Path = ()) -> Found:
 
 
 def check_fields(found: Iterable[str], known: Sequence[str], where: str, path: Path) -> None:
-    """Raises Misfit for a field that there is not, with what may have been meant."""
+    """Raises Misfit for an unknown field, with a suggestion."""
     if isinstance(found, Twice):
         raise Misfit((*path, found.name), f"{json.dumps(found.name)} stands there twice")
     for name in found:
@@ -99,7 +99,7 @@ def check_fields(found: Iterable[str], known: Sequence[str], where: str, path: P
 
 
 def meaning(value: Any) -> Any:
-    """What stands there without how it was written."""
+    """Return the value without the notation it was written in."""
     if isinstance(value, Written):
         return value.meaning
     if isinstance(value, dict):
@@ -110,7 +110,7 @@ def meaning(value: Any) -> Any:
 
 
 def shape(value: Any) -> str:
-    """What kind of value it is, in words."""
+    """Return the kind of a value, in words."""
     value = meaning(value)
     if isinstance(value, float):
         return "a number with a fraction"
@@ -118,7 +118,7 @@ def shape(value: Any) -> str:
 
 
 def whole_number(value: Any, name: str, largest: int, wanted: str, path: Path) -> int:
-    """The number. Raises Misfit for one that is not from -1 to ``largest``."""
+    """Return the integer. Raises Misfit for one outside of -1 to ``largest``."""
     value = meaning(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise Misfit(path, f"{name} is {shape(value)}, not {wanted}")
@@ -137,7 +137,7 @@ def _field(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 def _bytes(found: dict[str, Any], name: str, path: Path) -> bytes | None:
-    """A field's bytes; a value that is not a string is taken as JSON, so that objects can be written as they are."""
+    """Return a field's bytes; a value other than a string is serialized as JSON, so that objects can be given directly."""
     encoded_name = f"{name}_base64"
     if encoded_name in found:
         here = (*path, encoded_name)
@@ -168,7 +168,7 @@ def _content(value: Any, name: str, path: Path) -> bytes | None:
 
 
 def _required(found: dict[str, Any], otherwise: str, path: Path) -> bytes | None:
-    """The value, which must be there, as null where null is meant."""
+    """Return the value of a required field, which may be null. Raises Misfit."""
     if "value" not in found and "value_base64" not in found:
         raise Misfit(path, otherwise)
     return _bytes(found, "value", path)
@@ -199,7 +199,7 @@ def _header(found: Any, path: Path) -> Header:
 
 def _header_name(found: Any, path: Path) -> str:
     name = _string(found, "a header's key", path)
-    _encode(name, "a header's key", path, "surrogateescape")  # as keys that are not UTF-8 are read and written
+    _encode(name, "a header's key", path, "surrogateescape")  # as for keys that are not UTF-8
     return name
 
 
@@ -224,7 +224,7 @@ def _number(found: dict[str, Any], name: str, largest: int, wanted: str, path: P
 
 
 def _timestamp(found: dict[str, Any], path: Path) -> int:
-    """Milliseconds since 1970, of a number or of a time in ISO 8601 that says its zone."""
+    """Parse milliseconds since 1970, or ISO 8601 with a time zone. Raises Misfit."""
     value = found.get("timestamp")
     text = value.text if isinstance(value, Written) and not isinstance(value.meaning, int | float) else value
     if not isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Seeds from files, folders and objects of Python. The name of a file says its form: .yaml, .json, .jsonl, .csv."""
+"""Reads seeds from files, folders and Python objects. The extension is the format: .yaml, .json, .jsonl, .csv."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pykbroker.seeding.seed import At, BadSeed, Misfit, Path, Seed
 if TYPE_CHECKING:
     from pykbroker.seeding.yaml_text import YamlText
 
-#: What a seed may be given as: a path, or the object that a document would say.
+#: A seed as a path, or as the object that a document would contain.
 Seedable = str | os.PathLike[str] | Mapping[str, Any]
 
 
 def read(given: Seedable) -> Seed:
-    """The seed. Raises BadSeed with the place of what is wrong, and OSError for a file that cannot be read."""
+    """Return the seed. Raises BadSeed with the place of an error, and OSError for a file that cannot be read."""
     if isinstance(given, Mapping):
         source = _Given()
         try:
@@ -30,7 +30,7 @@ def read(given: Seedable) -> Seed:
 
 
 def _folder(folder: File) -> Seed:
-    """All files in a folder, by name; hidden ones are not looked at."""
+    """Read all files in a folder, by name; hidden ones are ignored."""
     seed = Seed()
     for path in sorted(folder.iterdir()):
         if not path.name.startswith("."):
@@ -46,8 +46,9 @@ def _file(path: File) -> Seed:
 
 
 def read_bytes(raw: bytes, form: str, name: str, topic: str | None = None) -> Seed:
-    """The seed that bytes say in a form, as the end of a file's name has it. ``name`` stands before the line and the column of
-    what is wrong; ``topic`` is meant where a line or a row names none. Raises BadSeed.
+    """Return the seed in some bytes; ``form`` is the format as a file extension.
+
+    Errors begin with ``name``, line and column; ``topic`` is that of lines or rows that name none. Raises BadSeed.
     """
     return _said(_FORMS[form], raw, name, topic)
 
@@ -66,14 +67,14 @@ def _said(form: Callable[[str, str, str | None], _Text], raw: bytes, name: str, 
 
 
 class _Given:
-    """An object of Python."""
+    """A Python object as a source."""
 
     def place(self, path: Path) -> str:
         return "seed" + "".join(f"[{step!r}]" for step in path)
 
 
 class _Text:
-    """A text with a name; ``topic`` is meant where none is named."""
+    """A text as a source; ``topic`` is that of records that name none."""
 
     def __init__(self, name: str, text: str, topic: str | None) -> None:
         self.name = name
@@ -81,7 +82,7 @@ class _Text:
         self.topic = topic
 
     def read(self) -> Seed:
-        """Raises Misfit."""
+        """Return the seed. Raises Misfit."""
         raise NotImplementedError
 
     def place(self, path: Path) -> str:
@@ -105,7 +106,7 @@ class _Yaml(_Text):
         self._parsed: YamlText | None = None
 
     def read(self) -> Seed:
-        from pykbroker.seeding.yaml_text import YamlText  # noqa: PLC0415 - for those alone who have YAML
+        from pykbroker.seeding.yaml_text import YamlText  # noqa: PLC0415 - only for YAML
 
         self._parsed = YamlText(self.text)
         return understanding.document(self._parsed.value(), self)
@@ -118,7 +119,7 @@ class _Yaml(_Text):
 
 
 class _JsonLines(_Text):
-    """A record a line, or a topic: that has partitions, a replication_factor or configs. Empty lines are not looked at."""
+    """A record per line, or a topic: an object with partitions, replication_factor or configs. Empty lines are ignored."""
 
     def read(self) -> Seed:
         seed = Seed()

@@ -1,4 +1,4 @@
-"""What is put into a cluster: topics and records as values, each knowing where it was written down."""
+"""A seed as values: topics and records, each with the place where it was written."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import NamedTuple, Protocol
 
 from pykbroker.wire.records import Header
 
-#: The way to a value from the top of what was written: names and positions.
+#: The path to a value from the top of a document: names and indexes.
 Path = tuple[str | int, ...]
 
 
 class Source(Protocol):
-    """Whatever a seed was read from."""
+    """What a seed was read from."""
 
     def place(self, path: Path) -> str:
-        """Where the value at a path stands, for people: ``orders.yaml:12:7``."""
+        """Return the place of the value at a path, for error messages: ``orders.yaml:12:7``."""
 
 
 class At(NamedTuple):
-    """A place in a source. The line is looked up when it is asked for."""
+    """A place in a source; the line is computed when it is needed."""
 
     source: Source
     path: Path
@@ -29,8 +29,9 @@ class At(NamedTuple):
 
 
 class Misfit(ValueError):
-    """What stands at ``path`` cannot be meant; ``why`` says what to write instead. ``mark`` is the line and the column, from 1
-    on, where the text itself is broken and no path leads.
+    """The value at ``path`` is invalid; ``why`` says what to write instead.
+
+    ``mark`` is line and column, from 1, of a syntax error, for which there is no path.
     """
 
     def __init__(self, path: Path, why: str, mark: tuple[int, int] | None = None) -> None:
@@ -41,7 +42,7 @@ class Misfit(ValueError):
 
 
 class BadSeed(ValueError):
-    """A seed that cannot be put into a cluster; the text begins with the place, and says what to write instead."""
+    """A seed cannot be imported; the text begins with the place, and says what to write instead."""
 
     def __init__(self, at: At | str, why: str) -> None:
         super().__init__(f"{at}: {why}")
@@ -49,7 +50,7 @@ class BadSeed(ValueError):
 
 @dataclass(slots=True)
 class Topic:
-    """A topic to create; -1 stands for the broker's default."""
+    """A topic to create; -1 is the broker's default."""
 
     name: str
     at: At
@@ -60,7 +61,10 @@ class Topic:
 
 @dataclass(slots=True)
 class Record:
-    """A record to append. Without ``partition`` its key decides, without ``timestamp`` it is new when it is appended."""
+    """A record to append.
+
+    Without ``partition``, the key decides; without ``timestamp``, it gets the time of the append.
+    """
 
     topic: str
     at: At
@@ -73,13 +77,13 @@ class Record:
 
 @dataclass(slots=True)
 class Seed:
-    """Topics, and records in the order in which they are appended."""
+    """Topics, and records in the order of their appends."""
 
     topics: list[Topic] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
 
     def add(self, other: Seed) -> None:
-        """Put another one behind this. Raises BadSeed where both describe a topic."""
+        """Append another seed to this one. Raises BadSeed if both describe a topic."""
         known = {topic.name: topic for topic in self.topics}
         for topic in other.topics:
             if topic.name in known:

@@ -1,6 +1,6 @@
-"""Imports a seed into a cluster: its topics, all or none, then its records in order, in slices between requests.
+"""Imports a seed into a cluster: its topics, all or none, then its records in order, in slices.
 
-It runs on the cluster's loop.
+It runs on the cluster's loop, with requests served in between.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
 
-#: Records of one partition that are appended together: so many, and about so many bytes, at most.
+#: Most records, and approximate bytes, of one batch.
 _BATCH_RECORDS: Final = 100
 _BATCH_BYTES: Final = 256 * 1024
-#: Around a record's own bytes, at most.
+#: Most bytes of a record beside its own content.
 _OVERHEAD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Sown:
-    """What was put in."""
+    """The result of an import."""
 
     topics: int
     records: int
@@ -41,8 +41,9 @@ class Sown:
 
 
 def sow(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferred[Sown]:
-    """Create the topics that are not there, and append the records; completes when all is committed. ``only_new``: topics
-    that are there already are left as they are. Fails with BadSeed; where a topic is refused, nothing was done.
+    """Create missing topics and append the records; completes when all are committed.
+
+    With ``only_new``, existing topics are left unchanged. Fails with BadSeed; if a topic is refused, nothing was done.
     """
     there = cluster.metadata.image.topics
     if only_new:
@@ -70,7 +71,10 @@ def sow(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferred[Sow
 
 
 def _wanted(cluster: Cluster, seed: Seed) -> dict[str, Topic]:
-    """All topics of a seed, those too that only records name, with as many partitions as these need. Raises BadSeed."""
+    """Return all topics of a seed, including those that only records name, with enough partitions for these.
+
+    Raises BadSeed.
+    """
     found = {topic.name: topic for topic in seed.topics}
     there = {name: len(topic.partitions) for name, topic in cluster.metadata.image.topics.items()}
     for topic in seed.topics:
@@ -99,14 +103,14 @@ def _wanted(cluster: Cluster, seed: Seed) -> dict[str, Topic]:
 
 
 def _append(cluster: Cluster, records: list[Record]) -> Deferred[None]:
-    """Append them in slices, so that clients are served meanwhile."""
+    """Append records in slices, so that clients are served meanwhile."""
     over: Deferred[None] = Deferred()
     waits: list[Deferred[None]] = []
 
     def steps() -> Steps:
         try:
             yield from _appending(cluster, records, waits)
-        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+        except Exception as error:  # noqa: BLE001 - fails the wait
             over.fail(error)
             return
         gather(waits).map(lambda _: None).pass_to(over)
@@ -138,7 +142,7 @@ def _appending(cluster: Cluster, records: list[Record], waits: list[Deferred[Non
 
 
 def _choose(cluster: Cluster, partitioners: dict[str, Partitioner], record: Record) -> int:
-    """By the key, or else in turn."""
+    """Return the partition: by key, or in turn."""
     topic = cluster.metadata.image.topics.get(record.topic)
     if topic is None:
         raise BadSeed(record.at, f"topic {record.topic} is there no more")
@@ -170,14 +174,14 @@ class _Batch:
         self._size += size
 
     def end(self) -> None:
-        """Raises BadSeed."""
+        """Append the batch. Raises BadSeed."""
         records, self._records, self._size = self._records, [], 0
         try:
             self._append(records)
         except KafkaError as error:
             if len(records) == 1:
                 raise BadSeed(records[0].at, f"the record is refused: {error}") from error
-            for record in records:  # it was refused as a whole; which of them is it?
+            for record in records:  # the whole batch was refused: find the record
                 self._records = [record]
                 self.end()
 
@@ -193,6 +197,6 @@ class _Batch:
 
 
 def _size(record: Record) -> int:
-    """No less than it takes in a batch."""
+    """Return an upper bound of a record's size in a batch."""
     headers = sum(len(name) * 3 + len(value or b"") + 10 for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers + _OVERHEAD

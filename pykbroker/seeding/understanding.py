@@ -1,4 +1,4 @@
-"""What a seed says, of plain objects: a document of topics with their records, or one topic or record alone."""
+"""Parses plain objects as a seed: a document of topics with their records, or a single topic or record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLE = '{"topics": {"orders": {"partitions": 3, "records": [{"key": "k", "val
 
 
 def document(found: Any, source: Source) -> Seed:
-    """The seed that a whole document says. Raises Misfit."""
+    """Return the seed of a whole document. Raises Misfit."""
     if not isinstance(found, dict):
         raise Misfit((), f"{shape(found)}, not an object such as {EXAMPLE}")
     check_fields(found, ("topics",), "", ())
@@ -28,7 +28,7 @@ def document(found: Any, source: Source) -> Seed:
 
 
 def _add_topic(seed: Seed, name: str, described: Any, source: Source) -> None:
-    """A topic is an object; a list stands for its records, and null for a topic of the broker's defaults."""
+    """Add a topic, which is an object, a list of its records, or null for the broker's defaults."""
     path: Path = ("topics", name)
     given: dict[str, Any] = {}
     records: Any = []
@@ -45,18 +45,18 @@ def _add_topic(seed: Seed, name: str, described: Any, source: Source) -> None:
 
 
 def is_topic(found: Any) -> bool:
-    """Whether an object by itself, a line of JSON, describes a topic and not a record."""
+    """Whether an object by itself, such as a JSON line, describes a topic and not a record."""
     return isinstance(found, dict) and not found.keys().isdisjoint(_TOPIC_FIELDS)
 
 
 def topic_alone(found: dict[str, Any], otherwise: str | None, at: At) -> Topic:
-    """A topic of an object that names it; ``otherwise`` is its name where it is not named. Raises Misfit."""
+    """Return the topic of an object; ``otherwise`` is its name if the object has none. Raises Misfit."""
     check_fields(found, ("topic", *_TOPIC_FIELDS), " of a topic", at.path)
     return topic(_named(found, otherwise, at.path), {name: found[name] for name in found if name != "topic"}, at)
 
 
 def record_alone(found: Any, otherwise: str | None, at: At) -> Record:
-    """A record of an object that names its topic, or else that of ``otherwise``. Raises Misfit."""
+    """Return the record of an object that names its topic, or else of topic ``otherwise``. Raises Misfit."""
     named = _named(found, otherwise, at.path) if isinstance(found, dict) else ""
     return _record(named, found, at)
 
@@ -72,7 +72,7 @@ def _named(found: dict[str, Any], otherwise: str | None, path: Path) -> str:
 
 
 def topic(name: str, given: dict[str, Any], at: At) -> Topic:
-    """A topic by its name and its settings. Raises Misfit."""
+    """Return a topic with its settings. Raises Misfit."""
     made = Topic(name, at)
     made.partitions = _count(given, "partitions", _LARGEST_COUNT, "a number of partitions from 1 on", at.path)
     made.replication_factor = _count(
@@ -106,7 +106,7 @@ def _setting(value: Any, path: Path) -> str:
 
 
 def record(name: str, found: Any, at: At) -> Record:
-    """A record that stands under its topic. Raises Misfit."""
+    """Return a record that is listed under its topic. Raises Misfit."""
     if isinstance(found, dict):
         check_fields(found, FIELDS[1:], " of a record", at.path)
     return _record(name, found, at)

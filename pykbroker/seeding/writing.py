@@ -1,4 +1,4 @@
-"""Seeds as files, in the forms in which they are read."""
+"""Writes seeds as files, in the formats that can be read."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pykbroker.seeding.plain import record_as_plain
 from pykbroker.seeding.seed import Record, Seed, Topic
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv")
-#: The forms that a folder's files of records may have.
+#: Formats of the records' files in a folder.
 FOLDER_FORMS: Final = ("jsonl", "csv")
 
 
 def check(path: File, form: str) -> None:
-    """Raises ValueError where the name of a file says no form, or a folder cannot have the form."""
+    """Raises ValueError if a file's extension is not a format, or ``form`` is not one for folders."""
     if form not in FOLDER_FORMS:
         raise ValueError(f"form is {form!r}; write one of {', '.join(FOLDER_FORMS)}")
     if not path.is_dir() and path.suffix and path.suffix.lower() not in _SUFFIXES:
@@ -27,8 +27,10 @@ def check(path: File, form: str) -> None:
 
 
 def write(seed: Seed, path: File, form: str = "jsonl") -> None:
-    """Write a file whose name says the form, in place of what was there; or into a folder, which is made: topics.json, and a
-    file of ``form`` with the records of each topic. A CSV has records alone, without topics' settings. Raises ValueError.
+    """Write a seed to a file, whose extension is the format, or into a folder.
+
+    A file is replaced. A folder is created, with topics.json and a file of format ``form`` with the records of each
+    topic. CSV has only records, without topics' settings. Raises ValueError.
     """
     check(path, form)
     if path.suffix and not path.is_dir():
@@ -43,10 +45,10 @@ def write(seed: Seed, path: File, form: str = "jsonl") -> None:
 
 
 def text(seed: Seed, suffix: str) -> str:
-    """The seed in the form of files whose name ends so."""
+    """Return the seed in the format of an extension."""
     match suffix:
         case ".yaml" | ".yml":
-            from pykbroker.seeding.yaml_text import dump  # noqa: PLC0415 - for those alone who have YAML
+            from pykbroker.seeding.yaml_text import dump  # noqa: PLC0415 - only for YAML
 
             return dump(document(seed))
         case ".json":
@@ -61,7 +63,7 @@ def _json(value: Any) -> str:
 
 
 def document(seed: Seed) -> dict[str, Any]:
-    """The seed as the object that a document of YAML or JSON says."""
+    """Return the seed as the object of a YAML or JSON document."""
     topics = {topic.name: _topic(topic) for topic in seed.topics}
     for record in seed.records:
         topics.setdefault(record.topic, {}).setdefault("records", []).append(_record(record))
@@ -69,7 +71,7 @@ def document(seed: Seed) -> dict[str, Any]:
 
 
 def lines(seed: Seed) -> Iterator[dict[str, Any]]:
-    """The seed as the objects that the lines of JSON say."""
+    """Return the seed as the objects of JSON lines."""
     for topic in seed.topics:
         yield {"topic": topic.name, "partitions": topic.partitions, **_topic(topic)}
     for record in seed.records:

@@ -1,6 +1,6 @@
-"""YAML, read as people mean it: keys and values are text as it stands there, whatever YAML would make of ``no`` or ``007``.
+"""YAML in which keys and values are the text as written, whatever YAML makes of ``no`` or ``007``.
 
-PyYAML is imported when the first such text is read or written.
+PyYAML is imported when the first text is read or written.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pykbroker.seeding.seed import Misfit, Path
 
 _NULL = "tag:yaml.org,2002:null"
 _TEXT = "tag:yaml.org,2002:str"
-#: Characters and values that are meant anew by aliases, at most: a few lines of them could mean more than any memory holds.
+#: Most characters and values that aliases repeat: a few lines of them could expand beyond any memory.
 _MOST_REPEATED: Final = 4_000_000
 _SCALARS = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool", "timestamp"))
 
 
 def _yaml() -> ModuleType:
-    """PyYAML. Raises ModuleNotFoundError that says how it is installed."""
+    """Return PyYAML. Raises ModuleNotFoundError that says how to install it."""
     try:
-        import yaml  # noqa: PLC0415 - for those alone who have YAML
+        import yaml  # noqa: PLC0415 - only for YAML
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "YAML needs the package PyYAML: pip install 'pykbroker[yaml]'. JSON, JSON lines and CSV need nothing.",
@@ -33,10 +33,10 @@ def _yaml() -> ModuleType:
 
 
 class YamlText:
-    """A text of one document, and where in it values stand."""
+    """One YAML document, with the places of its values."""
 
     def __init__(self, text: str) -> None:
-        """Raises Misfit, with the line and the column, for what is no YAML."""
+        """Raises Misfit, with line and column, for invalid YAML."""
         yaml = self._yaml = _yaml()
         try:
             self._top = yaml.compose(text, yaml.SafeLoader)
@@ -50,8 +50,8 @@ class YamlText:
             raise Misfit((), "not YAML (nested too deeply)") from error
 
     def value(self) -> Any:
-        """What it says. Raises Misfit for what JSON could not say."""
-        #: Of each node that was met the value, and how much it is with all below it.
+        """Return the value. Raises Misfit for values that JSON does not have."""
+        #: For each node already visited, its value and its size including all below it.
         self._made: dict[Any, tuple[Any, int]] = {}
         self._amount = self._repeated = 0
         return None if self._top is None else self._value(self._top, (), ())
@@ -66,7 +66,7 @@ class YamlText:
         return value
 
     def _again(self, node: Any, path: Path) -> Any:
-        """What an alias means. Raises Misfit where all of them mean too much."""
+        """Return the value of an alias. Raises Misfit if aliases repeat too much."""
         value, amount = self._made[node]
         self._amount += amount
         self._repeated += amount
@@ -111,7 +111,7 @@ class YamlText:
         return Written(node.value, meant if isinstance(meant, int | float) else node.value)
 
     def line_and_column(self, path: Path) -> tuple[int, int]:
-        """Where the value at a path stands, both from 1 on; as far as the path leads."""
+        """Return line and column, both from 1, of the value at a path, as far as the path exists."""
         node = self._top
         mark = None if node is None else node.start_mark
         for step in path:
@@ -131,6 +131,6 @@ class YamlText:
 
 
 def dump(value: Mapping[str, Any]) -> str:
-    """The value as YAML."""
+    """Return the value as YAML."""
     text: str = _yaml().safe_dump(value, sort_keys=False, allow_unicode=True)
     return text

@@ -1,1 +1,1 @@
-"""Recordings of requests and answers, and their replay against a broker."""
+"""Recordings of requests and responses, and their replay against a broker."""

@@ -1,6 +1,4 @@
-"""Compares answers, apart from values that always differ: ids that a broker generates, its times and
-addresses.
-"""
+"""Compares responses, apart from values that always differ: ids that a broker generates, its times and addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import Any, Final
 
 from pykbroker.sessions.session import Exchange
 
-#: Fields whose values a broker makes up, and what kind of thing they are the id of: later requests name them again.
+#: Fields with generated ids, and the kind of id: later requests contain them.
 IDS: Final = {
     "member_id": "member",
     "leader": "member",
@@ -23,7 +21,7 @@ IDS: Final = {
     "voter_directory_id": "directory",
     "replica_directory_id": "directory",
 }
-#: Times of the broker's own clock.
+#: Timestamps of the broker's clock.
 TIMES: Final = (
     *("throttle_time_ms", "log_append_time_ms", "transaction_start_time_ms", "last_timestamp"),
     *("last_fetch_timestamp", "last_caught_up_timestamp"),
@@ -31,13 +29,13 @@ TIMES: Final = (
 ADDRESSES: Final = ("host", "port", "client_host", "log_dir")
 #: Characters of a value that are shown.
 _SHOWN: Final = 200
-#: How far the cluster's own log is.
+#: Offsets and epochs of the cluster's metadata log.
 PROGRESS: Final = ("finalized_features_epoch",)
 _BY_NATURE: Final = frozenset((*TIMES, *ADDRESSES, *PROGRESS))
 
 
 class _Missing:
-    """In place of a field that was left out."""
+    """Stands for a missing field."""
 
     def __repr__(self) -> str:
         return "its default"
@@ -48,7 +46,7 @@ _MISSING: Final = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value of an answer that is another now. ``line`` is the request's in the file of the session."""
+    """A value of a response that differs from the recording. ``line`` is the request's in the session's file."""
 
     line: int
     request: str
@@ -62,7 +60,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Played:
-    """What came of a session that was played. ``by_nature`` counts what always differs, by its field."""
+    """The result of a replay. ``by_nature`` counts differences that always occur, by field."""
 
     requests: int = 0
     differences: list[Difference] = field(default_factory=list)
@@ -79,27 +77,27 @@ class Played:
 
 
 class Comparing:
-    """Compares answers one after the other, and learns which id now stands for which one of the recording."""
+    """Compares responses one after the other, and maps ids of the recording to those of this replay."""
 
     def __init__(self) -> None:
         self.played = Played()
         self._ids: dict[tuple[str, Any], Any] = {}
 
     def translated(self, value: Any, name: str = "") -> Any:
-        """A request with the ids of now."""
+        """Return a request with this replay's ids."""
         if isinstance(value, dict) and not _is_bytes(value):
             return {each: self.translated(inside, each) for each, inside in value.items()}
         if isinstance(value, list):
             return [self.translated(each, name) for each in value]
-        return self.id_now(name, value)
+        return self.current_id(name, value)
 
-    def id_now(self, name: str, recorded: Any) -> Any:
-        """What stands for an id of the recording now; the same where nothing else is known."""
+    def current_id(self, name: str, recorded: Any) -> Any:
+        """Return this replay's id for one of the recording; the same if none is known."""
         kind = IDS.get(name)
         return recorded if kind is None else self._ids.get((kind, _key(recorded)), recorded)
 
     def compare(self, recorded: Exchange, now: Exchange) -> None:
-        """Note how the answers differ."""
+        """Record how the responses differ."""
         self.played.requests += 1
         if recorded.closed is not None or now.closed is not None:
             if (recorded.closed is None) != (now.closed is None):

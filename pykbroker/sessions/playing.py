@@ -1,7 +1,7 @@
-"""A recorded session is played against a broker: each request at its place in the order of what happened, its answer compared.
+"""Replays a recorded session against a broker: sends its requests in order and compares the responses.
 
-Requests go as soon as what came before them has happened, and not at the pace of the recording. An answer is waited for where
-it came in the recording, so that a long poll is still open when the record comes that ends it.
+A request is sent as soon as what came before it has happened, not at the pace of the recording. A response is awaited
+where it came in the recording, so that a long poll is still open when the record is produced that completes it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from pykbroker.wire.headers import RequestHeader, decode_response_header, encode
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 TIMEOUT_S: Final = 30.0
-_METADATA_VERSION: Final = 1  # every broker since 0.10 has it, and it names the brokers
+_METADATA_VERSION: Final = 1  # supported by every broker since 0.10, and lists the brokers
 
 
 def play(path: str | Path, bootstrap_servers: str, *, timeout_s: float = TIMEOUT_S) -> Played:
-    """Play a file against a broker, and say what differs. An answer that does not come within ``timeout_s`` is a difference.
-    Raises BadSession, OSError for a file or a broker that is not there, and ValueError where the session has more brokers.
+    """Replay a file against a broker and return the differences.
+
+    A response that does not come within ``timeout_s`` is a difference. Raises BadSession, OSError for a file or a
+    broker that is not there, and ValueError if the session has more brokers.
     """
     file = Path(path)
     session = Session.read(file)
@@ -39,12 +41,12 @@ def play(path: str | Path, bootstrap_servers: str, *, timeout_s: float = TIMEOUT
 
 
 class _Connection:
-    """A socket; answers come in the order of requests."""
+    """A connection; responses come in request order."""
 
     def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
         self._socket = socket.create_connection(address, timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        #: Those that were asked, in their order, each with the correlation id of its answer.
+        #: Requests in flight, in order, with the correlation ids of their responses.
         self.waiting: deque[tuple[Exchange, int]] = deque()
         self.sent = 0
 
@@ -55,7 +57,7 @@ class _Connection:
         self._socket.sendall(frame)
 
     def receive(self) -> bytes:
-        """The next frame, without its size. Raises EOFError where the connection ends, and OSError."""
+        """Return the next frame, without its size. Raises EOFError if the connection was closed, and OSError."""
         return self._read(int.from_bytes(self._read(4), "big"))
 
     def _read(self, size: int) -> bytes:
@@ -69,7 +71,7 @@ class _Connection:
 
 
 def _brokers(session: Session, bootstrap_servers: str, timeout_s: float) -> dict[int, tuple[str, int]]:
-    """Where each broker of the recording is now: the same place in the order of their ids."""
+    """Map the brokers of the recording to those of the cluster, in the order of their ids."""
     host, _, port = bootstrap_servers.split(",", maxsplit=1)[0].rpartition(":")
     if not host or not port.isdigit():
         raise ValueError(f"{bootstrap_servers!r} is no address of a broker; write host:port")
@@ -142,7 +144,7 @@ class _Player:
         try:
             connection.send(frame)
         except OSError:
-            return  # its answer will say so
+            return  # the response will say so
         if exchange.answered is None or exchange.answer is not None or exchange.closed is not None:
             connection.waiting.append((exchange, connection.sent - 1))
 
@@ -160,18 +162,18 @@ class _Player:
         return b"".join(out.finish())
 
     def _give_producer_ids(self, request: Any) -> None:
-        """In the batches, too."""
+        """Replace producer ids, also in record batches."""
         for topic in request.topic_data:
             for partition in topic.partition_data:
                 data = bytearray(partition.records or b"")
                 for position, header in list(iter_batches(data)):
-                    now = self._comparing.id_now("producer_id", header.producer_id)
+                    now = self._comparing.current_id("producer_id", header.producer_id)
                     if now != header.producer_id:
                         write_batch_header(data, position, _with_producer(header, now))
                 partition.records = bytes(data)
 
     def _answer(self, exchange: Exchange) -> Exchange:
-        """What came of a request now."""
+        """Await the response to a request."""
         connection = self._connection(exchange)
         while exchange.line not in self._answers:
             try:
@@ -187,7 +189,7 @@ class _Player:
         return self._answers.pop(exchange.line)
 
     def _take(self, connection: _Connection, frame: bytes) -> None:
-        """Give an answer to whom it is for; those before him have none. Raises WireError."""
+        """Match a response to its request; earlier requests get none. Raises WireError."""
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         while connection.waiting:
             waiting, expected = connection.waiting.popleft()

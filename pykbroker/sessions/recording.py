@@ -1,7 +1,4 @@
-"""Records the requests and answers of a dispatcher, as frames and decoded.
-
-It belongs to the brokers' thread.
-"""
+"""Records the requests and responses of a dispatcher, as frames and decoded, on the brokers' loop."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """One recording, from its making on; ``session`` has what was said so far."""
+    """One recording, from its creation on; ``session`` has what was recorded so far."""
 
     def __init__(self) -> None:
         self.session = Session()
@@ -31,8 +28,11 @@ class Recorder:
         self._began_ms: int | None = None
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview, answer: Callable[[], Any]) -> Any:
-        """What ``answer()`` returns or raises, noted. A frame that is handed in again later is noted then."""
-        from pykbroker.handlers.contract import CloseConnection, NotYet  # noqa: PLC0415 - start-up counts
+        """Return what ``answer()`` returns or raises, after recording it.
+
+        A frame that is handed in again later is recorded then.
+        """
+        from pykbroker.handlers.contract import CloseConnection, NotYet  # noqa: PLC0415 - costs start-up time
 
         noted = self._asked(broker, peer, bytes(frame))
         try:
@@ -84,11 +84,11 @@ class Recorder:
 
 
 def read_answer(noted: Exchange, frame: bytes) -> None:
-    """Note the answer that a frame says. Raises WireError."""
+    """Record the response in a frame. Raises WireError."""
     key, version = ApiKey[noted.api], noted.version
     if key == ApiKey.API_VERSIONS:
         code = int.from_bytes(frame[4:6], "big", signed=True)
-        if code == ErrorCode.UNSUPPORTED_VERSION:  # KIP-511: answered so that everybody can read it
+        if code == ErrorCode.UNSUPPORTED_VERSION:  # KIP-511: an unsupported ApiVersions is answered in version 0
             version = noted.answer_version = 0
     _, position = decode_response_header(frame, 0, key, version)
     answer, _ = response_class(key).decode(frame, position, version)
@@ -96,7 +96,7 @@ def read_answer(noted: Exchange, frame: bytes) -> None:
 
 
 def api_key(name: str) -> int:
-    """The key of an API. Raises ValueError for one that Kafka does not have."""
+    """Return the key of an API. Raises ValueError for an unknown name."""
     if name not in ApiKey.__members__:
         raise ValueError(f"Kafka has no API {name!r}; write one of {', '.join(api.name for api in APIS.values())}")
     return int(ApiKey[name])

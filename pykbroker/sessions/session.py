@@ -1,4 +1,4 @@
-"""A session as a value and as a file: JSON lines, the first about the session, then one for each request in its order."""
+"""A session as a value and as a file: JSON lines, the first about the session, then one per request, in order."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ _FORMAT: Final = 1
 
 
 class BadSession(ValueError):
-    """A file that is no session; the text begins with the place."""
+    """A file is not a session; the text begins with the place."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """A request and what came of it. ``asked`` and ``answered`` are its places in the order of all that happened; what has no
-    ``answered`` was not over when the recording ended.
+    """A request with its response.
+
+    ``asked`` and ``answered`` are positions in the order of events; without ``answered``, the request was open when the
+    recording ended.
     """
 
-    #: Where it stands in the file.
+    #: Line in the file.
     line: int
     asked: int
-    #: Number of the connection, and the broker at its end.
+    #: Number of the connection, and its broker.
     connection: int
     broker: int
     at_ms: int
@@ -33,14 +35,14 @@ class Exchange:
     version: int = -1
     client_id: str | None = None
     request: dict[str, Any] | None = None
-    #: The bytes of what is no request that can be read, in base64.
+    #: The bytes of a request that cannot be decoded, in base64.
     frame: str | None = None
     answered: int | None = None
-    #: None where none was sent: a Produce with acks=0, or because of ``closed``.
+    #: None without a response: Produce with acks=0, or ``closed``.
     answer: dict[str, Any] | None = None
-    #: Of the answer; another than ``version`` where ApiVersions was asked in one that is not served.
+    #: Version of the response; differs from ``version`` for an unsupported ApiVersions.
     answer_version: int | None = None
-    #: Why the connection was closed in place of an answer.
+    #: Why the connection was closed instead of a response.
     closed: str | None = None
 
     def __str__(self) -> str:
@@ -52,17 +54,17 @@ _OPTIONAL: Final = ("request", "frame", "answered", "answer", "answer_version", 
 
 @dataclass(slots=True)
 class Session:
-    """The requests in the order in which they came."""
+    """The requests in the order of their arrival."""
 
     exchanges: list[Exchange] = field(default_factory=list)
 
     @property
     def brokers(self) -> list[int]:
-        """Those that were asked."""
+        """Return the ids of the brokers that got requests."""
         return sorted({exchange.broker for exchange in self.exchanges})
 
     def write(self, path: Path) -> None:
-        """In place of what was there."""
+        """Write a file, replacing an existing one."""
         lines: list[dict[str, Any]] = [{"session": _FORMAT, "pykbroker": __version__}]
         lines += [
             {
@@ -76,7 +78,7 @@ class Session:
 
     @classmethod
     def read(cls, path: Path) -> Session:
-        """Raises BadSession with file and line, and OSError."""
+        """Read a file. Raises BadSession with file and line, and OSError."""
         session = cls()
         with path.open(encoding="utf-8") as lines:
             for number, text in enumerate(lines, 1):

@@ -1,7 +1,7 @@
-"""Messages as plain objects for JSON, and back: fields by Kafka's names in snake_case; those that are no numbers are left out
-where they have their defaults.
+"""Messages as plain objects for JSON, and back: fields by Kafka's names in snake_case, without those at their defaults.
 
-Bytes are ``{"base64": "..."}``; where they are record batches ``read`` says what is in them, for people and comparisons.
+Numbers are always kept. Bytes are ``{"base64": "..."}``; for record batches ``read`` has their decoded content, for
+people and comparisons.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TAGS: Final = "unknown_tagged_fields"
 
 
 def plain(struct: WireStruct) -> dict[str, Any]:
-    """A message or a struct as an object."""
+    """Return a message or a struct as an object."""
     usual = _usual(type(struct))
     values = {name: getattr(struct, name) for name in struct.__slots__}
     return {
@@ -59,7 +59,7 @@ def _text(data: bytes | bytearray | memoryview) -> str:
 
 
 def batches(data: bytes) -> list[dict[str, Any]]:
-    """The whole batches in ``data``: what of their headers means something, and their records."""
+    """Return the complete batches in ``data``: the meaningful fields of their headers, and their records."""
     found = []
     try:
         for position, header in iter_batches(data):
@@ -77,12 +77,12 @@ def batches(data: bytes) -> list[dict[str, Any]]:
                 }
             )
     except WireError:
-        return found  # the last one may be incomplete, and a corrupt one is in the base64
+        return found  # the last batch may be incomplete; a corrupt one is in the base64
     return found
 
 
 def _record(record: Record, header: BatchHeader) -> dict[str, Any]:
-    """Its time is called by another name where it is the broker's."""
+    """Return a record; a LogAppendTime timestamp has a field name of its own, since it is the broker's."""
     of_broker = header.is_control or header.timestamp_type is TimestampType.LOG_APPEND_TIME
     return {
         "offset": record.offset,
@@ -103,7 +103,7 @@ def _readable(data: bytes | None) -> Any:
 
 
 def struct(kind: type[WireStruct], found: dict[str, Any]) -> Any:
-    """The message or struct that an object says. Raises ValueError for a field that there is not."""
+    """Return the message or struct of an object. Raises ValueError for an unknown field."""
     known = {field.name: field for field in fields(kind)}
     made = kind()
     for name, value in found.items():
@@ -127,5 +127,5 @@ def _value(kind: type[WireStruct] | None, value: Any) -> Any:
 
 def _bytes(value: Any) -> bytes:
     if not (isinstance(value, dict) and isinstance(value.get(_BASE64), str)):
-        raise ValueError(f'{value!r} is no bytes; write {{"base64": "..."}}')  # noqa: TRY004 - of a file, not of a call
+        raise ValueError(f'{value!r} is no bytes; write {{"base64": "..."}}')  # noqa: TRY004 - an error in a file
     return base64.b64decode(value[_BASE64], validate=True)

@@ -1,4 +1,4 @@
-"""Both brokers compact the same data."""
+"""Runs the compaction bench."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from scripts.bench_compaction_job.options import options
 
 if __name__ == "__main__":
     given = options()
-    from scripts.bench_compaction_job.compactions import main  # now: --help answers where nothing is installed
+    from scripts.bench_compaction_job.compactions import main  # here, so that --help works without the packages
 
     sys.exit(main(given))

@@ -1,4 +1,4 @@
-"""A producer on another topic: one record at a time, at a steady rate, and how long each acknowledgement takes."""
+"""A producer on another topic: sends one record at a time, at a steady rate, and measures acknowledgement latency."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def producing(broker: BrokerProcess) -> Iterator[Latencies]:
 
 
 def produce_for(broker: BrokerProcess, seconds: float) -> Latencies:
-    """Produces for a while."""
+    """Produce for some seconds."""
     with producing(broker) as found:
         time.sleep(seconds)
     return found
@@ -59,7 +59,7 @@ def produce_for(broker: BrokerProcess, seconds: float) -> Latencies:
 
 def _produce(broker: BrokerProcess, found: Latencies, over: threading.Event) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0, "acks": "all"})
-    _there_and_back(producer)  # connects
+    _there_and_back(producer)  # the first produce connects
     while not over.is_set():
         found.seconds.append(_there_and_back(producer))
         time.sleep(_PAUSE_S)

@@ -1,4 +1,4 @@
-"""Loads both brokers, lets each compact in turn, prints the table."""
+"""Loads both brokers, lets each compact in turn, and prints the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.bench_compaction_job.data import begin_compaction, load, wait_until
 from scripts.bench_job.brokers import make_pair
 from scripts.jars import JarsUnavailable
 
-#: How often each looks for what is to be compacted; the default of both is 15 seconds.
+#: log.cleaner.backoff.ms of both, whose default is 15 seconds.
 _SETTINGS = {
     "log.cleaner.backoff.ms": "500",
 }
@@ -29,7 +29,7 @@ _EXPLANATION = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one broker did."""
+    """The result of one broker."""
 
     before: int
     left: int
@@ -58,7 +58,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def run(broker: BrokerProcess, options: argparse.Namespace) -> Outcome:
-    """Load, measure a quiet while, then compaction."""
+    """Load, measure latency for a while, then measure compaction."""
     broker.start()
     try:
         before = load(broker, options.keys, options.value_bytes)

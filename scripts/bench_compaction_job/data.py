@@ -1,4 +1,4 @@
-"""The topic that is compacted: every key written twice, so that half of the records are left, and how to see that."""
+"""The topic that is compacted: every key is written twice, so that half of the records remain."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from compat_tests.harness.process import BrokerProcess
 TOPIC = "compacted"
 _SEGMENT_BYTES = 100 * 1024 * 1024
 _PATIENCE_S = 170.0
-#: Closed segments are counted; the active one holds a single record.
+#: Number of closed segments; the active one holds a single record.
 _LEFT_AT_MOST = 0.55
 
 
 def load(broker: BrokerProcess, keys: int, value_bytes: int) -> int:
-    """Write every key twice, in two random orders; the bytes of the log then. Nothing is compacted meanwhile."""
+    """Write every key twice, in two random orders, without compaction; returns the size of the log in bytes."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     settings = {"cleanup.policy": "delete", "segment.bytes": str(_SEGMENT_BYTES)}
     admin.create_topics([NewTopic(TOPIC, 1, 1, config=settings)])[TOPIC].result(30)
@@ -66,7 +66,7 @@ def _failed(error: object, message: object) -> None:
 
 
 def begin_compaction(broker: BrokerProcess) -> None:
-    """From now on the topic is a compacted one, all of it in closed segments but one last record."""
+    """Make the topic a compacted one, whose data is all in closed segments but for one last record."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
@@ -82,7 +82,7 @@ def begin_compaction(broker: BrokerProcess) -> None:
 
 
 def wait_until_clean(broker: BrokerProcess, before: int) -> int:
-    """The bytes left, once no key is there twice. Raises TimeoutError."""
+    """Wait until no key is there twice, and return the remaining bytes. Raises TimeoutError."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         left = bytes_on_disk(broker)
@@ -93,14 +93,14 @@ def wait_until_clean(broker: BrokerProcess, before: int) -> int:
 
 
 def bytes_on_disk(broker: BrokerProcess) -> int:
-    """Of the segments that belong to the log, not of those that wait to be removed."""
+    """Return the size of the log's segments, without those renamed for deletion."""
     return sum(_size(path) for path in _folder(broker).glob("*.log"))
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # renamed since
+    except FileNotFoundError:  # renamed meanwhile
         return 0
 
 

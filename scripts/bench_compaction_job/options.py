@@ -1,4 +1,4 @@
-"""What the command line says."""
+"""The options of scripts/bench-compaction."""
 
 from __future__ import annotations
 

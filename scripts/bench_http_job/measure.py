@@ -1,4 +1,4 @@
-"""A broker without the HTTP side and one with it; the one with it is watched in every other period of its life."""
+"""Measures a broker without the HTTP side and one with it, which is watched in every other period of its life."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WITHOUT, WITH, WATCHED = "without", "with it", "watched"
 TOPIC = "bench"
 _PRODUCE_VERSION = 9
 _EVERY_S = 0.001
-#: Of a process's clock of processor time, as clock_getcpuclockid(3) makes its number.
+#: Type bits of a process's CPU clock, as clock_getcpuclockid(3) makes its id.
 _SCHEDULED = 2
 
 
@@ -37,20 +37,20 @@ class WithHttp(Pykbroker):
 
     @property
     def http(self) -> str:
-        """Where it is, of the line that says that it is ready."""
+        """Return the address in the line that says that the broker is ready."""
         ready = self.log_file.read_text().rpartition("; HTTP at ")[2]
         return ready.split()[0]
 
 
 class Sent(NamedTuple):
-    """A produce: milliseconds until its answer, and milliseconds of processor time that the broker used meanwhile."""
+    """A produce: milliseconds until its response, and milliseconds of processor time that the broker used meanwhile."""
 
     took: float
     used: float
 
 
 class Part(NamedTuple):
-    """Of many such numbers."""
+    """Percentiles of one of these."""
 
     p50: float
     p99: float
@@ -58,7 +58,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Side:
-    """What is compared: a broker, its client, who watches it, and what was measured, a list a period."""
+    """One broker under measurement, with its client, its watcher, and one list of produces per period."""
 
     broker: Pykbroker
     client: Connection
@@ -74,11 +74,11 @@ class Side:
             self.used_s += time.clock_gettime(clock) - before
 
     def parts(self, what: int) -> list[Part]:
-        """Of each period, of its times (0) or of the processor time used meanwhile (1)."""
+        """Return percentiles by period, of the times (0) or of the processor time (1)."""
         return [_part([sent[what] for sent in period]) for period in self.periods]
 
     def whole(self, what: int) -> Part:
-        """Of all periods together."""
+        """Return percentiles of all periods together."""
         return _part([sent[what] for period in self.periods for sent in period])
 
 
@@ -94,7 +94,7 @@ def main(given: argparse.Namespace) -> int:
             WITH: Side(other, clients[1]),
             WATCHED: Side(other, clients[1], watcher.watching),
         }
-        for each in sides.values():  # modules are imported
+        for each in sides.values():  # warm-up: modules are imported
             each.period(given.produces)
             each.periods.clear()
             each.used_s = 0.0
@@ -119,13 +119,13 @@ def _served(broker: Pykbroker, partitions: int) -> Iterator[Connection]:
 
 
 def _starts(folder: Path, rounds: int) -> None:
-    """From the call to the first answer, the two in turn."""
+    """Measure starts up to the first response, the two brokers in turn."""
     found: dict[str, list[tuple[float, float]]] = {WITHOUT: [], WITH: []}
     for number in range(rounds + 1):
         for name, kind in ((WITHOUT, Pykbroker), (WITH, WithHttp)):
             broker = kind(folder / f"{name}-{number}")
             took = timed_start(broker)
-            if number:  # the first brings everything into the page cache
+            if number:  # the first start fills the page cache
                 found[name].append((took, broker.cpu_seconds()))
             broker.stop()
     for name, times in found.items():
@@ -141,8 +141,10 @@ def _create(client: Connection, partitions: int) -> None:
 
 
 def _produce(client: Connection, count: int, clock: int) -> list[Sent]:
-    """One record each, every millisecond. The time is from the moment at which it was due to its answer: one that has to wait for
-    the one before waits in this number, too.
+    """Produce one record every millisecond.
+
+    Times are from the moment at which a produce was due to its response, so that waiting for the one before is
+    included.
     """
     records = bytes(encode_batch([Record(timestamp=0, value=b"x" * 100)], base_offset=0))
     partition = PartitionProduceData(0, records)
@@ -162,7 +164,7 @@ def _produce(client: Connection, count: int, clock: int) -> list[Sent]:
         early = due - now()
         if early > 0:
             time.sleep(early)
-            begun = now()  # how long this process oversleeps is not the broker's
+            begun = now()  # a late wake-up of this process is not the broker's
         before = used(clock)
         client.send_raw(sent)
         client.receive_raw()
@@ -172,14 +174,12 @@ def _produce(client: Connection, count: int, clock: int) -> list[Sent]:
 
 
 def _processor_clock(pid: int) -> int:
-    """The clock of the processor time of another process: as fine as that of the wall, and it stands while others have the
-    processor, so that a busy machine does not change what it says.
-    """
+    """Return the CPU clock of another process: as fine as the wall clock, and unaffected by other load on the machine."""
     return (~pid << 3) | _SCHEDULED
 
 
 def _from(names: list[str], number: int) -> list[str]:
-    """In another order each round: who comes after whom makes a difference."""
+    """Return the names in another order each round, since the order makes a difference."""
     begin = number % len(names)
     return names[begin:] + names[:begin]
 
@@ -190,7 +190,7 @@ def _part(numbers: list[float]) -> Part:
 
 
 def _times(side: Side, other: Side, what: int) -> str:
-    """How many times another's, as the median of the periods that stood beside each other."""
+    """Return the ratio to another side, as the median over neighbouring periods."""
     both = list(zip(side.parts(what), other.parts(what), strict=True))
     p50, p99 = (
         statistics.median(mine[part] / its[part] if its[part] else 1.0 for mine, its in both) for part in (0, 1)
@@ -199,7 +199,7 @@ def _times(side: Side, other: Side, what: int) -> str:
 
 
 def _say(name: str, side: Side, sides: dict[str, Side]) -> None:
-    """Against the broker without the HTTP side, and what is watched against the same broker when nobody watched."""
+    """Print a side beside the broker without the HTTP side or, if watched, beside the same broker unwatched."""
     others = {WITHOUT: (), WITH: (WITHOUT,), WATCHED: (WITHOUT, WITH)}[name]
     wanted = "; wanted: p99 below 1.10 times" if name == WATCHED else ""
     for what, of in enumerate(("of a produce", "of processor time used during a produce")):

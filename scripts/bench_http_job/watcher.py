@@ -1,4 +1,4 @@
-"""Whoever watches a broker, told to begin and to leave off: ``watching.py`` as a process."""
+"""Starts and stops the watchers of a broker: ``watching.py`` as a process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts.bench_http_job.watching import LEFT, WATCHING
 
 
 class Watcher:
-    """While ``watching`` lasts, Prometheus asks this broker, and a page follows the topic."""
+    """Within ``watching``, Prometheus scrapes the broker and a console page follows the topic."""
 
     def __init__(self, address: str, topic: str) -> None:
         command = [sys.executable, "-m", "scripts.bench_http_job.watching", address, topic]
@@ -33,7 +33,7 @@ class Watcher:
             self._tell(LEFT)
 
     def _tell(self, wanted: str) -> None:
-        """Comes back when it is so. Raises RuntimeError where the watcher has ended."""
+        """Send the command and wait until it is done. Raises RuntimeError if the watcher has exited."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(b"\n")

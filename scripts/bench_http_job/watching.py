@@ -1,7 +1,7 @@
-"""Who watches a broker, as a process of its own: Prometheus, which asks every second, and a page that follows a topic.
+"""The watchers of a broker, as a process: Prometheus, which scrapes every second, and a page that follows a topic.
 
-``python -m scripts.bench_http_job.watching HOST:PORT TOPIC``: each line of its input lets it begin, and the next leave off; it
-says ``watching`` when both are at it, and ``left`` when neither is.
+``python -m scripts.bench_http_job.watching HOST:PORT TOPIC``: each line of input starts or stops both, in turn; it
+prints ``watching`` or ``left`` when that is done.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _EVERY_S = 1.0
 
 
 def scrape(address: str, over: threading.Event) -> None:
-    """The first after half a second, so that a period of whole seconds has as many of them."""
+    """Scrape every second, first after half a second, so that periods of whole seconds have equally many scrapes."""
     connection = http.client.HTTPConnection(address, timeout=60)
     wait_s = _EVERY_S / 2
     while not over.wait(wait_s):
@@ -29,12 +29,12 @@ def scrape(address: str, over: threading.Event) -> None:
 
 
 class Page:
-    """A page that follows a topic, until it is closed."""
+    """A console page that follows a topic, until it is closed."""
 
     def __init__(self, address: str, topic: str) -> None:
         self._connection = http.client.HTTPConnection(address, timeout=600)
         self._connection.connect()
-        self._socket: socket.socket = self._connection.sock  # the answer takes it from the connection
+        self._socket: socket.socket = self._connection.sock  # the response takes it over from the connection
         self._connection.request("GET", f"/console/api/tail?topic={topic}")
         self._answer = self._connection.getresponse()
         assert self._answer.status == 200, self._answer.read()

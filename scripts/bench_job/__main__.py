@@ -1,4 +1,4 @@
-"""Apache Kafka and pykbroker under the same loads."""
+"""Runs the bench."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from scripts.bench_job.options import options
 
 if __name__ == "__main__":
     given = options()
-    from scripts.bench_job.rounds import main  # now: --help answers where nothing is installed
+    from scripts.bench_job.rounds import main  # here, so that --help works without the packages
 
     sys.exit(main(given))

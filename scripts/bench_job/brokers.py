@@ -12,7 +12,7 @@ from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess, answers_api_versions
 
-#: What Kafka's kafka-server-start and kafka-run-class give the JVM when nothing else is said.
+#: JVM flags of Kafka's kafka-server-start and kafka-run-class.
 _JVM = [
     "-server",
     "-XX:+UseG1GC",
@@ -29,7 +29,7 @@ HASTY = ["-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 
 
 class _OursAsUsed(Pykbroker):
-    """With compiled modules kept, as every ordinary start has them."""
+    """With cached bytecode, as in any ordinary start."""
 
     def environment(self) -> dict[str, str]:
         environment = super().environment()
@@ -38,7 +38,7 @@ class _OursAsUsed(Pykbroker):
 
 
 class _OursAsItWas(_OursAsUsed):
-    """Another checkout of pykbroker, run by this one's Python."""
+    """Another checkout of pykbroker, on this one's Python."""
 
     name = "pykbroker as it was"
 
@@ -53,7 +53,7 @@ class _OursAsItWas(_OursAsUsed):
 def make_pair(
     folder: Path, settings: dict[str, str] | None = None, *, before: Path | None = None, hasty: bool = False
 ) -> tuple[BrokerProcess, BrokerProcess]:
-    """Apache Kafka, or pykbroker from the checkout ``before``, and pykbroker; not yet started, with a folder each."""
+    """Return Apache Kafka, or pykbroker from the checkout ``before``, and pykbroker; not started, with a folder each."""
     flags = [*KAFKA_FLAGS, *(HASTY if hasty else [])]
     other: BrokerProcess = ApacheKafka(folder / "kafka", settings, flags=flags)
     if before is not None:
@@ -62,7 +62,7 @@ def make_pair(
 
 
 def another(broker: BrokerProcess, folder: Path, settings: dict[str, str] | None = None) -> BrokerProcess:
-    """One more of a broker's kind, over an empty folder, not yet started."""
+    """Return another broker of the same kind with an empty folder, not started."""
     before = broker.working_directory if isinstance(broker, _OursAsItWas) else None
     hasty = isinstance(broker, ApacheKafka) and set(HASTY) <= set(broker.flags)
     (fresh,) = (one for one in make_pair(folder, settings, before=before, hasty=hasty) if one.name == broker.name)
@@ -70,7 +70,7 @@ def another(broker: BrokerProcess, folder: Path, settings: dict[str, str] | None
 
 
 def timed_start(broker: BrokerProcess) -> float:
-    """Starts the broker; the seconds from the call to its first answer to ApiVersions."""
+    """Start the broker; returns the seconds from the call to its first ApiVersions response."""
     begun = time.perf_counter()
     broker.start()
     while not answers_api_versions(broker.host, broker.port):
@@ -79,7 +79,7 @@ def timed_start(broker: BrokerProcess) -> float:
 
 
 class Topic:
-    """A topic for one load; as a context it is there before and deleted after."""
+    """A topic for one load, as a context: created before and deleted after it."""
 
     def __init__(self, broker: BrokerProcess, name: str, partitions: int) -> None:
         self.name, self.partitions = name, partitions

@@ -1,7 +1,7 @@
-"""A broker whose instructions are counted while one client sends it one request after the other.
+"""Counts a broker's instructions while one client sends one request after the other.
 
-valgrind's callgrind counts, and writes down what it counted when it is told to (by vgdb): so the start of the broker, and what each
-load prepares, are left out.
+It runs under valgrind's callgrind, which counts and dumps on command (vgdb), so that start-up and preparation are left
+out.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.connection import Connection
 from scripts.bench_job.counted_loads import Ask, Load
 
-#: Modules are imported and the interpreter has specialised its code after so many,
+#: Requests after which modules are imported and the interpreter has specialised its code,
 _WARM_UP: Final = 100
-#: and so many are counted together; of some such batches the least counts, in which the broker had nothing else to do.
+#: and requests per batch; the least of some batches counts, in which the broker had no other work.
 _IN_A_BATCH: Final = 40
 _BATCHES: Final = 6
 _TOTALS: Final = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 _PATIENCE_S: Final = 600.0
-#: A broker with nothing to do needs less than this between two looks.
+#: Most CPU seconds of an idle broker between two polls.
 _IDLE_CPU_S: Final = 0.03
 _LOOK_S: Final = 1.0
 
 
 class ValgrindMissing(RuntimeError):
-    """It is not installed."""
+    """valgrind is not installed."""
 
 
 def check_valgrind() -> None:
-    """Raises ValgrindMissing."""
+    """Raises ValgrindMissing if valgrind is not installed."""
     if shutil.which("valgrind") is None:
         raise ValgrindMissing("valgrind counts the instructions; install it (on Debian: apt-get install valgrind)")
 
 
 class Counted(Pykbroker):
-    """One that does the same in the same order each time; ``checkout`` is where its code lies, if not here."""
+    """A broker that runs deterministically; ``checkout`` is where its code is, by default here."""
 
     start_limit_s = _PATIENCE_S
 
@@ -58,7 +58,7 @@ class Counted(Pykbroker):
         return {**super().environment(), "PYTHONHASHSEED": "0", "PYTHONPATH": str(self.working_directory)}
 
     def count(self, load: Load) -> float:
-        """Instructions of one request of a load, which is prepared for."""
+        """Return the instructions of one request of a load, which is prepared first."""
         connection = Connection(self.bootstrap, patience_s=_PATIENCE_S)
         try:
             ask = load.prepare(connection)
@@ -76,7 +76,7 @@ class Counted(Pykbroker):
         return self._written()
 
     def _until_idle(self) -> None:
-        """What the preparation began is over, a topic's fifty partitions that are opened, say."""
+        """Wait until background work of the preparation is done, such as opening a topic's fifty partitions."""
         before = -1.0
         while (now := self.cpu_seconds()) - before > _IDLE_CPU_S:
             before = now

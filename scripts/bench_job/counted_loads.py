@@ -1,4 +1,4 @@
-"""Requests of which the instructions are counted: each load prepares what it needs, and then asks the same again and again."""
+"""The loads whose instructions are counted: each prepares what it needs, then repeats one request."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from scripts.bench_job.crowding import one_record
 RULES: Final = 1000
 AUTHORIZER: Final = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "allow.everyone.if.no.acl.found": "true",  # whoever makes the lists is nobody yet
+    "allow.everyone.if.no.acl.found": "true",  # lists are created by an anonymous user
 }
 _TOPIC: Final = "counted"
-#: Of batches as large as a producer with ``batch.size=1000000`` makes them.
+#: Batches as large as those of a producer with ``batch.size=1000000``.
 _LARGE_TOPIC: Final = "counted-large"
 _LARGE: Final = 1_000_000
 _TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
-_SESSION_MS = 1_800_000  # the machine under valgrind is slow
+_SESSION_MS = 1_800_000  # under valgrind everything is slow
 
 Ask = Callable[[], object]
 
 
 class Load(NamedTuple):
-    """``prepare`` makes, for a connection, the call that sends a request and takes its answer."""
+    """``prepare`` returns, for a connection, the function that sends a request and receives its response."""
 
     name: str
     prepare: Callable[[Connection], Ask]
 
 
 def asked(connection: Connection, request: Message, version: int) -> Any:
-    """The answer, which has no error."""
+    """Return the response, which must have no error."""
     answer = connection.ask(request, version)
     text = repr(answer)
     assert "error_code=" not in text.replace("error_code=0", "").replace("error_code=<ErrorCode.NONE: 0>", ""), text
@@ -60,7 +60,7 @@ def asked(connection: Connection, request: Message, version: int) -> Any:
 
 
 def _topic(connection: Connection, name: str = _TOPIC) -> None:
-    """Harmless when repeated."""
+    """Create a topic, if it does not exist."""
     connection.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1)], 60_000), 7)
 
 
@@ -81,7 +81,7 @@ def _produce_among_rules(connection: Connection) -> Ask:
 
 
 def _rule(number: int) -> AclCreation:
-    """Each for another user and topic; the last lets everybody write to the topic that is counted."""
+    """Return an access list for another user and topic; the last one lets everybody write to the measured topic."""
     last = number == RULES - 1
     topic, user = (_TOPIC, "ANONYMOUS") if last else (f"topic-{number}", f"user-{number}")
     return AclCreation(_TOPIC_TYPE, topic, _LITERAL, f"User:{user}", "*", _WRITE, _ALLOW)
@@ -100,7 +100,7 @@ def _fetch_large(connection: Connection) -> Ask:
 
 
 def _fetched(connection: Connection, topic: str, max_bytes: int) -> Ask:
-    """From the beginning."""
+    """Fetch from the beginning."""
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
     request = FetchRequest(
         max_wait_ms=500,
@@ -140,7 +140,7 @@ def _coordinator(connection: Connection) -> Coordinator:
 
 
 def _groups(connection: Connection) -> None:
-    """The topic of the group coordinator is made when somebody asks who that is."""
+    """The group coordinator's topic is created when FindCoordinator is first asked for it."""
     while _coordinator(connection).error_code:
         time.sleep(0.05)
 
@@ -168,7 +168,7 @@ def _heartbeat(connection: Connection) -> Ask:
 
 
 def _whole_membership(connection: Connection) -> Ask:
-    """A group of its own each time."""
+    """Each time with another group."""
     _groups(connection)
     numbers = itertools.count()
 
@@ -181,7 +181,7 @@ def _whole_membership(connection: Connection) -> Ask:
 
 
 def _join(connection: Connection, group_id: str) -> tuple[str, int]:
-    """The one member of a group, with its assignment: its id, and the generation."""
+    """Join as the only member of a group and assign; returns member id and generation."""
     join = JoinGroupRequest(
         group_id=group_id,
         session_timeout_ms=_SESSION_MS,

@@ -1,4 +1,4 @@
-"""Small produces while others fetch much: what one client's appetite costs the next."""
+"""Small produces beside large fetches: what one client's load costs the others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class SmallAmongLarge:
-    """One-record produces, one at a time, while three raw clients fetch 50 MB at a time and throw it away."""
+    """One-record produces, one at a time, while three raw clients fetch 50 MB at a time and discard it."""
 
     produces: int
     name: str = field(default="produce among 50 MB fetches", init=False)
@@ -54,7 +54,7 @@ class SmallAmongLarge:
 
 @contextlib.contextmanager
 def _fetching(broker: BrokerProcess, topic: str) -> Iterator[None]:
-    """Within the context the fetchers are at it, each with its first answer received."""
+    """Fetchers run within the context; each has received its first response."""
     stop, begun = threading.Event(), threading.Barrier(_FETCHERS + 1, timeout=_PATIENCE_S)
     frame = framed(_fetch(topic), _FETCH_VERSION)
 
@@ -85,14 +85,14 @@ def _connected(broker: BrokerProcess) -> Iterator[socket.socket]:
 
 
 def timed(connection: socket.socket, frame: bytes) -> float:
-    """Seconds until a request is answered."""
+    """Return the seconds until a request is answered."""
     begun = time.perf_counter()
     _ask(connection, frame)
     return time.perf_counter() - begun
 
 
 def _ask(connection: socket.socket, frame: bytes) -> None:
-    """Send, and receive the answer without looking at it."""
+    """Send, and receive the response without decoding it."""
     connection.sendall(frame)
     room = memoryview(bytearray(256 * 1024))
     (left,) = struct.unpack(">i", _exactly(connection, 4))
@@ -114,7 +114,7 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def framed(request: Message, version: int) -> bytes:
-    """A request as it is sent."""
+    """Return a request as a frame."""
     frame = bytearray()
     encode_request_header(frame, RequestHeader(type(request).API_KEY, version, 1, "bench"))
     request.encode(frame, version)
@@ -122,7 +122,7 @@ def framed(request: Message, version: int) -> bytes:
 
 
 def one_record(topic: str, size: int) -> ProduceRequest:
-    """Of so many bytes, to partition 0."""
+    """Return a produce of so many bytes to partition 0."""
     record = Record(offset=0, timestamp=int(time.time() * 1000), key=None, value=bytes(size), headers=[])
     data = PartitionProduceData(index=0, records=bytes(encode_batch([record], base_offset=0)))
     return ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[TopicProduceData(name=topic, partition_data=[data])])

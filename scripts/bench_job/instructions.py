@@ -1,5 +1,6 @@
-"""What requests cost in instructions of the CPU, counted by valgrind's callgrind: the same on every machine and under any load, so
-a percent can be seen. Of this checkout, and of another one beside it where one is named.
+"""Instructions of requests, counted by valgrind's callgrind, which other load does not disturb: a percent can be seen.
+
+For this checkout, and beside it for another one if given.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from scripts.bench_job.counted_loads import AUTHORISED, AUTHORIZER, PLAIN, Load
 
 
 class Row(NamedTuple):
-    """Instructions of one request: now, and in the other checkout."""
+    """Instructions of one request: in this checkout, and in the other one."""
 
     name: str
     now: float
@@ -22,7 +23,7 @@ class Row(NamedTuple):
 
 
 def measure(before: Path | None = None) -> list[Row]:
-    """Raises ValgrindMissing."""
+    """Count all loads. Raises ValgrindMissing."""
     check_valgrind()
     now = _counted({}, PLAIN)
     if before is None:
@@ -32,7 +33,7 @@ def measure(before: Path | None = None) -> list[Row]:
 
 
 def markdown(rows: list[Row]) -> str:
-    """The table."""
+    """Return the table."""
     if all(row.before is None for row in rows):
         return "\n".join(
             ["| request | instructions |", "|---|---:|", *(f"| {row.name} | {row.now:,.0f} |" for row in rows)]
@@ -47,7 +48,7 @@ def markdown(rows: list[Row]) -> str:
 
 
 def _counted(settings: Mapping[str, str], loads: Iterable[Load], checkout: Path | None = None) -> dict[str, float]:
-    """Instructions of one request of each load, on a broker that starts empty."""
+    """Return the instructions of one request of each load, on a broker that starts empty."""
     with tempfile.TemporaryDirectory(prefix="pykbroker-counted-") as folder:
         broker = Counted(Path(folder), settings, checkout)
         broker.start()

@@ -17,7 +17,7 @@ _SENT = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec", re.MULTILINE)
 
 
 class ToolFailed(RuntimeError):
-    """A tool ended with an error or did not say what it measured; the message is what it said."""
+    """A tool failed or printed no result; the message is its output."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class JavaTools:
         return float(found[-1][1])
 
     def _consume(self, broker: BrokerProcess, topic: str) -> float:
-        """Records per second of fetching: the wait for the group, which is no fetching, is taken out by the tool."""
+        """Return records per second of fetching, without the time of joining the group, which the tool subtracts."""
         amount = ["--num-records", str(self.records), "--hide-header", "--timeout", "60000"]
         said = self._run(_CONSUMER, broker, topic, amount)
         lines = [line.split(", ") for line in said.splitlines() if line.count(", ") == 9]

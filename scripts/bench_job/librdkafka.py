@@ -17,7 +17,7 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True)
 class Batches:
-    """Writes with large batches, spread evenly over the partitions, then reads everything from the beginning."""
+    """Produces large batches, spread evenly over the partitions, then consumes all from the beginning."""
 
     name: str
     partitions: int
@@ -60,7 +60,7 @@ class OneRecordRequests:
 
 @dataclass(frozen=True)
 class Latency:
-    """From produce() to the consumer's poll() that gives the record, one record on its way at a time."""
+    """From produce() to the consumer's poll() that returns the record, with one record in flight at a time."""
 
     records: int
     name: str = field(default="end-to-end latency", init=False)
@@ -95,7 +95,7 @@ def _there_and_back(producer: Producer, consumer: Consumer, topic: str) -> float
 def _send(
     broker: BrokerProcess, topic: str, partitions: int, records: int, size: int, settings: dict[str, str | int]
 ) -> float:
-    """Seconds until every record is acknowledged. Raises KafkaException for the first that is not."""
+    """Return the seconds until every record is acknowledged. Raises KafkaException for the first that fails."""
     producer = _producer(broker, settings)
     value = b"x" * size
     begun = time.perf_counter()
@@ -114,7 +114,7 @@ def _send(
 
 
 def _read_all(broker: BrokerProcess, topic: str, partitions: int, records: int) -> float:
-    """Seconds until every record has come."""
+    """Return the seconds until every record has arrived."""
     consumer = _consumer(broker)
     begun = time.perf_counter()
     consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
@@ -141,7 +141,8 @@ def _producer(broker: BrokerProcess, settings: dict[str, str | int]) -> Producer
 
 
 def _consumer(broker: BrokerProcess) -> Consumer:
-    # A full queue makes librdkafka's consumer pause for a second (fetch.queue.backoff.ms): that is no figure of a broker.
+    # With a full queue librdkafka's consumer pauses for a second (fetch.queue.backoff.ms), which is no cost of a
+    # broker's.
     return Consumer(
         {
             **_where(broker),
@@ -154,7 +155,7 @@ def _consumer(broker: BrokerProcess) -> Consumer:
 
 
 def _where(broker: BrokerProcess) -> dict[str, str]:
-    """What a client needs to reach a broker; one with TLS says so itself."""
+    """Return the connection settings for a broker; one with TLS has its own."""
     return {"bootstrap.servers": broker.bootstrap, **getattr(broker, "client_settings", {})}
 
 

@@ -1,11 +1,11 @@
-"""What the command line says."""
+"""The options of scripts/bench."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-#: The names of the loads (plans.full), which are not imported for their names: they bring the clients along.
+#: Names of the loads (plans.full), listed here because importing plans imports the clients.
 LOADS = (
     "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "batches", "partitions", "requests", "latency", "crowding",
     "tls", "storm", "memory",

@@ -1,4 +1,4 @@
-"""The brokers with a listener for TLS, each beside the one that has none, and what they take and give over it."""
+"""The brokers with a TLS listener, and their throughput over it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scripts.bench_job.readings import Reading
 
 
 class TlsKafka(ApacheKafka):
-    """Apache Kafka with the listener TLS beside its plain one."""
+    """Apache Kafka with a TLS listener beside its plain one."""
 
     tls_port = 0
 
@@ -30,7 +30,7 @@ class TlsKafka(ApacheKafka):
 
 
 class Secured:
-    """A broker of the same kind as another, with TLS. ``client_settings`` are what a client of it needs."""
+    """A broker of the same kind as another, with TLS. ``client_settings`` are for its clients."""
 
     def __init__(self, like: BrokerProcess, folder: Path) -> None:
         plain, tls = free_ports(2)
@@ -51,7 +51,7 @@ class Secured:
         }
 
     def connect(self) -> ssl.SSLSocket:
-        """A raw connection."""
+        """Return a raw connection."""
         plain = socket.create_connection(self.address, 60)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return ssl.create_default_context(cafile=self.authority).wrap_socket(plain, server_hostname="127.0.0.1")
@@ -73,7 +73,7 @@ def _settings(folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def secured(like: BrokerProcess, folder: Path) -> Iterator[Secured]:
-    """One that runs within the context."""
+    """Yield one that runs within the context."""
     found = Secured(like, folder)
     found.broker.start()
     try:
@@ -84,7 +84,7 @@ def secured(like: BrokerProcess, folder: Path) -> Iterator[Secured]:
 
 @dataclass(frozen=True)
 class OverTls:
-    """Large batches of librdkafka, of small records and of larger ones; a broker has warmed up before it is measured."""
+    """Large batches of librdkafka, of small and of larger records; a broker is warmed up before it is measured."""
 
     folder: Path
     records: int

@@ -1,4 +1,4 @@
-"""Which loads are run, and how large."""
+"""Which loads are run, and their sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.bench_job.storm import HandshakeStorm
 
 
 class Load(Protocol):
-    """Something to do to a broker, with a topic of its own, and what was measured."""
+    """A load for a broker, with a topic of its own, and what it measured."""
 
     @property
     def name(self) -> str: ...
@@ -25,7 +25,7 @@ class Load(Protocol):
 
 
 def full(folder: Path) -> dict[str, Load]:
-    """The loads of the table in docs/performance.md, by the names that ``--only`` takes."""
+    """Return the loads of the table in docs/performance.md, by the names that ``--only`` takes."""
     return {
         "start": Starts(folder / "start", idle_s=3),
         "perf-100-1": JavaTools(100, 1, 2_000_000),
@@ -44,13 +44,14 @@ def full(folder: Path) -> dict[str, Load]:
 
 
 def left_out_before(checkout: Path) -> list[str]:
-    """Those that a checkout cannot carry."""
+    """Return the loads that a checkout is too old for."""
     return [] if (checkout / "pykbroker" / "network" / "tls.py").exists() else ["tls", "storm"]
 
 
 def warm_up(*, python: bool) -> dict[str, Load]:
-    """The same loads, smaller: modules are imported and hot paths compiled after them. ``python``: both are pykbroker, which
-    needs little of it.
+    """Return the same loads, smaller: they import modules and compile hot paths.
+
+    ``python``: both brokers are pykbroker, which needs little warm-up.
     """
     if python:
         return {
@@ -72,8 +73,9 @@ def warm_up(*, python: bool) -> dict[str, Load]:
 
 
 def quick(folder: Path) -> dict[str, Load]:
-    """Every kind of load once and small, to see that the bench works; its numbers mean nothing. Those that start brokers of
-    their own are left out.
+    """Return every kind of load once and small, as a test of the bench; its numbers mean nothing.
+
+    Loads with brokers of their own are left out.
     """
     return {
         "start": Starts(folder / "start", idle_s=0),

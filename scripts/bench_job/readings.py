@@ -1,4 +1,4 @@
-"""What a load gives back, and what is compared of it."""
+"""The measurements of a load, and how they are compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reading:
-    """One number of one broker. ``cost`` is less the better; ``show`` says it the way a reader expects."""
+    """One number of one broker. ``cost`` is better when lower; ``show`` prints the number in its usual unit."""
 
     row: str
     cost: float
@@ -34,7 +34,7 @@ class Comparison:
 
 
 def compare(pairs: list[tuple[Reading, Reading]]) -> Comparison:
-    """Compares one row over its rounds; a pair is (Kafka's reading, ours) of the same round."""
+    """Compare one row over its rounds; a pair is (Kafka's reading, ours) of the same round."""
     kafka, ours = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     show = kafka[0].show
     return Comparison(

@@ -59,7 +59,7 @@ def _count(before: Path | None) -> int:
 
 
 def run(options: argparse.Namespace, folder: Path) -> list[Comparison]:
-    """All rounds. The folder is used up."""
+    """Run all rounds, in this folder."""
     loads = plans.quick(folder) if options.quick else plans.full(folder)
     if options.before is not None and not options.only:
         for name in plans.left_out_before(options.before):
@@ -81,8 +81,10 @@ def run(options: argparse.Namespace, folder: Path) -> list[Comparison]:
 
 
 def _warm_pair(options: argparse.Namespace, folder: Path) -> tuple[BrokerProcess, BrokerProcess]:
-    """Two brokers that run, and are warm. Of two checkouts of pykbroker each round has processes of its own: how one lies in
-    memory makes a difference of a tenth for as long as it lives.
+    """Yield two running, warm brokers.
+
+    Two checkouts of pykbroker have new processes in each round: the memory layout of a process changes its speed by a
+    tenth for as long as it lives.
     """
     pair = make_pair(folder, before=options.before, hasty=options.quick)
     try:
@@ -109,8 +111,10 @@ def _chosen(loads: dict[str, Load], only: list[str] | None) -> list[Load]:
 def _round(
     pair: tuple[BrokerProcess, BrokerProcess], loads: list[Load], title: str, *, ours_first: bool = False
 ) -> dict[str, tuple[Reading, Reading]]:
-    """Every load once on each broker, one broker right after the other. Rounds take turns in who is first: the second meets
-    what the first has left to the kernel to write.
+    """Run every load once on each broker, one right after the other.
+
+    Rounds alternate which broker is first: the second one's time includes writes that the kernel deferred from the
+    first.
     """
     other, mine = pair
     rows: dict[str, tuple[Reading, Reading]] = {}

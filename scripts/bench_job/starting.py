@@ -1,4 +1,4 @@
-"""Start and memory of an idle broker, measured on processes of their own."""
+"""Start and idle memory of a broker, measured on processes of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.bench_job.readings import Reading, megabytes, seconds
 
 @dataclass(frozen=True)
 class Starts:
-    """A start on a formatted folder without topics, up to the first answer to ApiVersions, and memory a little later."""
+    """A start on a formatted folder without topics, up to the first ApiVersions response, and memory soon after."""
 
     folder: Path
     idle_s: float
@@ -32,7 +32,7 @@ class Starts:
 
 @dataclass(frozen=True)
 class MemoryAfterLoad:
-    """Resident memory of the broker that has carried all loads before this one."""
+    """Resident memory of the broker after all loads before this one."""
 
     name: str = field(default="memory, after these loads", init=False)
 

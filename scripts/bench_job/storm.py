@@ -1,4 +1,4 @@
-"""A client over TLS, while others connect anew two hundred times a second: what a handshake costs those who have theirs."""
+"""One client's produces over TLS, while others connect two hundred times a second: the cost of handshakes for others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from scripts.bench_job.readings import Reading, milliseconds
 
 _PER_SECOND: Final = 200
 _PRODUCE_VERSION: Final = 9
-#: In a process of its own, which says when it begins: connect, shake hands, go, at the pace that is asked for.
+#: A process of its own, which prints a line when it starts; then it connects, does the handshake and closes, at this
+#: rate.
 _RECONNECTING: Final = """
 import socket, ssl, sys, time
 host, port, authority, pace = sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
@@ -36,7 +37,7 @@ for number in range(1_000_000):
 
 @dataclass(frozen=True)
 class HandshakeStorm:
-    """One-record produces over one connection, one at a time, in the storm."""
+    """One-record produces over one connection, one at a time, during the handshakes."""
 
     folder: Path
     produces: int

@@ -11,7 +11,10 @@ _HEAD = (
 
 
 def markdown(comparisons: list[Comparison], other: str = "Apache Kafka") -> str:
-    """Medians of all rounds; the ratio is pykbroker's cost (time, CPU, memory) over the other's, below 1 is in our favour."""
+    """Return medians of all rounds.
+
+    The ratio is pykbroker's cost (time, CPU, memory) over the other's: below 1, it needs less.
+    """
     head = "\n".join(_HEAD).format(other=other)
     return "\n".join([head, *(_line(comparison) for comparison in comparisons)])
 

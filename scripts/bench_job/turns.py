@@ -1,4 +1,4 @@
-"""The longest turns of pykbroker's loop, as its own gauge reads them: a table of its own, since Apache Kafka has no loop."""
+"""The longest turns of pykbroker's event loop, by its own gauge: in a table of its own, since Apache Kafka has no loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Turns = dict[str, float]
 
 
 def measure(rounds: int, before: Path | None) -> list[list[Turns]]:
-    """Longest turns in milliseconds per case, round by round: of ``before`` where it is given, then of this checkout."""
+    """Return the longest turns in milliseconds by case and round: of ``before`` if given, then of this checkout."""
     checkouts = [_HERE] if before is None else [before.resolve(), _HERE]
     taken: list[list[Turns]] = [[] for _ in checkouts]
     for _ in range(rounds):
@@ -25,7 +25,7 @@ def measure(rounds: int, before: Path | None) -> list[list[Turns]]:
 
 
 def markdown(taken: list[list[Turns]]) -> str:
-    """Medians of the rounds."""
+    """Return the table of medians."""
     heads = ["pykbroker"] if len(taken) == 1 else ["before", "pykbroker"]
     lines = [f"| longest turn of the loop | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
     for case in taken[-1][0]:
@@ -41,7 +41,7 @@ def _median(values: list[float | None]) -> str:
 
 def _measure(checkout: Path) -> Turns:
     if not (checkout / "scripts" / "longest_turns.py").exists():
-        return {}  # older than the gauge
+        return {}  # a checkout older than the gauge
     told = subprocess.run(
         [sys.executable, "-m", "scripts.longest_turns"],
         cwd=checkout,

@@ -1,1 +1,1 @@
-"""How fast Spark reads a topic: from the broker with its Kafka source, and from the broker's files with ours."""
+"""The bench of Spark reading a topic: by its Kafka source, and by the direct source from the broker's files."""

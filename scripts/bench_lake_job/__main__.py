@@ -1,4 +1,4 @@
-"""The same records by either source, one after the other."""
+"""Runs the bench of Spark's sources."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from scripts.bench_lake_job.options import options
 
 if __name__ == "__main__":
     given = options()
-    from scripts.bench_lake_job.reading import main  # now: --help answers where nothing is installed
+    from scripts.bench_lake_job.reading import main  # here, so that --help works without the packages
 
     sys.exit(main(given))

@@ -1,4 +1,4 @@
-"""Each query by each source, in turns, in one Spark session that is warm."""
+"""Runs each query by each source, in turns, in one warm Spark session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scripts.jars import jars
 
 
 class Query(NamedTuple):
-    """What is done with the rows, and the schema of the columns that this needs; None is all of them. ``run`` returns how many it saw."""
+    """A query, and the schema of the columns that it needs; None is all of them. ``run`` returns how many rows it saw."""
 
     name: str
     schema: str | None
@@ -54,7 +54,7 @@ QUERIES = (
 
 
 class Comparison:
-    """The source that has its rows ready is the bound of the direct source, without a schema and with one."""
+    """The ready source is the bound of the direct source, without a schema and with one."""
 
     def __init__(self, broker: Pykbroker, given: argparse.Namespace, topic: str, partitions: int) -> None:
         self._given = given
@@ -85,7 +85,7 @@ class Comparison:
             for name in self._sources:
                 for schema in dict.fromkeys((None, query.schema if name != "Kafka source" else None)):
                     taken = self._once(query, self._reader(name, schema))
-                    if round_:  # the first one warms up
+                    if round_:  # the first run warms up
                         found.setdefault(f"{name}, with a schema" if schema else name, []).append(taken)
         return found
 

@@ -1,4 +1,4 @@
-"""Ways to make Arrow's columns of record batches, on one core without Spark: what the direct source was chosen from."""
+"""Ways to decode record batches into Arrow columns, on one core without Spark: the candidates for the direct source."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pykbroker.wire.compression import decompress
 from pykbroker.wire.records import decode_records
 
 Batches = list[tuple[BatchHeader, bytes]]
-_ENOUGH_BYTES = 8 << 20  # a chunk of the source
+_ENOUGH_BYTES = 8 << 20  # a chunk of the direct source
 
 
 def ways(partition: Path) -> None:
-    """Measures each with the first batches of a partition, in processor time."""
+    """Measure the processor time of each with the first batches of a partition."""
     batches = _first_batches(partition)
     count = sum(header.record_count for header, _ in batches)
     plain = [_uncompressed(header, payload) for header, payload in batches]
@@ -66,7 +66,7 @@ def _first_batches(partition: Path) -> Batches:
 
 
 def _uncompressed(header: BatchHeader, payload: bytes) -> bytes:
-    """The batch as it was before it was compressed; nobody looks at its checksum here."""
+    """Return the batch uncompressed; its checksum is not updated, since nothing checks it here."""
     from dataclasses import replace
 
     from pykbroker.wire.batch_header import write_batch_header

@@ -1,4 +1,4 @@
-"""What each job of the lake takes of the processors for a record, in little memory."""
+"""Measures the processor time per record of each job of the lake, with little memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEAP = "1g"
 
 
 class Jobs:
-    """One job after the other, on a topic that is there."""
+    """Runs one job after the other, on an existing topic."""
 
     def __init__(self, broker: Pykbroker, given: argparse.Namespace, topic: str) -> None:
         self._broker = broker
@@ -53,7 +53,7 @@ class Jobs:
             measured(lake, Wanted())
         with self._job(
             "decode --as json"
-        ):  # from here on there are processes of Python, which may end and then count no more
+        ):  # from now on there are Python workers, whose time is no longer counted once they exit
             decoded = Decoded(lake, self._topic)
             decoded.keep_how(How(Kind.JSON))
             Decode(decoded, Surveyor()).run(lambda _: None)

@@ -1,4 +1,4 @@
-"""What the command line says."""
+"""The options of scripts/bench-lake."""
 
 from __future__ import annotations
 

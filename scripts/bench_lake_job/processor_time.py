@@ -1,4 +1,4 @@
-"""What this process and all that it has started have taken of the processors, which other load on a machine changes less than the time."""
+"""Processor time of this process and its descendants, which other load on the machine changes less than wall time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def processor_seconds() -> float:
-    """Of the family that runs now, and of its members that were waited for."""
+    """Return the seconds of this process and its descendants, including those that exited and were waited for."""
     parents: dict[int, int] = {}
     seconds: dict[int, float] = {}
     for path in Path("/proc").iterdir():
@@ -20,7 +20,7 @@ def processor_seconds() -> float:
 
 
 def _fields(path: Path) -> list[str]:
-    """Those behind the name of the program, which may hold anything."""
+    """Return the fields after the program's name, which may contain anything."""
     try:
         return path.read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""One topic in segments of 16 MiB, and what is made of it."""
+"""One topic in segments of 16 MiB, read by Spark's sources."""
 
 from __future__ import annotations
 

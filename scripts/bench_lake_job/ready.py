@@ -1,4 +1,4 @@
-"""A source that has its rows ready: what PySpark itself takes to bring them from Python, the least that any source can."""
+"""A source whose rows are ready: it measures what PySpark takes to bring rows from Python, the minimum of any source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def register(spark: SparkSession) -> None:
 
 
 class Ready(DataSource):
-    """The format ``ready``: ``records`` rows of ``bytes`` bytes each, in as many tasks as ``tasks`` says."""
+    """The format ``ready``: ``records`` rows of ``bytes`` bytes each, in ``tasks`` tasks."""
 
     @classmethod
     def name(cls) -> str:
@@ -62,7 +62,7 @@ class Reader(DataSourceReader):
 
 @cache
 def _rows(names: tuple[str, ...], size: int) -> pa.RecordBatch:
-    """Made once in a worker, so that a warm round measures the way to Spark alone."""
+    """Created once in a worker, so that a warm round measures only the path into Spark."""
     columns = {
         "key": pa.repeat(b"key-123", _ROWS),
         "value": pa.repeat(bytes(size), _ROWS),

@@ -1,1 +1,1 @@
-"""Does size matter? The same questions to a broker with a small log and to one with a large log of the same form."""
+"""The size bench: the same requests to a broker with a small log and to one with a large log of the same form."""

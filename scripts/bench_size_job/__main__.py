@@ -1,4 +1,4 @@
-"""Small and large logs of the same form."""
+"""Runs the size bench."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from scripts.bench_size_job.options import options
 
 if __name__ == "__main__":
     given = options()
-    from scripts.bench_size_job.sizes import main  # now: --help answers where nothing is installed
+    from scripts.bench_size_job.sizes import main  # here, so that --help works without the packages
 
     sys.exit(main(given))

@@ -1,4 +1,4 @@
-"""Log directories made through the broker's own store, without sockets: many partitions, many segments, many bytes."""
+"""Builds log directories through the broker's own store, without sockets: many partitions, segments or bytes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.batch_header import read_batch_header
 from pykbroker.wire.records import Record, encode_batch
 
-#: Partitions in a topic; there is a limit to what can be created at once.
+#: Partitions per topic; the number created at once is limited.
 _TOPIC_PARTITIONS = 1000
 #: Records of 100 bytes in a batch that is fetched.
 BATCH_RECORDS = 10
-#: The long log: real batches between fillers, each of which is one record of zeros that takes no room on the disk.
+#: The long log: real batches between fillers, each of which is one record of zeros that takes no space on the disk.
 _FILLER_BYTES = 15 * 1024 * 1024
 _BATCHES_BETWEEN = 16
 SEGMENT_BYTES = 1024**3
@@ -31,13 +31,13 @@ SEGMENT_BYTES = 1024**3
 
 @dataclass(frozen=True)
 class Form:
-    """What is made large, and its two sizes."""
+    """The dimension of a log, and its two sizes."""
 
     name: str
     small: int
     large: int
     fill: Callable[[Cluster, int], None]
-    #: Partitions of the topic, of the size asked for.
+    #: Partitions of the topic at a size.
     partitions: Callable[[int], int]
 
     def label(self, size: int) -> str:
@@ -45,7 +45,7 @@ class Form:
 
 
 def build(folder: Path, form: Form, size: int) -> None:
-    """Make the folder, and leave it as a clean shutdown does."""
+    """Build the folder and shut down cleanly."""
     partitions = form.partitions(size)
     settings = {"num.partitions": str(min(partitions, _TOPIC_PARTITIONS)), "log.retention.ms": "-1"}
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **settings})
@@ -58,18 +58,18 @@ def build(folder: Path, form: Form, size: int) -> None:
 
 
 def name_of(number: int) -> tuple[str, int]:
-    """Topic and index of a partition, all of them counted through."""
+    """Return topic and index of a partition, numbered over all topics."""
     return f"sized-{number // _TOPIC_PARTITIONS}", number % _TOPIC_PARTITIONS
 
 
 def fill_partitions(cluster: Cluster, count: int) -> None:
-    """One batch in each of ``count`` partitions."""
+    """Append one batch to each of ``count`` partitions."""
     for index in range(count):
         _partition(cluster, index).append_produce(_small_batch(cluster.runtime.clock.now_ms()))
 
 
 def fill_segments(cluster: Cluster, count: int) -> None:
-    """Ten batches in each of ``count`` segments of one partition."""
+    """Append ten batches to each of ``count`` segments of one partition."""
     partition, now = _partition(cluster, 0), cluster.runtime.clock.now_ms()
     for number in range(count):
         if number:
@@ -79,10 +79,10 @@ def fill_segments(cluster: Cluster, count: int) -> None:
 
 
 def fill_bytes(cluster: Cluster, gigabytes: int) -> None:
-    """Segments of a gigabyte in one partition; they are sparse files, with sound batches from their first byte to the last."""
+    """Write segments of a gigabyte in one partition: sparse files of valid batches."""
     log, now = _partition(cluster, 0).log, cluster.runtime.clock.now_ms()
     filler = encode_batch([Record(offset=0, timestamp=now, key=None, value=bytes(_FILLER_BYTES), headers=[])])
-    head = filler[: len(filler) - _FILLER_BYTES]  # behind it nothing but zeros
+    head = filler[: len(filler) - _FILLER_BYTES]  # zeros follow
     for number in range(gigabytes):
         if number:
             log.roll(now)
@@ -90,7 +90,7 @@ def fill_bytes(cluster: Cluster, gigabytes: int) -> None:
 
 
 def _fill_segment(log: Log, head: bytes, filler_bytes: int, small: bytes) -> None:
-    """Filler, small batches, filler, ... up to a gigabyte: written here, since an append would write the zeros too."""
+    """Write filler, small batches, filler, ... up to a gigabyte: directly, since an append would write the zeros, too."""
     segment, config = log.active, LogConfig()
     position, offset = 0, log.log_end_offset
     while position + filler_bytes + _BATCHES_BETWEEN * len(small) <= SEGMENT_BYTES:
@@ -106,7 +106,7 @@ def _fill_segment(log: Log, head: bytes, filler_bytes: int, small: bytes) -> Non
 
 
 def is_small(offset: int) -> bool:
-    """Whether an offset of the long log lies in a small batch."""
+    """Whether an offset of the long log is in a small batch."""
     return offset % (_BATCHES_BETWEEN * BATCH_RECORDS + 1) != 0
 
 

@@ -1,4 +1,4 @@
-"""One broker process on a folder that is there: how long it takes to start, what it holds, how long a fetch takes."""
+"""Measures one broker process on an existing folder: start, memory, descriptors, fetches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.bench_job.brokers import timed_start
 from scripts.bench_size_job.build import Form, is_small, name_of
 
 _LATEST = -1
-#: As much is fetched at once: two or three batches.
+#: Bytes per fetch: two or three batches.
 _FETCHED_BYTES = 4096
 
 
@@ -35,7 +35,7 @@ class Measured:
 
 
 def measure(folder: Path, form: Form, size: int, fetches: int) -> Measured:
-    """Starts a broker on ``folder / "data"``, asks, stops it."""
+    """Start a broker on ``folder / "data"``, send the requests, stop it."""
     broker = Pykbroker(folder)
     start_s = timed_start(broker)
     start_mb = broker.memory_mb()
@@ -44,7 +44,7 @@ def measure(folder: Path, form: Form, size: int, fetches: int) -> Measured:
     ends = _end_offsets(client, form.partitions(size))
     open_s = time.perf_counter() - begun
     rng = random.Random(size)
-    _fetch_some(client, ends, rng, max(fetches // 10, 20))  # modules are imported, the client is warm
+    _fetch_some(client, ends, rng, max(fetches // 10, 20))  # warm-up: modules are imported
     times = sorted(_fetch_some(client, ends, rng, fetches))
     descriptors = len(list(Path(f"/proc/{broker.pid}/fd").iterdir()))
     open_mb = broker.memory_mb()
@@ -64,7 +64,7 @@ def measure(folder: Path, form: Form, size: int, fetches: int) -> Measured:
 
 
 def _end_offsets(client: Connection, partitions: int) -> list[int]:
-    """Of every partition in one request, for which the broker opens every log."""
+    """Return the end offset of every partition by one request, for which the broker opens every log."""
     topics: dict[str, ListOffsetsTopic] = {}
     for number in range(partitions):
         name, index = name_of(number)
@@ -75,7 +75,7 @@ def _end_offsets(client: Connection, partitions: int) -> list[int]:
 
 
 def _fetch_some(client: Connection, ends: list[int], rng: random.Random, count: int) -> list[float]:
-    """Seconds of each of ``count`` fetches, from a random offset of a random partition."""
+    """Return the seconds of each of ``count`` fetches, from a random offset of a random partition."""
     times = []
     while len(times) < count:
         number = rng.randrange(len(ends))

@@ -1,4 +1,4 @@
-"""Makes the folders, measures, prints the table."""
+"""Builds the folders, measures, and prints the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXPLANATION = (
 
 
 def forms(*, quick: bool) -> list[Form]:
-    """What is made large; ``quick`` only shows that the bench works."""
+    """Return the dimensions; with ``quick`` small ones, as a test of the bench."""
     return [
         Form("{size:,} partitions", 10, 200 if quick else 10_000, fill_partitions, lambda size: size),
         Form("1 partition, {size:,} segments", 5, 100 if quick else 5_000, fill_segments, lambda _: 1),

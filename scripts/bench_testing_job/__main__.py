@@ -1,4 +1,4 @@
-"""What a test pays for a broker."""
+"""Runs the bench of brokers for tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from scripts.bench_testing_job.options import options
 
 if __name__ == "__main__":
     given = options()
-    from scripts.bench_testing_job.measure import main  # now: --help answers where nothing is installed
+    from scripts.bench_testing_job.measure import main  # here, so that --help works without the packages
 
     sys.exit(main(given))

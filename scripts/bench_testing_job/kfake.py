@@ -1,4 +1,4 @@
-"""kfake, the fake cluster that franz-go's own tests use: a program around it, written and built in a folder of the run."""
+"""kfake, the fake cluster of franz-go's own tests: a program that serves it, built in a folder of the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 GO = shutil.which("go")
-#: kfake names a version of franz-go that lacks what it calls; the release after it has it.
+#: kfake requires a version of franz-go that lacks functions it calls; the next release has them.
 _MODULE = """module kfake
 
 go 1.26.0
@@ -43,11 +43,11 @@ func main() {
 
 
 class GoMissing(RuntimeError):
-    """There is no Go, or it could not build the program."""
+    """Go is not installed, or could not build the program."""
 
 
 def build(folder: Path) -> Path:
-    """The program, built from modules of the module proxy. Raises GoMissing with words for who runs the bench."""
+    """Return the program, built from modules of the module proxy. Raises GoMissing with advice."""
     if GO is None:
         raise GoMissing("Go is not installed (on Debian: apt-get install golang)")
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Runs of pytest over files made for the purpose, timed from outside; and brokers started in this process."""
+"""Times runs of pytest over generated test files, and starts of brokers in this process."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def main(given: argparse.Namespace) -> int:
                 ("hundred", _HUNDRED),
             )
         }
-        _pytest(files["first"])  # compiled, and in the page cache
+        _pytest(files["first"])  # warm-up: bytecode is cached, files are in the page cache
         print(f"{'clock':>9}    {'processor':>9}")
         rounds = [
             {
@@ -104,14 +104,14 @@ def _file(folder: Path, text: str) -> Path:
 
 
 class Took(NamedTuple):
-    """Seconds: on the clock, and of processor time, which a busy machine changes less."""
+    """Seconds of wall time, and of processor time, which a busy machine changes less."""
 
     clock: float
     processor: float
 
 
 def _pytest(file: Path, *options: str) -> Took:
-    """What a run takes. Raises CalledProcessError where a test fails."""
+    """Time a run. Raises CalledProcessError if a test fails."""
     began, before = time.monotonic(), _processor()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, file.name]
     subprocess.run(command, cwd=file.parent, check=True, capture_output=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
@@ -119,13 +119,13 @@ def _pytest(file: Path, *options: str) -> Took:
 
 
 def _processor() -> float:
-    """Seconds of processor time that the children used which have ended."""
+    """Return the processor time in seconds of children that have exited."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _until_mark(file: Path) -> Took:
-    """From the start of a run to the moment that its test noted; the processor time is that of the whole run."""
+    """Time from the start of a run to the moment that its test noted; the processor time is that of the whole run."""
     began = time.monotonic()
     took = _pytest(file)
     return Took(float((file.parent / "at").read_text()) - began, took.processor)

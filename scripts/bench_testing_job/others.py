@@ -1,4 +1,4 @@
-"""A broker's start, its first record and its memory: ours and others', started from outside and asked by one client."""
+"""Measures start, first record and memory of pykbroker and others, started as processes and used by one client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pykbroker.testing import Kafka
 from scripts.bench_testing_job import kfake
 from scripts.bench_testing_job.client import first_record, memory
 
-#: Said by a process of its own, whose memory nothing else has touched.
+#: Run in a process of its own, whose memory nothing else has changed.
 _GROWTH = """
 from confluent_kafka import Producer
 from scripts.bench_testing_job.client import first_record, memory
@@ -34,14 +34,14 @@ with Kafka() as kafka:
 
 
 class Broker(NamedTuple):
-    """One that accepts clients: where, and the process that it is, if that is not this one."""
+    """A broker that accepts clients: its address, and its process unless it is this one."""
 
     address: str
     pid: int | None
 
 
 class Took(NamedTuple):
-    """Seconds from the start until clients are accepted and until the first record is acknowledged; bytes of memory then."""
+    """Seconds from the start until clients are accepted, and until the first record is acknowledged; bytes of memory."""
 
     ready: float
     first: float
@@ -52,10 +52,10 @@ Start = Callable[[], AbstractContextManager[Broker]]
 
 
 def compare(folder: Path, rounds: int) -> Iterator[tuple[str, Took | str]]:
-    """Each broker and the medians of what it took, or why it was not measured. They are started in turn, round by round."""
+    """Return the medians of each broker, or why it was not measured. They are started in turn, round by round."""
     starts, missing = _starts(folder)
     for start in starts.values():
-        _took(start)  # what is read from the disk is in memory from now on
+        _took(start)  # warm-up: files are in the page cache
     taken = [{name: _took(start) for name, start in starts.items()} for _ in range(rounds)]
     for name in starts:
         yield name, Took(*(statistics.median(column) for column in zip(*(each[name] for each in taken), strict=True)))
@@ -87,7 +87,7 @@ def _took(start: Start) -> Took:
 
 
 def _growth() -> int:
-    """What a process that has the client already grows by: pykbroker's modules, the broker, the first record."""
+    """Return the memory growth of a process that has the client: pykbroker's modules, the broker, the first record."""
     done = subprocess.run([sys.executable, "-c", _GROWTH], stdout=subprocess.PIPE, text=True, check=True)
     return int(done.stdout)
 

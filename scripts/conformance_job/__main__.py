@@ -1,4 +1,4 @@
-"""Runs the wanted suites that have no result yet, and writes the report of all results there are."""
+"""Runs the wanted suites that have no result yet, and writes the report of all results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def run(suite: Suite, broker: str, *, fresh: bool) -> None:
-    """Runs a suite, unless its result is there."""
+    """Run a suite, unless it has a result."""
     place = result_file(suite, broker)
     if place.exists() and not fresh:
         print(f"{suite.name} against {broker}: has a result already (--fresh runs it again)", file=sys.stderr)
@@ -55,7 +55,7 @@ def run(suite: Suite, broker: str, *, fresh: bool) -> None:
     environment = {**os.environ, "PYKBROKER_TARGET": broker, "CONFORMANCE_RESULT": str(unfinished)}
     with place.with_suffix(".log").open("wb") as log:
         status = subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=False).returncode
-    if status not in (0, 1, 5):  # passed, failed, nothing to run; all else is no result
+    if status not in (0, 1, 5):  # passed, failed, no tests collected; any other status is no result
         raise SystemExit(f"pytest ended with {status} for {suite.name}; see {place.with_suffix('.log')}")
     result = replace(Result.from_json(json.loads(unfinished.read_text())), commit=_commit())
     unfinished.unlink()
@@ -71,7 +71,7 @@ def result_file(suite: Suite, broker: str) -> Path:
 
 
 def read_results(broker: str, suites: list[Suite]) -> dict[str, Result]:
-    """The results on disk, by suite."""
+    """Return the stored results by suite."""
     return {
         suite.name: Result.from_json(json.loads(file.read_text()))
         for suite in suites

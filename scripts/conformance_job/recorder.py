@@ -1,6 +1,6 @@
-"""A pytest plug-in that writes what came of a session as JSON: ``-p scripts.conformance_job.recorder``.
+"""A pytest plugin that writes the outcomes of a session as JSON: ``-p scripts.conformance_job.recorder``.
 
-The file's place is the environment variable ``CONFORMANCE_RESULT``. Subtests count instead of the test around them.
+The path is the environment variable ``CONFORMANCE_RESULT``. Subtests count instead of the test around them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME = "conformance-recorder"
 
 
 class Recorder:
-    """Gathers the reports of a session."""
+    """Collects the reports of a session."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -53,7 +53,7 @@ class Recorder:
         return Result(len(self._passed), self._failed, self._skipped, round(time.monotonic() - self._start, 1))
 
     def _said_by_subtests(self, report: pytest.TestReport) -> bool:
-        """Whether this report of a test adds nothing to its subtests'."""
+        """Whether this report of a test only repeats its subtests' reports."""
         return not report.failed or any(failed.startswith(f"{report.nodeid} [") for failed in self._failed)
 
 

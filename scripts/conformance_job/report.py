@@ -29,7 +29,7 @@ def markdown(suites: Sequence[Suite], results: Results) -> str:
 
 
 def as_json(suites: Sequence[Suite], results: Results) -> list[dict[str, Any]]:
-    """A row for each suite, with everything that is known."""
+    """Return a row for each suite, with all details."""
     return [
         {
             "client": suite.client,
@@ -50,7 +50,7 @@ def _row(suite: Suite, results: Results) -> str:
 
 
 def _cells(result: Result | None) -> list[str]:
-    """Passed, failed, skipped with reasons; ``not run`` where there is no result."""
+    """Return passed, failed, skipped with reasons; ``not run`` without a result."""
     if result is None:
         return ["", "", "not run"]
     skipped = "; ".join(f"{count}: {reason}".replace("|", "\\|") for reason, count in result.reasons)

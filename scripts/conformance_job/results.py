@@ -1,4 +1,4 @@
-"""What came of a suite against one broker, and its form on disk."""
+"""The result of a suite against one broker, and its form on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Result:
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """Reasons for which cases were skipped, and how many for each; the most frequent first."""
+        """Return the reasons of skips with their counts, the most frequent first."""
         return Counter(reason for _, reason in self.skipped).most_common()
 
     def as_json(self) -> dict[str, Any]:
@@ -27,5 +27,5 @@ class Result:
 
     @classmethod
     def from_json(cls, read: dict[str, Any]) -> Result:
-        """Raises KeyError or TypeError for what is no result."""
+        """Return the result. Raises KeyError or TypeError for anything else."""
         return cls(**{**read, "skipped": [(name, reason) for name, reason in read["skipped"]]})

@@ -1,4 +1,4 @@
-"""The suites there are: which client, which tests, and whether they can run against Apache Kafka as well."""
+"""The suites: the client, the tests, and whether they can run against Apache Kafka as well."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from scripts.jars import ROOT
 
 SUITES_FOLDER = ROOT / "compat_tests"
-#: Folders of compat_tests that hold no suite of their own.
+#: Folders of compat_tests that are no suites.
 _NOT_SUITES = {"harness", "suites"}
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """``only_ours`` says why the suite has no column for Apache Kafka; None where it has one."""
+    """``only_ours`` says why the suite has no column for Apache Kafka; None if it has one."""
 
     name: str
     client: str
@@ -77,12 +77,12 @@ SUITES = [
 
 
 def present(suites: list[Suite]) -> list[Suite]:
-    """Those that are in this clone."""
+    """Return the suites that are in this clone."""
     return [suite for suite in suites if suite.path.is_dir()]
 
 
 def unlisted(folder: Path = SUITES_FOLDER) -> list[str]:
-    """Folders of tests that ``SUITES`` does not name."""
+    """Return folders of tests that are missing in ``SUITES``."""
     packages = {file.parent.relative_to(folder).as_posix() for file in folder.glob("*/__init__.py")} - _NOT_SUITES
     packages |= {file.parent.relative_to(folder).as_posix() for file in folder.glob("suites/*/__init__.py")}
     return sorted(packages - {suite.name for suite in SUITES})

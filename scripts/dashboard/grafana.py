@@ -1,4 +1,4 @@
-"""The rows of ``panels.py`` in the form in which Grafana imports a dashboard (its schema version 38: Grafana 10.1 and later)."""
+"""Converts the rows of ``panels.py`` to Grafana's import format (schema version 38: Grafana 10.1 and later)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scripts.dashboard.panels import ROWS, Panel, Query
 _SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 _CHOSEN: Final = 'job=~"$job",instance=~"$instance"'
 _NAME: Final = re.compile(r"\b(?:kafka|pykbroker)_\w+")
-#: Of 24 columns; rows of a grid that is 30 pixels high.
+#: In Grafana's grid of 24 columns and rows of 30 pixels.
 _SIZES: Final = {"stat": (3, 3), "timeseries": (8, 8)}
 _WIDTH: Final = 24
 
 
 def dashboard(rows: Mapping[str, tuple[Panel, ...]] = ROWS) -> dict[str, Any]:
-    """The whole of it."""
+    """Return the whole dashboard."""
     return {
         "uid": "pykbroker",
         "title": "pykbroker",
@@ -40,12 +40,12 @@ def dashboard(rows: Mapping[str, tuple[Panel, ...]] = ROWS) -> dict[str, Any]:
 
 
 def text() -> str:
-    """What docs/grafana/pykbroker.json holds."""
+    """Return the content of docs/grafana/pykbroker.json."""
     return json.dumps(dashboard(), indent=1) + "\n"
 
 
 def expression(query: Query) -> str:
-    """A query as Grafana keeps it."""
+    """Return a query in Grafana's form."""
     return query.expr.replace("@", _CHOSEN)
 
 
@@ -67,7 +67,7 @@ def _variables() -> Iterator[dict[str, Any]]:
 
 
 def _choice(name: str, label: str, query: str) -> dict[str, Any]:
-    """A list to choose from, all to begin with. What has no such label (a sum of all topics) is not in it."""
+    """Return a variable with all values selected. Series without the label (sums of all topics) are not among them."""
     return {
         "name": name,
         "type": "query",
@@ -151,7 +151,7 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 
 
 def _description(panel: Panel) -> str:
-    """What the metrics of a panel say, and what to do when they move."""
+    """Return the meaning of a panel's metrics, with what to do when they change."""
     known = {each.name: each for metrics in everything().values() for each in metrics}
     names = dict.fromkeys(name for query in panel.queries for name in _NAME.findall(query.expr))
     found = dict.fromkeys(

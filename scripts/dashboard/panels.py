@@ -1,4 +1,4 @@
-"""What the dashboard shows, row by row: each panel with the queries that it asks."""
+"""The panels of the dashboard, row by row, with their queries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """PromQL, in which ``@`` stands for the instances that are chosen above. ``legend`` names each line by its labels."""
+    """PromQL, in which ``@`` stands for the selected instances. ``legend`` names each line by its labels."""
 
     expr: str
     legend: str = ""
@@ -16,7 +16,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """``unit`` is Grafana's word. ``bad`` is from where on a number is red; ``kind`` Grafana's word for the picture."""
+    """``unit`` and ``kind`` are Grafana's; from ``bad`` on, a number is red."""
 
     title: str
     unit: str
@@ -34,13 +34,13 @@ def _number(title: str, unit: str, expr: str, bad: float | None = None) -> Panel
 
 
 def _rate(metric: str, labels: str = "", more: str = "") -> str:
-    """A counter's growth per second, by labels."""
+    """Return the rate of a counter, by labels."""
     rate = f"rate({metric}{{@{more}}}[$__rate_interval])"
     return f"sum by ({labels}) ({rate})" if labels else f"sum({rate})"
 
 
 def _mean(metric: str) -> str:
-    """What a summary's events took on average, by API."""
+    """Return the mean of a summary's events, by API."""
     return f"{_rate(metric + '_sum', 'request')} / {_rate(metric + '_count', 'request')}"
 
 

@@ -1,4 +1,4 @@
-"""The delays as the topic tells them: a stock consumer that keeps the last record of each origin and hour."""
+"""The delays in the topic ``delays``: a stock consumer that keeps the last record of each origin and hour."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class DelayBoard:
         self._consumer.assign([TopicPartition(DELAYS, 0, 0)])
 
     def poll(self, timeout_s: float) -> None:
-        """Takes what has come; waits for the first record up to ``timeout_s``."""
+        """Take the records that have arrived; waits up to ``timeout_s`` for the first."""
         for message in self._consumer.consume(5000, timeout_s):
             if message.error() is None:
                 self._take(message.key(), message.value())
 
     def catch_up(self) -> None:
-        """Reads to the end of the topic as it is now."""
+        """Read to the current end of the topic."""
         _, end = self._consumer.get_watermark_offsets(TopicPartition(DELAYS, 0), timeout=30)
         while self._position() < end:
             self.poll(1.0)
 
     def flight_ends(self) -> dict[str, int]:
-        """Where each partition of ``flights`` ends now, as Spark's progress reports write it: partition to offset."""
+        """Return the end offset of each partition of ``flights``, as Spark's progress reports write it."""
         places = [TopicPartition(FLIGHTS, partition) for partition in range(FLIGHT_PARTITIONS)]
         return {str(place.partition): self._consumer.get_watermark_offsets(place, timeout=30)[1] for place in places}
 
@@ -43,7 +43,7 @@ class DelayBoard:
         self._consumer.close()
 
     def daily_means(self, origin: str) -> list[tuple[int, float]]:
-        """(start of the day in epoch ms, mean delay in minutes) of every day so far."""
+        """Return (start of the day in epoch ms, mean delay in minutes) of every day so far."""
         days: dict[int, Totals] = {}
         for (hour_ms, airport), totals in self.hours.items():
             if airport == origin:

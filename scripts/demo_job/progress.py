@@ -1,4 +1,4 @@
-"""What Spark's progress reports say of one query: batch by batch, each batch once, however often it was tried."""
+"""Spark's progress reports of one query, each batch counted once, however often it was retried."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NEVER = "1970-01-01T00:00:00Z"
 
 
 class Progress:
-    """The reports of one query so far. ``closing_ms`` is the time of the record that is no flight."""
+    """The reports of one query so far. ``closing_ms`` is the time of the closing record, which is no flight."""
 
     def __init__(self, closing_ms: int) -> None:
         self._closing_ms = closing_ms
@@ -28,13 +28,13 @@ class Progress:
 
     @property
     def flights_read(self) -> int:
-        """Records read, but for the closing one."""
+        """Return the records read, without the closing one."""
         rows = sum(int(report["numInputRows"]) for report in self._reports.values())
         return rows - any(_event_time_ms(report, "max") >= self._closing_ms for report in self._reports.values())
 
     @property
     def rows_too_late(self) -> int:
-        """Rows that came after their window was closed."""
+        """Return the rows that came after their window was closed."""
         return sum(
             int(operator["numRowsDroppedByWatermark"])
             for report in self._reports.values()
@@ -43,7 +43,7 @@ class Progress:
 
 
 def watermark_ms(report: dict[str, Any]) -> int:
-    """The watermark a batch worked with, in epoch ms; 0 before there is one."""
+    """Return a batch's watermark in epoch ms; 0 before there is one."""
     return _event_time_ms(report, "watermark")
 
 

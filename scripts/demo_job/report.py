@@ -1,4 +1,4 @@
-"""What the year comes to: the comparison with the files, and the table at the end."""
+"""The report of the year: the comparison with the files, and the table at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.demo_job.data import AIRPORTS, NEW_YORK, DemoError, Hours, Totals, 
 
 
 def stored_hours(spark: SparkSession, path: str) -> Hours:
-    """The windows in the Parquet files. Raises DemoError where one is there twice."""
+    """Return the windows in the Parquet files. Raises DemoError for a duplicate."""
     hours: Hours = {}
     for row in spark.read.parquet(path).collect():
         fields: dict[str, Any] = row.asDict()
@@ -26,7 +26,7 @@ def stored_hours(spark: SparkSession, path: str) -> Hours:
 
 
 def differences(expected: Hours, found: Hours) -> list[str]:
-    """A line for every window that is missing, unknown or different; none when all is equal."""
+    """Return a line for every window that is missing, unknown or different."""
     lines = []
     for place in sorted(expected.keys() | found.keys()):
         want, have = expected.get(place), found.get(place)
@@ -40,12 +40,12 @@ def describe(place: tuple[int, str]) -> str:
 
 
 def total(hours: Hours) -> Totals:
-    """The sum over all hours and origins."""
+    """Return the sum over all hours and origins."""
     return sum(hours.values(), Totals())
 
 
 def summary(hours: Hours) -> Table:
-    """One row per airport and one for all; 80 columns are enough for it."""
+    """Return one row per airport and one for all, within 80 columns."""
     table = Table(
         title="Departures from New York, as streamed", title_style="bold", header_style="dim", box=SIMPLE_HEAD
     )
@@ -82,5 +82,5 @@ def _cells(hours: Hours) -> tuple[str, ...]:
 
 
 def weather() -> dict[tuple[int, str], dict[str, str | None]]:
-    """The hourly observations, by the hour (epoch ms) and the airport."""
+    """Return the hourly observations, by hour (epoch ms) and airport."""
     return {(epoch_ms(row["time_hour"] or ""), row["origin"] or ""): row for row in rows("weather")}

@@ -20,7 +20,7 @@ from scripts.demo_job.stream import DelayJob, start_session
 from scripts.demo_job.topics import FlightPublisher, create_topics, publish_planes
 from scripts.jars import JarsUnavailable
 
-AFTER_THE_YEAR_S = 300.0  # for Spark to finish what was published
+AFTER_THE_YEAR_S = 300.0  # for Spark to process what was published
 
 
 def main(options: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """The whole demo; the exit status is 0 when the results equal the files."""
+    """Run the whole demo; the exit status is 0 if the results equal the files."""
     folder: Path = options.out.resolve()
     _empty(folder)
     if options.lake:
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _broker(
     options: argparse.Namespace, console: Console, folder: Path, cleanup: ExitStack
 ) -> tuple[DemoBroker | None, str]:
-    """The demo's own broker, started, and where it is; or none and where the given one is."""
+    """Return the demo's own broker, started, and its address; or none and the given address."""
     if options.bootstrap:
         return None, options.bootstrap
     broker = DemoBroker(folder / "broker")
@@ -83,7 +83,7 @@ def _broker(
 
 
 def _follow(view: LiveView, *, kill: bool) -> None:
-    """Shows the demo until both queries have done all flights; kills the broker at half-time where asked to."""
+    """Show the demo until both queries have processed all flights; kills the broker halfway on request."""
     publisher, job, broker = view.publisher, view.job, view.broker
     deadline = None
     ends: dict[str, int] | None = None
@@ -112,7 +112,7 @@ def _follow(view: LiveView, *, kill: bool) -> None:
 
 
 def _conclude(console: Console, job: DelayJob, expected: Hours, results: dict[str, Hours], folder: Path) -> int:
-    """Compares, prints the table and draws the plot."""
+    """Compare, print the table and draw the plot."""
     stored = results["Parquet"]
     console.print(report.summary(stored))
     picture = folder / "delays.png"
@@ -135,7 +135,7 @@ def _conclude(console: Console, job: DelayJob, expected: Hours, results: dict[st
 
 
 def _empty(folder: Path) -> None:
-    """Empties the output folder. Raises DemoError where it holds something that no demo has put there."""
+    """Empty the output folder. Raises DemoError if it has files that are not a demo's."""
     mark = folder / ".demo"
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
         raise DemoError(f"{folder} is not empty and not from an earlier demo; name another with --out.")

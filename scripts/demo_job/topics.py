@@ -1,4 +1,4 @@
-"""The topics of the demo, and the publishers that fill them with stock librdkafka."""
+"""The topics of the demo, and the publishers, which use librdkafka."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.demo_job.data import DAY_MS, DemoError, Flight, rows
 FLIGHTS, PLANES, DELAYS = "flights", "planes", "delays"
 FLIGHT_PARTITIONS = 4
 
-#: Record timestamps are of 2013: without a limit on age, retention would take them at once.
+#: Record timestamps are of 2013: retention by age would delete them at once.
 _TOPICS = {
     FLIGHTS: (FLIGHT_PARTITIONS, {"retention.ms": "-1"}),
     PLANES: (1, {"cleanup.policy": "compact"}),
@@ -25,7 +25,7 @@ _TOPICS = {
 
 
 def create_topics(bootstrap: str) -> None:
-    """Creates the three topics. Raises DemoError where one cannot be: the demo wants a broker without them."""
+    """Create the three topics. Raises DemoError if one cannot be created or exists."""
     wanted = [NewTopic(name, partitions, 1, config=config) for name, (partitions, config) in _TOPICS.items()]
     admin = AdminClient({"bootstrap.servers": bootstrap})  # its requests end with it
     created: dict[str, Future[None]] = admin.create_topics(wanted)
@@ -38,7 +38,7 @@ def create_topics(bootstrap: str) -> None:
 
 
 def publish_planes(bootstrap: str) -> int:
-    """Publishes every aircraft of the register, keyed by tail number; returns how many."""
+    """Publish every aircraft of the register, keyed by tail number; returns how many."""
     delivery = _Delivery(bootstrap)
     planes = list(rows("planes"))
     for plane in planes:
@@ -50,11 +50,11 @@ def publish_planes(bootstrap: str) -> int:
 
 
 class FlightPublisher(threading.Thread):
-    """Publishes flights in the order of their departure, keyed by tail number, as a year that takes ``seconds``.
+    """Publishes flights in order of departure, keyed by tail number, as a year that takes ``seconds``.
 
-    A day is sent only when all flights of the day before are acknowledged. So wherever a reader looks, its
-    partitions are at most a day apart, and a watermark of two days loses nothing, however long a broker is away.
-    The first day is all there is until ``go_on``: a reader that takes its time to start then sees the year as it comes.
+    A day is sent only when all flights of the day before are acknowledged. So at any moment partitions are at most a
+    day apart, and a watermark of two days loses nothing, however long a broker is down. Only the first day is published
+    until ``go_on``, so that a reader that starts slowly follows the rest as it is published.
     """
 
     def __init__(self, bootstrap: str, flights: list[Flight], seconds: float) -> None:
@@ -71,7 +71,7 @@ class FlightPublisher(threading.Thread):
 
     @property
     def closing_ms(self) -> int:
-        """The timestamp of the closing record: thirty days after the last flight."""
+        """Return the timestamp of the closing record: thirty days after the last flight."""
         return self.flights[-1].time_ms + 30 * DAY_MS
 
     def run(self) -> None:
@@ -81,11 +81,11 @@ class FlightPublisher(threading.Thread):
             self.failure = error
 
     def go_on(self) -> None:
-        """Somebody reads: the days after the first are published, too."""
+        """Publish the days after the first."""
         self._followed.set()
 
     def stop(self) -> None:
-        """Gives up; the thread ends soon after."""
+        """Stop; the thread ends soon after."""
         self._stopped.set()
         self._followed.set()
 
@@ -105,7 +105,7 @@ class FlightPublisher(threading.Thread):
                     return
             self._delivery.send(FLIGHTS, flight.tailnum, flight.as_json(), flight.time_ms)
         self._delivery.settle()
-        # No flight: it only says that the year is over, so that the windows still open are closed.
+        # Not a flight: it advances the watermark, so that the open windows are closed.
         self._delivery.send(FLIGHTS, None, b'{"closing":true}', self.closing_ms)
         self._delivery.settle()
         self.published, self.time_ms = len(self.flights), self.flights[-1].time_ms
@@ -113,7 +113,7 @@ class FlightPublisher(threading.Thread):
 
 
 class _Delivery:
-    """An idempotent producer that fails loudly: what ``settle`` has returned for is acknowledged by the broker."""
+    """An idempotent producer: what ``settle`` has returned for is acknowledged."""
 
     def __init__(self, bootstrap: str) -> None:
         settings = {
@@ -121,9 +121,9 @@ class _Delivery:
             "enable.idempotence": True,
             "compression.type": "zstd",
             "linger.ms": 5,
-            "delivery.timeout.ms": 120_000,  # a killed broker has this long to come back
+            "delivery.timeout.ms": 120_000,  # time for a killed broker to come back
             "reconnect.backoff.max.ms": 500,
-            "log_level": 0,  # a broker that goes away is part of the show
+            "log_level": 0,  # broker failures are part of the demo
         }
         self._producer = Producer(settings)
         self._failure: KafkaError | None = None
@@ -134,11 +134,11 @@ class _Delivery:
             try:
                 self._producer.produce(topic, value, key, on_delivery=self._report, timestamp=time_ms)
                 return
-            except BufferError:  # the queue of librdkafka is full
+            except BufferError:  # librdkafka's queue is full
                 self._producer.poll(0.1)
 
     def settle(self) -> None:
-        """Waits until everything sent is acknowledged. Raises DemoError when something is given up."""
+        """Wait until everything sent is acknowledged. Raises DemoError if a record failed."""
         while self._producer.flush(1.0):
             pass
         if self._failure is not None:

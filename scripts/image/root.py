@@ -20,24 +20,24 @@ import sys
 import sysconfig
 from pathlib import Path
 
-#: What start scripts of others, compose files and people at a shell in the container call.
+#: Programs that start scripts of others, compose files and people at a shell in the container call.
 PROGRAMS = (
     "awk bash sed grep cat chmod cp cut date dirname basename echo env expr find head hostname id ln ls mkdir mktemp mv nohup "
     "printenv printf pwd readlink rm seq sleep sort stat tail tee test timeout touch tr true false uname uniq wc whoami xargs "
     "ldconfig"
 ).split()
-#: What wheels may ask of the system (the standard that they are built to), beside what Python itself needs.
+#: Libraries that wheels may expect of the system (manylinux), beside those of Python itself.
 LIBRARIES = "libc libm libdl libpthread librt libutil libgcc_s libstdc++ libz libresolv libnss_files libnss_dns".split()
-#: Of the standard library: what only developers of Python, windows and graphics need.
+#: Parts of the standard library for development, windows and graphics.
 LEFT_OUT = (
     "test tests idlelib tkinter turtledemo turtle.py ensurepip lib2to3 pydoc_data distutils config-* site-packages *.a "
     "_tkinter.* _curses*.so _dbm.* _gdbm.* _sqlite3.* readline.* _test*.so _ctypes_test.* xx*.so sqlite3 curses dbm venv "
     "nis.* ossaudiodev.* spwd.* _crypt.*"
 ).split()
-#: Of the packages: their own tests, what compilers and type checkers read, and a second implementation of zstandard.
+#: Parts of the packages: their tests, files for compilers and type checkers, a second implementation of zstandard.
 TRIMMED = "usr/local/bin usr/local/include **/SelfTest **/zstandard/_cffi*.so **/*.pyi **/*.pyx **/*.pxd **/*.c **/*.h".split()
 FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/nsswitch.conf", "/etc/debian_version", "/etc/os-release")
-#: Any user may write here: settings and data of containers that run as whoever they are told to, and scripts that others change.
+#: Writable for any user: settings and data of containers with another user id, and scripts that others change.
 WRITABLE = (
     "/tmp /run/pykbroker /var/lib/pykbroker /var/lib/kafka/data /opt/kafka/config /opt/kafka /etc/kafka /etc/kafka/secrets "
     "/etc/kafka/docker /etc/confluent/docker /mnt/shared/config /home/appuser"
@@ -49,14 +49,14 @@ _LDD = re.compile(r"(?:=> )?(/\S+) \(0x")
 
 
 class Root:
-    """The folder, seen as the root of a system."""
+    """A folder as the root of a system."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._taken: set[str] = set()
 
     def make_folders(self) -> None:
-        """As this system has them: where /bin is a link to /usr/bin, so it is there."""
+        """Create folders as on this system: if /bin is a link to /usr/bin, it is one there."""
         for name in ("bin", "sbin", "lib", "lib64"):
             (self.folder / "usr" / name).mkdir(parents=True, exist_ok=True)
             if os.path.islink(f"/{name}"):
@@ -66,11 +66,11 @@ class Root:
         make_writable(self.folder)
 
     def inside(self, path: str | Path) -> Path:
-        """A path of the system as one of the folder."""
+        """Return a path of the system within the folder."""
         return self.folder / str(path).lstrip("/")
 
     def take(self, path: str, place: str | None = None) -> None:
-        """Copy a file of this system with the libraries that it needs, to ``place`` or where it lies; what links to it, too."""
+        """Copy a file of this system, with its libraries and the links to it, to ``place`` or to its own path."""
         if path in self._taken:
             return
         self._taken.add(path)
@@ -85,14 +85,14 @@ class Root:
         self.take_libraries_of(path)
 
     def take_libraries_of(self, path: str) -> None:
-        """The loader among them. What is no dynamic program has none."""
+        """Copy the libraries of a program, its loader included. Static programs have none."""
         said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
         for library in _LDD.findall(said):
             in_python = library.startswith(sys.base_prefix) and sys.base_prefix not in ("/usr", "/")
             self.take(library, f"/usr/local/lib/{os.path.basename(library)}" if in_python else None)
 
     def take_python(self) -> None:
-        """To /usr/local, wherever it lies here: Python finds its library from where its program is."""
+        """Copy Python to /usr/local, wherever it is here: it finds its library relative to its program."""
         library = Path(sysconfig.get_path("stdlib", vars={"base": sys.base_prefix, "installed_base": sys.base_prefix}))
         name = library.name
         self.take(os.path.realpath(f"{sys.base_prefix}/bin/{name}"), f"/usr/local/bin/{name}")
@@ -115,13 +115,13 @@ class Root:
         subprocess.run(["ldconfig", "-r", str(self.folder)], check=True)
 
     def _folders(self) -> set[str]:
-        """Where libraries lie."""
+        """Return the folders of libraries."""
         found = (path.parent for path in self.folder.rglob("*.so.*"))
         return {f"/{path.relative_to(self.folder)}" for path in found} - {"/usr/local/lib"}
 
 
 def library_paths(names: list[str]) -> list[str]:
-    """Where this system has them; the newest of glibc have some no more."""
+    """Return the paths of libraries on this system; newer versions of glibc lack some."""
     known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     found: dict[str, str] = {}
     for file, path in re.findall(r"^\s*(\S+) \(libc6[^)]*\) => (\S+)$", known, re.MULTILINE):
@@ -130,7 +130,7 @@ def library_paths(names: list[str]) -> list[str]:
 
 
 def make_writable(layer: Path) -> None:
-    """The folders of ``WRITABLE`` that a layer has, for every user; as the user of the image owns them."""
+    """Make the folders of ``WRITABLE`` in a layer writable for every user, and owned by the image's user."""
     for name in WRITABLE:
         place = layer / name.lstrip("/")
         if place.is_dir():
@@ -145,7 +145,7 @@ def trim(layer: Path) -> None:
 
 
 def compile_all(layer: Path) -> None:
-    """A module that this Python cannot compile (one for a later Python, say) stays as it is."""
+    """Compile all modules; those that this Python cannot compile (made for a later one, say) stay sources."""
     for library in layer.glob("usr/local/lib/python3*"):
         compileall.compile_dir(
             library, quiet=2, maxlevels=30, legacy=True, workers=0, stripdir=str(layer), prependdir="/",
@@ -162,7 +162,7 @@ def add_scripts(folder: Path, layer: Path) -> None:
     shutil.copytree(folder / "etc", layer / "etc")
     shutil.copytree(folder / "bin", programs, dirs_exist_ok=True)
     for place in (layer / "etc", *filter(Path.is_dir, (layer / "etc").rglob("*"))):
-        place.chmod(0o755)  # whatever the folder of the sources says
+        place.chmod(0o755)  # whatever the mode of the source folder
     for script in (layer / "etc").rglob("docker/*"):
         os.chown(script, USER, USER)
     make_writable(layer)
@@ -186,7 +186,7 @@ def system(layer: Path) -> None:
         if found is None:
             sys.exit(f"this system has no {program}")
         root.take(found)
-    # Not Debian's own, which hands variables on only if it could have such a name itself: KAFKA_LISTENER_NAME_..._SCRAM-SHA-256_...
+    # Not dash, Debian's sh, which drops variables that are no shell names: KAFKA_LISTENER_NAME_..._SCRAM-SHA-256_...
     root.inside("/usr/bin/sh").symlink_to("bash")
     for library in library_paths(LIBRARIES):
         root.take(library)

@@ -1,6 +1,4 @@
-"""Runs the checks beside the tests, which come part by part, several at a time; or the quick part of both, or pytest with the
-arguments given.
-"""
+"""Runs the checks beside the tests, in parts, several at a time; or the quick part of both, or pytest with arguments."""
 
 from __future__ import annotations
 
@@ -16,13 +14,13 @@ from scripts.test_job.checks import check
 from scripts.test_job.options import options
 from scripts.test_job.parts import Part, run
 
-#: Unit and property tests: no broker of another kind, no client but our own.
+#: Unit and property tests: no other broker, and no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
 _STORAGE = "pykbroker/tests/storage"
-#: Parts beyond one for each processor: what asks other brokers waits for them half of the time.
+#: Parts beyond one per processor: those that use other brokers wait for them half of the time.
 _WAITING = 1
-#: Suites of compat_tests that make up a part, the longest part first. Those that are not named are the last part, so that a new
-#: one is run wherever it is.
+#: Suites of compat_tests that make up a part, the longest part first. Unnamed ones make up the last part, so that a new
+#: suite is run, too.
 _SUITES = {
     "spark": ("spark", "lake", "demo"),
     "suites": ("suites",),
@@ -35,7 +33,7 @@ _SUITES = {
 
 
 def parts() -> list[Part]:
-    """All tests. What takes long begins first, so that no processor is without work at the end."""
+    """Return all parts, long ones first, so that no processor is idle at the end."""
     there = {
         name: tuple(f"compat_tests/{suite}" for suite in suites if (ROOT / "compat_tests" / suite).is_dir())
         for name, suites in _SUITES.items()
@@ -65,7 +63,7 @@ def main() -> int:
 
 
 def _quick(begun: float) -> NoReturn:
-    """The checks, and then the tests that need no broker of another kind."""
+    """Run the checks, and then the tests that need no other broker."""
     failed = check()
     if failed:
         print(f"\n{failed} failed; no test was run.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Lint, format, types, the direction of imports, and whether the generated code is what the generator writes."""
+"""Lint, format, types, import contracts, and whether generated code is up to date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHECKS = (
 
 
 def check() -> str:
-    """Runs them, one after the other; the first command that failed, and "" where all is right."""
+    """Run the checks one after the other; returns the first command that failed, or ""."""
     for command in CHECKS:
         if subprocess.run(command, check=False).returncode:
             return " ".join(command)

@@ -1,4 +1,4 @@
-"""What the command line says."""
+"""The options of scripts/test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def options() -> argparse.Namespace:
-    """``quick``, or ``arguments`` for pytest; neither: everything."""
+    """Return ``quick``, or ``arguments`` for pytest; neither means everything."""
     parser = argparse.ArgumentParser(
         prog="scripts/test",
         usage="scripts/test [--quick | PYTEST-ARGUMENT ...]",

@@ -1,5 +1,6 @@
-"""The tests in parts, each a run of pytest of its own, several at a time. What each printed is in build/test-NAME.log, and is
-shown when all have ended.
+"""The tests in parts, each a pytest run, several at a time.
+
+The output of each is in build/test-NAME.log, and is printed when all have ended.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from pathlib import Path
 
 from scripts.jars import ROOT
 
-#: How often it is said how far the parts are: on a terminal, where the line is written over, and elsewhere.
+#: Seconds between lines of progress: on a terminal, where the line is rewritten, and elsewhere.
 TERMINAL_S, ELSEWHERE_S = 1.0, 60.0
-#: The last line of a run of pytest, as in ``== 1 failed, 4 passed in 2.50s ==``.
+#: The last line of a pytest run, as in ``== 1 failed, 4 passed in 2.50s ==``.
 _CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ .*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
-#: Lines by which pytest names what failed.
+#: Lines in which pytest names failures.
 _NAMED = ("FAILED ", "ERROR ")
 
 
 @dataclass
 class Part:
-    """One run of pytest with these arguments."""
+    """One pytest run with these arguments."""
 
     name: str
     arguments: tuple[str, ...]
     folder: Path = ROOT / "build"
     process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     seconds: float = field(init=False, default=0.0)
-    #: What it and all that it started and waited for took of the processors.
+    #: Processor seconds of the run and of its descendants that it waited for.
     processor_seconds: float = field(init=False, default=0.0)
     _said: str = field(init=False, default="collecting")
 
@@ -49,7 +50,7 @@ class Part:
         return self.log.with_suffix(".progress")
 
     def run(self) -> int:
-        """From its start to its end; pytest's status."""
+        """Run to the end; returns pytest's exit status."""
         begun = time.monotonic()
         self._progress.unlink(missing_ok=True)
         plugins = ("-p", "scripts.test_job.progress", "-p", "scripts.test_job.garbage")
@@ -57,7 +58,7 @@ class Part:
         environment = {**os.environ, "TEST_PROGRESS": str(self._progress)}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(self.process.pid, 0)  # Popen's own wait does not say what it used
+        _, status, used = os.wait4(self.process.pid, 0)  # Popen's own wait does not return resource usage
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - begun
         self.processor_seconds = used.ru_utime + used.ru_stime
@@ -68,13 +69,13 @@ class Part:
         return self.process is not None and self.process.returncode is None
 
     def interrupt(self) -> None:
-        """As Ctrl-C would: pytest stops the brokers that it has started."""
+        """Interrupt as Ctrl-C would: pytest then stops the brokers that it has started."""
         if self.process is not None and self.running:
             self.process.send_signal(signal.SIGINT)
 
     def how_far(self) -> str:
-        """As in ``storage: 120 of 900, 1 failed``."""
-        with contextlib.suppress(OSError, ValueError):  # not written yet, or being written: as before
+        """Return progress as in ``storage: 120 of 900, 1 failed``."""
+        with contextlib.suppress(OSError, ValueError):  # missing or incomplete file: as before
             finished, wanted, failed = self._progress.read_text().split()
             self._said = f"{finished} of {wanted}{f', {failed} failed' if failed != '0' else ''}"
         return f"{self.name}: {self._said}"
@@ -83,15 +84,16 @@ class Part:
         return self.log.read_text(errors="replace").splitlines()
 
     def counts(self) -> Counter[str]:
-        """How many tests passed, failed and so on, as pytest's closing line says it; none where it has not come so far."""
+        """Return the numbers of tests that passed, failed and so on, from pytest's closing line; none without it."""
         closing = [found["counts"] for line in self.lines()[-5:] if (found := _CLOSING.match(line))]
         words = [part.split(" ", 1) for part in (closing or [""])[-1].split(", ")]
         return Counter({word[1]: int(word[0]) for word in words if word[0].isdecimal()})
 
 
 def run(parts: Sequence[Part], at_once: int) -> int:
-    """Runs them all, the first ones first; shows what they printed, those that failed last, and one closing line for all. The
-    status is 0, or that of the first part that has another.
+    """Run all parts, the first ones first; prints their output, failures last, and one closing line.
+
+    The status is 0, or that of the first part with another.
     """
     begun = time.monotonic()
     for part in parts:
@@ -113,7 +115,7 @@ def run(parts: Sequence[Part], at_once: int) -> int:
 
 
 def closing_line(parts: Sequence[Part], seconds: float) -> str:
-    """What failed, by its name, and the sum of all parts in the form of pytest's own closing line."""
+    """Return the names of failures, and the sum of all parts in the form of pytest's own closing line."""
     named = [line for part in parts for line in part.lines() if line.startswith(_NAMED)]
     counts: Counter[str] = sum((part.counts() for part in parts), Counter())
     silent = [f"{part.name} ended without a result" for part in parts if not part.counts()]
@@ -132,7 +134,7 @@ def _show(part: Part) -> None:
 
 
 def _follow(running: dict[Future[int], Part]) -> None:
-    """Says how far they are until all have ended, and of each when it has."""
+    """Print progress until all parts have ended, and each part's end."""
     terminal = sys.stdout.isatty()
     over = "\r\x1b[K" if terminal else ""
     left = set(running)

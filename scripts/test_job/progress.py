@@ -1,4 +1,4 @@
-"""A pytest plugin: how far the run is, as a line of a file that another process reads. TEST_PROGRESS names the file."""
+"""A pytest plugin that writes the progress of the run to the file TEST_PROGRESS, for another process."""
 
 from __future__ import annotations
 

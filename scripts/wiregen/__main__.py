@@ -1,4 +1,4 @@
-"""``python -m scripts.wiregen`` writes the generated part of wire/; with ``--check`` it only says what differs."""
+"""``python -m scripts.wiregen`` writes the generated part of wire/; with ``--check`` it only reports differences."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def formatted(sources: Files) -> Files:
-    """The sources as ``ruff format`` leaves them."""
+    """Return the sources as ``ruff format`` formats them."""
     with tempfile.TemporaryDirectory() as folder:
         for path, text in sources.items():
             target = Path(folder, path)
@@ -54,7 +54,7 @@ def formatted(sources: Files) -> Files:
 
 
 def generated_files() -> Files:
-    """The generated files that are checked in, by their mark."""
+    """Return the checked-in files with the mark of generated code."""
     texts = {str(path.relative_to(WIRE)): path.read_text() for path in WIRE.rglob("*.py")}
     return {path: text for path, text in texts.items() if text.startswith(MARK)}
 

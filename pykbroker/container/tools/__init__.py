@@ -1,3 +1,5 @@
-"""Kafka's commands by their names, for scripts that call them in a container: the options that modules, compose files and
-tutorials use, and output in Kafka's form where scripts read it. People have ``pykbroker``.
+"""Kafka's commands by their names, for scripts that call them in a container.
+
+They have the options that Testcontainers' modules, compose files and tutorials use, and Kafka's output where scripts
+parse it. People use ``pykbroker``.
 """

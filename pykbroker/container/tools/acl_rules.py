@@ -1,4 +1,4 @@
-"""What the options of ``kafka-acls`` mean: which entries for which resources, in Kafka's words."""
+"""Parses the options of ``kafka-acls`` into resource patterns and access control entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUPPORTED: Final = {
     resources.DELEGATION_TOKEN: (operations.DESCRIBE,),
     resources.USER: (operations.CREATE_TOKENS, operations.DESCRIBE_TOKENS),
 }
-#: What a role needs, by the type of the resource.
+#: Operations that a role needs, by type of the resource.
 _PRODUCER: Final = {
     resources.TOPIC: (operations.WRITE, operations.DESCRIBE, operations.CREATE),
     resources.TRANSACTIONAL_ID: (operations.WRITE, operations.DESCRIBE),
@@ -32,7 +32,7 @@ _BY_WORD: Final = {name.replace("_", ""): code for code, name in enumerate(OPERA
 
 
 class Pattern(NamedTuple):
-    """Which resources."""
+    """A resource pattern."""
 
     kind: int
     name: str
@@ -44,7 +44,7 @@ class Pattern(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Who may do what, or may not, from where."""
+    """An access control entry: principal, host, operation and permission."""
 
     principal: str
     host: str
@@ -62,7 +62,7 @@ _CLUSTER: Final = Pattern(resources.CLUSTER, resources.CLUSTER_NAME, LITERAL)
 
 
 def patterns(options: argparse.Namespace) -> list[Pattern]:
-    """The resources that are named."""
+    """Return the patterns of the resources that are named."""
     kinds = {
         resources.TOPIC: options.topic,
         resources.GROUP: options.group,
@@ -78,7 +78,10 @@ def patterns(options: argparse.Namespace) -> list[Pattern]:
 
 
 def rules(options: argparse.Namespace) -> Rules:
-    """What is to be added or removed; a resource without entries stands for all of its entries. Raises ToolError."""
+    """Return the entries of each pattern to add or remove; a pattern without entries means all of its entries.
+
+    Raises ToolError.
+    """
     named = patterns(options)
     if not named:
         raise ToolError("You must provide at least one resource: --topic, --cluster, --group, --transactional-id, ...")

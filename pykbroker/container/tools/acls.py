@@ -21,7 +21,7 @@ _MANY: Final = (
     *("allow-principal", "allow-host", "deny-principal", "deny-host"),
 )
 _FLAGS: Final = ("add", "remove", "list", "cluster", "idempotent", "producer", "consumer", "force")
-#: What stands against what.
+#: Options that exclude each other.
 _NOT_BOTH: Final = {
     "list": ("producer", "consumer", "allow-host", "allow-principal", "deny-host", "deny-principal"),
     "producer": ("operation", "deny-principal", "deny-host"),
@@ -51,7 +51,7 @@ def _options() -> Options:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """What does not go together, and what does not go alone. Raises ToolError."""
+    """Raises ToolError for options that exclude or require each other."""
     given = {name for name in (*_FLAGS, *_MANY) if getattr(options, name.replace("-", "_"))}
     for name in given & _NOT_BOTH.keys():
         if clash := sorted(given.intersection(_NOT_BOTH[name])):

@@ -1,4 +1,4 @@
-"""``kafka-broker-api-versions``: which APIs each broker offers. Compose files ask it whether a broker is there."""
+"""``kafka-broker-api-versions``: the APIs of each broker. Compose files call it to check that a broker is up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-cluster``: the id of a cluster, and where its brokers are."""
+"""``kafka-cluster``: the cluster id, and the brokers' addresses."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def print_columns(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """With a tab behind each column."""
+    """Print columns with a tab after each."""
     lines = [list(headings), *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -14,7 +14,7 @@ def print_columns(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> 
 
 
 def print_spaced(rows: Sequence[Sequence[str]]) -> None:
-    """With a blank between columns, and a blank line before, as the tools for groups print them."""
+    """Print columns with a blank between them, after an empty line, as Kafka's group commands do."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     print()
     for row in rows:

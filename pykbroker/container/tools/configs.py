@@ -44,7 +44,7 @@ _SHORT: Final = {
     "group": "groups",
 }
 _SET, _DELETE = 0, 1
-#: Settings between commas; what stands in brackets may have commas of its own.
+#: Settings between commas; values in brackets may contain commas.
 _ENTRY: Final = re.compile(r"([^=,]+)=(\[[^\]]*\]|[^,]*)(?:,|$)")
 
 
@@ -83,7 +83,7 @@ def _options() -> Options:
 
 
 def _name_entity(options: argparse.Namespace) -> None:
-    """``--topic NAME`` is ``--entity-type topics --entity-name NAME``. Raises ToolError."""
+    """Expand ``--topic NAME`` to ``--entity-type topics --entity-name NAME``. Raises ToolError."""
     for short, kind in _SHORT.items():
         name = getattr(options, f"short_{short}")
         if name is not None:
@@ -101,7 +101,7 @@ def _name_entity(options: argparse.Namespace) -> None:
 
 
 def entries(text: str | None) -> dict[str, str]:
-    """``a=1,b=[2,3]`` as names and values. Raises ToolError."""
+    """Parse ``a=1,b=[2,3]`` into names and values. Raises ToolError."""
     found, at = {}, 0
     while text is not None and at < len(text):
         entry = _ENTRY.match(text, at)
@@ -115,7 +115,7 @@ def entries(text: str | None) -> dict[str, str]:
 
 
 def _where(client: Client, options: argparse.Namespace) -> Connection:
-    """A broker's settings are its own knowledge."""
+    """Return the broker to ask: a broker describes only its own settings."""
     name = options.entity_name
     if options.entity_type in ("brokers", "broker-loggers") and name:
         return client.named_node(int(name)) if name.isdecimal() else _no_id(name)
@@ -179,7 +179,7 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
 
 
 def _named(client: Client, options: argparse.Namespace) -> Iterator[str]:
-    """The entity that is named, or all of the kind where that can be asked."""
+    """Return the named entity, or all of its type if these can be listed."""
     if options.entity_name or options.entity_default:
         yield options.entity_name or ""
     elif options.entity_type == "topics":
@@ -191,7 +191,7 @@ def _named(client: Client, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _is_dynamic(item: DescribeConfigsResourceResult, options: argparse.Namespace) -> bool:
-    """Set while it ran, for what is asked for itself or for all of its kind."""
+    """Whether a setting was set dynamically, for the entity itself or as the default of its type."""
     dynamic = {"topics": {1}, "brokers": {2, 3}, "broker-loggers": {6}, "client-metrics": {7}, "groups": {8}}
     return item.config_source in dynamic[options.entity_type]
 
@@ -208,7 +208,7 @@ def _synonyms(item: DescribeConfigsResourceResult) -> str:
 
 
 def _alter_entity(client: Client, options: argparse.Namespace) -> None:
-    """Quotas, or the SCRAM passwords of a user. Raises ToolError."""
+    """Alter quotas, or a user's SCRAM credentials. Raises ToolError."""
     added = entries(options.add_config)
     if options.add_config_file:
         added |= settings(options.add_config_file)

@@ -106,7 +106,7 @@ class Printing:
                     return
 
     def finish(self) -> None:
-        """Leave the group where it is, and say how much it was, as Kafka's command does."""
+        """Commit and leave the group, and print how many records were processed, as Kafka's command does."""
         if self._membership is not None:
             self._commit()
             self._membership.leave()

@@ -1,4 +1,4 @@
-"""How ``kafka-console-consumer`` prints a record: the properties of Kafka's default formatter."""
+"""The format in which ``kafka-console-consumer`` prints a record: the properties of Kafka's default formatter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pykbroker.wire.records import Record
 
 
 class Form:
-    """Fields in Kafka's order, with the key's separator between all of them."""
+    """Fields in Kafka's order, separated by key.separator."""
 
     PROPERTIES: ClassVar[dict[str, str]] = {
         "print.timestamp": "false", "print.partition": "false", "print.offset": "false", "print.epoch": "false",
@@ -20,7 +20,7 @@ class Form:
     }  # fmt: skip
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        """Raises ToolError for a property that there is not."""
+        """Raises ToolError for an unknown property."""
         deserializers = {name for name in given if name.endswith(".deserializer")}
         if unknown := given.keys() - self.PROPERTIES - deserializers:
             raise ToolError(
@@ -34,7 +34,7 @@ class Form:
         self._null, self._between_headers = said["null.literal"].encode(), said["headers.separator"].encode()
 
     def line(self, partition: Partition, record: Record) -> bytes:
-        """A record as the console consumer prints it."""
+        """Return a record as the console consumer prints it."""
         fields = {
             "timestamp": b"CreateTime:%d" % record.timestamp,
             "partition": b"Partition:%d" % partition.number,

@@ -16,7 +16,7 @@ from pykbroker.container.tools.running import Options, ToolError, connect, name_
 from pykbroker.wire.records import Compression, Header, Record
 
 _ACKS: Final = {"0": 0, "1": 1, "-1": -1, "all": -1}
-#: Of the reader of lines, and their defaults.
+#: Properties of Kafka's line reader, with their defaults.
 _PROPERTIES: Final = {
     "parse.key": "false", "key.separator": "\t", "parse.headers": "false", "headers.delimiter": "\t",
     "headers.separator": ",", "headers.key.separator": ":", "ignore.error": "false", "null.marker": "",
@@ -70,7 +70,7 @@ def _send(client: Client, topic: str, reader: LineReader, producer: Producer) ->
 
 
 class LineReader:
-    """Makes records of lines, as its properties say. Raises ToolError for one that it does not have."""
+    """Parses lines as records, by the properties of Kafka's line reader. Raises ToolError for an unknown property."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         if unknown := given.keys() - _PROPERTIES:
@@ -89,7 +89,7 @@ class LineReader:
         self._null = said["null.marker"].encode() or None
 
     def record(self, line: bytes, now_ms: int) -> Record:
-        """Raises BadLine."""
+        """Parse a line. Raises BadLine."""
         headers: list[Header] = []
         key: bytes | None = None
         if self._has_headers:

@@ -1,4 +1,4 @@
-"""``kafka-consumer-groups``: list, describe, delete groups, and set where they go on."""
+"""``kafka-consumer-groups``: list, describe and delete groups, reset and delete their offsets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _all(client: Client) -> list[str]:
 
 
 def _list(client: Client, options: argparse.Namespace) -> None:
-    """The names; with their types and states where these are asked for."""
+    """Print group names, with their types and states on request."""
     states, types = _named("state", options.state, _STATES), _named("type", options.type, _TYPES)
     groups = {group.group_id: group for node in client.nodes() for group in find_groups(node)}
     if states is None and types is None:
@@ -78,7 +78,7 @@ def _list(client: Client, options: argparse.Namespace) -> None:
 
 
 def _named(what: str, text: str | None, known: Sequence[str]) -> set[str] | None:
-    """Those of a list with commas, in whatever letters; None where none is asked for. Raises ToolError."""
+    """Return the items of a comma-separated list, in any case; None for no filter. Raises ToolError."""
     if text is None:
         return None
     spelt = {name.lower(): name for name in known}

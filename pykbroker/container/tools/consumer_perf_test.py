@@ -1,4 +1,4 @@
-"""``kafka-consumer-perf-test``: the throughput of a consumer; this client is in Python, with one thread."""
+"""``kafka-consumer-perf-test``: the throughput of a consumer. This client is in Python, with one thread."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _options() -> Options:
 
 
 class Reading:
-    """A member of a group that reads and counts."""
+    """A group member that reads and counts."""
 
     def __init__(self, client: Client, group: str, topics: list[str], *, latest: bool) -> None:
         self._client = client

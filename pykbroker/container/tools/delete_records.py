@@ -1,4 +1,4 @@
-"""``kafka-delete-records``: move the beginning of partitions forward, as a file of JSON says."""
+"""``kafka-delete-records``: deletes records before offsets in a JSON file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-dump-log``: what is in segments, their indexes and snapshots, straight from the disk."""
+"""``kafka-dump-log``: prints segments, indexes and snapshots from the disk."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _title(path: Path) -> str:
 
 
 def _verify(path: Path, *, said: bool) -> None:
-    """Only what is wrong with an index."""
+    """Print only the faults of an index."""
     wrong = [fault for fault in faults(path.with_suffix(".log")) if fault.startswith(f"{path.name}:")]
     for fault in wrong:
         print(fault, file=sys.stderr)
@@ -161,7 +161,7 @@ def _producers(path: Path) -> Iterator[str]:
 
 
 def _optional(offset: int) -> str:
-    """As Java prints one that may not be there."""
+    """Return the text of Java's OptionalLong."""
     return "OptionalLong.empty" if offset < 0 else f"OptionalLong[{offset}]"
 
 

@@ -1,4 +1,4 @@
-"""Batches and records in the words of ``kafka-dump-log``."""
+"""Batches and records in the format of ``kafka-dump-log``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEVER = "OptionalLong.empty"
 
 
 def batch_line(batch: BatchAt) -> str:
-    """What the header of a batch says."""
+    """Return the line for a batch header."""
     header = batch.header
     horizon = f"OptionalLong[{header.base_timestamp}]" if header.has_delete_horizon else _NEVER
     return (
@@ -58,7 +58,7 @@ def _about(batch: BatchAt, record: Record) -> str:
 
 
 def _meaning(record: Record) -> str:
-    """Of a control record."""
+    """Return the content of a control record."""
     kind = decode_control_key(record.key)
     if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         return f"endTxnMarker: {kind.name} coordinatorEpoch: {decode_end_txn_marker(record).coordinator_epoch}"

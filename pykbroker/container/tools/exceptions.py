@@ -1,4 +1,4 @@
-"""Errors as programs in Java name them."""
+"""Errors by the names of Java's exception classes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 
 _PACKAGE: Final = "org.apache.kafka.common.errors"
-#: Those whose class is called otherwise than the error.
+#: Errors whose class has another name.
 _OTHERWISE: Final = {
     ErrorCode.KAFKA_STORAGE_ERROR: "KafkaStorageException",
     ErrorCode.REQUEST_TIMED_OUT: "TimeoutException",
@@ -16,12 +16,12 @@ _OTHERWISE: Final = {
 
 
 def exception_class(code: int) -> str:
-    """The class of the error's exception, with its package."""
+    """Return the full class name of the error's exception."""
     error = error_code(code)
     name = error.name.removesuffix("_EXCEPTION").title().replace("_", "") + "Exception"
     return f"{_PACKAGE}.{_OTHERWISE.get(error, name)}"
 
 
 def exception(code: int, message: str | None) -> str:
-    """An exception as it is printed."""
+    """Return an exception as Java prints it."""
     return f"{exception_class(code)}: {KafkaError(error_code(code), message or None).message}"

@@ -1,4 +1,4 @@
-"""``kafka-features``: which levels of features a cluster has, and other ones."""
+"""``kafka-features``: describe, upgrade, downgrade and disable features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pykbroker.wire.messages.update_features import FeatureUpdateKey, UpdateFeat
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 _TIMEOUT_MS: Final = 60_000
-#: What is done to a feature: how it is told of one, and of one that could be.
+#: Words for an action on a feature: done, and in a dry run.
 _DONE: Final = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}
 
 
@@ -78,7 +78,7 @@ def _shown(feature: str, level: int) -> str:
 
 
 def _levels(words: list[str]) -> dict[str, int]:
-    """``name=level``. Raises ToolError."""
+    """Parse ``name=level``. Raises ToolError."""
     found: dict[str, int] = {}
     for word in words:
         name, equals, level = (part.strip() for part in word.partition("="))
@@ -93,7 +93,7 @@ def _levels(words: list[str]) -> dict[str, int]:
 
 
 def _wanted(options: argparse.Namespace) -> dict[str, int]:
-    """Raises ToolError."""
+    """Return the levels to set. Raises ToolError."""
     if options.command == "disable":
         wanted = dict.fromkeys(options.feature, 0)
     elif options.release_version is not None:

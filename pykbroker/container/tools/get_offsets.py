@@ -54,7 +54,10 @@ def main(words: list[str]) -> None:
 
 
 def _chosen(text: str) -> Callable[[str, int], bool]:
-    """A regular expression of names, and behind a colon a number, or a range without its end. Raises ToolError and ValueError."""
+    """Parse a regular expression of topics, optionally with a colon and partitions.
+
+    Partitions are a number, or a range without its end. Raises ToolError and ValueError.
+    """
     name, _, numbers = text.rpartition(":") if ":" in text else (text, "", "")
     try:
         pattern = re.compile(name) if name else None

@@ -1,4 +1,4 @@
-"""Where groups go on, set and forgotten: ``kafka-consumer-groups --reset-offsets`` and ``--delete-offsets``."""
+"""Resets and deletes committed offsets: ``kafka-consumer-groups --reset-offsets`` and ``--delete-offsets``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pykbroker.wire.messages.offset_delete import (
 _TARGETS: Final = (
     *("to-earliest", "to-latest", "to-current", "to-offset", "to-datetime", "by-duration", "shift-by", "from-file"),
 )
-#: How a partition is written for several groups.
+#: Columns of a plan for several groups.
 _WITH_GROUP: Final = 4
 _NOT_SAID: Final = (
     "WARN: No action will be performed as the --execute option is missing. In version 5.0, this command will require either "
@@ -37,7 +37,7 @@ Places = dict[Partition, int]
 
 
 def add_options(made: Options) -> None:
-    """Those that say where to go."""
+    """Add the options that choose the new offsets."""
     made.flags("to-earliest", "to-latest", "to-current")
     made.add_argument("--to-offset", metavar="N", type=int)
     made.add_argument("--shift-by", metavar="N", type=int)
@@ -48,11 +48,8 @@ def add_options(made: Options) -> None:
     )
 
 
-# ---- reset -------------------------------------------------------------------------------------------------------------
-
-
 def reset(client: Client, groups: Sequence[str], options: argparse.Namespace) -> None:
-    """Plan, and with ``--execute`` commit; printed as a table, or with ``--export`` as lines for ``--from-file``."""
+    """Plan, and with ``--execute`` commit; prints a table, or with ``--export`` lines for ``--from-file``."""
     form = exactly_one(
         argparse.Namespace(**{each.replace("-", "_"): _asked(options, each) for each in _TARGETS}), _TARGETS
     )
@@ -102,7 +99,7 @@ def _named(client: Client, topics: Sequence[str]) -> list[Partition]:
 
 
 def _of_file(path: str, group: str, *, several: bool) -> Places:
-    """Raises ToolError and OSError."""
+    """Read a plan. Raises ToolError and OSError."""
     found: Places = {}
     with Path(path).open(newline="") as file:
         for number, row in enumerate(csv.reader(file), 1):
@@ -124,7 +121,7 @@ def _of_file(path: str, group: str, *, several: bool) -> Places:
 def _target(
     client: Client, form: str, options: argparse.Namespace, current: Places, partitions: list[Partition]
 ) -> Places:
-    """Where each partition goes."""
+    """Return the new offset of each partition."""
     bounds = Bounds(client, partitions)
     if form in ("to-datetime", "by-duration"):
         return bounds.since(_since(client, form, options))
@@ -147,11 +144,8 @@ def _since(client: Client, form: str, options: argparse.Namespace) -> int:
     )
 
 
-# ---- delete ------------------------------------------------------------------------------------------------------------
-
-
 def delete(client: Client, group: str, options: argparse.Namespace) -> None:
-    """Have a group forget what it has committed of topics, which none of its members reads."""
+    """Delete committed offsets of topics that no member subscribes to."""
     if not options.topic:
         raise ToolError("--delete-offsets needs --topic NAME.")
     partitions, unknown = _there(client, options.topic)
@@ -178,7 +172,7 @@ def delete(client: Client, group: str, options: argparse.Namespace) -> None:
 
 
 def _there(client: Client, topics: Sequence[str]) -> tuple[list[Partition], list[str]]:
-    """The partitions that are meant, and topics that there are not."""
+    """Return the partitions, and the topics that do not exist."""
     found: list[Partition] = []
     unknown: list[str] = []
     for text in topics:

@@ -12,7 +12,7 @@ from pykbroker.container.tools.running import Options, ToolError, connect, exact
 from pykbroker.wire.messages.list_groups import ListedGroup
 
 _TYPES: Final = ("classic", "consumer", "share", "streams")
-#: The protocol of consumers, and of who only commits offsets.
+#: The consumer protocol type, and groups without one, which only commit offsets.
 _OF_CONSUMERS: Final = ("consumer", "")
 
 

@@ -1,4 +1,4 @@
-"""Hanging transactions: open in a partition, but unknown to their coordinator, so that they never end."""
+"""Finds hanging transactions: open in a partition, but unknown to their coordinator, so that they never end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Open = tuple[Partition, ProducerState]
 def find_hanging(
     client: Client, *, topic: str | None, partition: int | None, broker: int | None, before_ms: int
 ) -> list[Open]:
-    """Those whose producers wrote nothing since ``before_ms``, in the partitions that are asked for."""
+    """Return those whose producers wrote nothing since ``before_ms``, in the partitions given."""
     wanted = _partitions(client, topic, partition, broker)
     candidates = [
         (where, each)
@@ -45,7 +45,7 @@ def _partitions(client: Client, topic: str | None, partition: int | None, broker
 
 
 def _expected(client: Client, producers: Iterable[int]) -> dict[int, set[Partition]]:
-    """The partitions in which a coordinator will end the transaction of each producer that it knows."""
+    """Return the partitions in which a coordinator will end the transaction of each producer that it knows."""
     request = ListTransactionsRequest(producer_id_filters=list(producers))
     if not request.producer_id_filters:
         return {}

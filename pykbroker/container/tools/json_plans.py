@@ -1,4 +1,4 @@
-"""Files of JSON that say what is to be done with which partitions: records to delete, leaders to elect, replicas to move."""
+"""JSON files with partitions: records to delete, leaders to elect, replicas to move."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSION = 1
 
 
 def entries(path: str, name: str = "partitions") -> list[dict[str, Any]]:
-    """The objects of the list ``name``. Raises ToolError, OSError."""
+    """Return the objects of the list ``name``. Raises ToolError and OSError."""
     try:
         plan = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -31,12 +31,12 @@ def entries(path: str, name: str = "partitions") -> list[dict[str, Any]]:
 
 
 def partition_of(entry: dict[str, Any]) -> Partition:
-    """Raises ToolError."""
+    """Return topic and partition of an entry. Raises ToolError."""
     return Partition(text(entry, "topic"), number(entry, "partition"))
 
 
 def text(entry: dict[str, Any], name: str) -> str:
-    """A field of an entry. Raises ToolError."""
+    """Return a string of an entry. Raises ToolError."""
     value = entry.get(name)
     if not isinstance(value, str):
         raise ToolError(f'{json.dumps(entry)}: "{name}" is missing, or no string.')
@@ -44,7 +44,7 @@ def text(entry: dict[str, Any], name: str) -> str:
 
 
 def number(entry: dict[str, Any], name: str) -> int:
-    """A field of an entry. Raises ToolError."""
+    """Return a number of an entry. Raises ToolError."""
     value = entry.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         raise ToolError(f'{json.dumps(entry)}: "{name}" is missing, or no whole number.')
@@ -52,6 +52,6 @@ def number(entry: dict[str, Any], name: str) -> int:
 
 
 def check_distinct(items: Iterable[object], complaint: str) -> None:
-    """Raises ToolError: ``complaint`` and what there is more than once."""
+    """Raises ToolError, with ``complaint`` and the duplicates, if items are not distinct."""
     if twice := [str(item) for item, count in Counter(items).items() if count > 1]:
         raise ToolError(f"{complaint}: {','.join(twice)}")

@@ -1,4 +1,4 @@
-"""``kafka-leader-election``: have the preferred replica lead, or any at all."""
+"""``kafka-leader-election``: elects the preferred replica, or any replica (unclean), as leader."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _options() -> Options:
 
 
 def _partitions(options: argparse.Namespace) -> list[Partition] | None:
-    """None: all."""
+    """Return the partitions; None for all."""
     if options.all_topic_partitions:
         return None
     if options.topic is not None:

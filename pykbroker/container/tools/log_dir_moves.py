@@ -1,4 +1,4 @@
-"""Replicas on their way from one log directory of their broker to another."""
+"""Moves replicas between log directories of their broker."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _PAUSE_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Place:
-    """Where a replica is, and where it goes; None: nowhere."""
+    """The current and the future log directory of a replica; None: none."""
 
     current: str | None = None
     future: str | None = None
 
     def told(self, replica: Replica, wanted: str) -> str:
-        """How far it is, as Kafka's command tells it."""
+        """Return the progress of a move in the words of Kafka's command."""
         node, partition = replica
         on_broker = f"Partition {partition} on broker {node}"
         if self.current is None:
@@ -53,7 +53,7 @@ class Place:
 
 
 def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, Place]:
-    """Where each is. Raises the answer's KafkaError, and CliError."""
+    """Return the log directories of each replica. Raises the KafkaError of the response, and CliError."""
     by_node: dict[int, list[Partition]] = defaultdict(list)
     for node, partition in replicas:
         by_node[node].append(partition)
@@ -72,8 +72,9 @@ def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, Place]:
 
 
 def move(client: Client, wanted: Mapping[Replica, str], timeout_ms: int) -> None:
-    """Have replicas move to these directories; one that its broker does not have yet is waited for. Raises ToolError,
-    CliError.
+    """Move replicas to these log directories; waits for replicas that their broker does not have yet.
+
+    Raises ToolError and CliError.
     """
     pending = dict(sorted(wanted.items()))
     end = client.clock.monotonic() + timeout_ms / 1000
@@ -94,7 +95,7 @@ def move(client: Client, wanted: Mapping[Replica, str], timeout_ms: int) -> None
 
 
 def _started(client: Client, wanted: Mapping[Replica, str]) -> list[Replica]:
-    """Those that are on their way now."""
+    """Return the moves that were started."""
     by_node: dict[int, dict[str, list[Partition]]] = defaultdict(lambda: defaultdict(list))
     for (node, partition), directory in wanted.items():
         by_node[node][directory].append(partition)

@@ -1,11 +1,11 @@
-"""``kafka-metadata-quorum``: who keeps the metadata log, and how far each has it."""
+"""``kafka-metadata-quorum``: voters and observers of the metadata log, and their lag."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from pykbroker.cli.client import Client
-from pykbroker.cli.quorum_state import ask_quorum, metadata_partition
+from pykbroker.cli.quorum_state import describe_quorum, metadata_partition
 from pykbroker.container.tools.columns import print_columns
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.wire.messages.describe_quorum import (
@@ -43,7 +43,7 @@ def main(words: list[str]) -> None:
 
 def _status(client: Client) -> None:
     cluster = client.metadata([]).cluster_id
-    answer = ask_quorum(client.any())
+    answer = describe_quorum(client.any())
     found = metadata_partition(answer)
     leader = _leader(found)
     last = min(found.current_voters, key=lambda voter: voter.log_end_offset)
@@ -98,7 +98,7 @@ def _directory(replica: ReplicaState) -> str:
 
 
 def _replication(client: Client, *, human: bool) -> None:
-    found = metadata_partition(ask_quorum(client.any()))
+    found = metadata_partition(describe_quorum(client.any()))
     leader = _leader(found)
     now_ms = client.clock.now_ms()
     followers = [voter for voter in found.current_voters if voter is not leader]

@@ -1,4 +1,4 @@
-"""What the commands that measure have counted, in the lines that Kafka's print."""
+"""Statistics of the perf-test commands, in the format of Kafka's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PERCENTILES = (0.5, 0.95, 0.99, 0.999)
 
 @dataclass
 class _Window:
-    """Of what was sent since ``begin``."""
+    """Statistics since ``begin``."""
 
     begin: float
     records: int = 0
@@ -30,7 +30,7 @@ class _Window:
 
 @dataclass
 class SendStats:
-    """Of records that were sent; times are in seconds, and a record's latency is that of the batch in which it went."""
+    """Statistics of sent records; times are in seconds, and a record's latency is that of its batch."""
 
     begin: float
     interval: float
@@ -46,13 +46,13 @@ class SendStats:
         return self._all.records
 
     def add(self, records: int, size: int, latency: float) -> None:
-        """A batch of so many records and bytes was answered."""
+        """Add an acknowledged batch."""
         for window in (self._all, self._window):
             window.add(records, size, latency)
         self._latencies.append((latency, records))
 
     def due(self, now: float) -> str | None:
-        """The line for an interval that is over, which begins the next one."""
+        """Return the line of a completed interval and start the next; None before its end."""
         window, passed = self._window, now - self._window.begin
         if passed < self.interval:
             return None
@@ -63,7 +63,7 @@ class SendStats:
         )
 
     def total(self, now: float) -> str:
-        """The line for all of it."""
+        """Return the line of the whole run."""
         passed = max(now - self.begin, 0.001)
         shown = ", ".join(f"{int(1000 * self._percentile(part))} ms {100 * part:g}th" for part in _PERCENTILES)
         return (
@@ -72,7 +72,7 @@ class SendStats:
         )
 
     def _percentile(self, part: float) -> float:
-        """The latency that this part of the records is below."""
+        """Return a percentile of the latency."""
         wanted, seen = int(part * self.records), 0
         for latency, records in sorted(self._latencies):
             seen += records
@@ -83,7 +83,7 @@ class SendStats:
 
 @dataclass
 class ReadStats:
-    """Of records that were read; times are in seconds."""
+    """Statistics of read records; times are in seconds."""
 
     records: int = 0
     size: int = 0
@@ -94,7 +94,7 @@ class ReadStats:
         self.size += size
 
     def rates(self, before: ReadStats, seconds: float) -> str:
-        """From ``before`` until now, all that was read with how fast, then how fast but for joining."""
+        """Return what was read since ``before`` with its rates, in total and without the time of joining."""
         records, size = self.records - before.records, (self.size - before.size) / _MB
         joining_ms = round(1000 * (self.joining - before.joining))
         fetching_ms = max(round(1000 * seconds) - joining_ms, 0)

@@ -1,4 +1,4 @@
-"""``kafka-producer-perf-test``: the throughput of a producer; this client is in Python, with one thread."""
+"""``kafka-producer-perf-test``: the throughput of a producer. This client is in Python, with one thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pykbroker.wire.records import Compression, Record
 _ACKS: Final = {"0": 0, "1": 1, "-1": -1, "all": -1}
 _BATCH_SIZE: Final = 16_384
 _LETTERS: Final = 26
-#: A rate is kept by sending no more at once than for so long.
+#: With --throughput, no batch has more records than this many seconds allow.
 _LONGEST_S: Final = 0.1
 
 
@@ -53,7 +53,7 @@ def _options() -> Options:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raises ToolError."""
+    """Raises ToolError for options that exclude or require each other."""
     for name in ("topic", "num_records", "throughput"):
         if getattr(options, name) is None:
             raise ToolError(f"argument --{name.replace('_', '-')} is required")
@@ -74,8 +74,8 @@ def _batch_size(given: Mapping[str, str]) -> int:
 
 
 def _values(options: argparse.Namespace) -> Iterator[bytes]:
-    """Without end. Raises ToolError, OSError."""
-    source = random.Random(0)  # the same values at each run, as in Kafka's command
+    """Yield values without end. Raises ToolError and OSError."""
+    source = random.Random(0)  # the same values in each run, as in Kafka's command
     if options.payload_monotonic:
         return (str(number).encode() for number in range(options.num_records))
     if options.payload_file is None:
@@ -119,7 +119,7 @@ def _run(
 
 
 def _batch(values: Iterator[bytes], most: int, size: int, now_ms: int) -> list[Record]:
-    """At least one record, and no more bytes than a batch has."""
+    """Return at least one record, and at most the bytes of a batch."""
     records: list[Record] = []
     room = size
     while len(records) < most and (room > 0 or not records):

@@ -1,4 +1,4 @@
-"""Quotas, as ``kafka-configs`` describes and alters them: of users, clients, addresses, and of users with clients."""
+"""Quotas of users, client ids, addresses, and users with client ids, as ``kafka-configs`` describes and alters them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pykbroker.wire.messages.describe_user_scram_credentials import (
     UserName,
 )
 
-#: Kinds of entities, to what the protocol calls them; a name that is empty means the default one.
+#: Entity types of the command, to those of the protocol; an empty name is the default entity.
 KINDS: Final = {"users": "user", "clients": "client-id", "ips": "ip"}
 _TITLES: Final = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 
 
 def describe(client: Client, kinds: Sequence[str], names: Sequence[str]) -> None:
-    """Print the quotas, and for users alone their SCRAM credentials. Raises ToolError."""
+    """Print the quotas and, for users alone, their SCRAM credentials. Raises ToolError."""
     for entry in _quotas(client, kinds, names):
         values = ", ".join(f"{value.key}={as_java(value.value)}" for value in entry.values)
         print(f"Quota configs for {_title(entry)} are {values}")
@@ -76,7 +76,7 @@ def _describe_credentials(client: Client, names: Sequence[str]) -> None:
 def alter(
     client: Client, kinds: Sequence[str], names: Sequence[str], added: Mapping[str, str], removed: Sequence[str]
 ) -> None:
-    """Raises ToolError, and the answer's KafkaError."""
+    """Alter quotas. Raises ToolError, and the KafkaError of the response."""
     if len(names) != len(kinds):
         raise ToolError("--entity-name or --entity-default must be specified with each --entity-type for --alter")
     there = {value.key for entry in _quotas(client, kinds, names) for value in entry.values}
@@ -98,7 +98,7 @@ def _number(name: str, text: str) -> float:
 
 
 def as_java(value: float) -> str:
-    """A number as Java prints a double."""
+    """Return a number as Java prints a double."""
     if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         return repr(value)
     digits, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")

@@ -1,4 +1,4 @@
-"""``kafka-reassign-partitions``: move replicas to other brokers and log directories, as a file of JSON says."""
+"""``kafka-reassign-partitions``: moves replicas to other brokers and log directories, by a JSON file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _generate(client: Client, options: argparse.Namespace) -> None:
 
 
 def _brokers(client: Client, options: argparse.Namespace) -> list[BrokerImage]:
-    """Those that are named and there."""
+    """Return the named brokers that are registered."""
     try:
         named = {int(text) for text in options.broker_list.split(",")}
     except ValueError as error:
@@ -84,7 +84,7 @@ def _brokers(client: Client, options: argparse.Namespace) -> list[BrokerImage]:
 
 
 def _assigned(client: Client, topics: Iterable[str], partitions: Collection[Partition] | None = None) -> Plan:
-    """Where the replicas of these partitions are, or of all. Raises ToolError for what is not there."""
+    """Return the current replicas of these partitions, or of all. Raises ToolError for missing ones."""
     found = {
         Partition(name, number): replicas.replicas
         for name, there in _replicas(client, topics).items()
@@ -215,7 +215,7 @@ def _list(client: Client, options: argparse.Namespace) -> None:
 
 
 def _check(complaint: str, answers: Mapping[Partition, ReassignablePartitionResponse]) -> None:
-    """Raises ToolError."""
+    """Raises ToolError if there are errors."""
     refused = [
         f"{partition}: {KafkaError(error_code(each.error_code), each.error_message or None).message}"
         for partition, each in sorted(answers.items(), key=lambda item: item[0])

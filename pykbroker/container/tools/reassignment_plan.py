@@ -1,4 +1,4 @@
-"""What ``kafka-reassign-partitions`` reads and writes as JSON: where the replicas of partitions are to be."""
+"""The JSON plans of ``kafka-reassign-partitions``: the wanted replicas of partitions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Replica = tuple[int, Partition]
 
 @dataclass
 class Plan:
-    """The brokers of each partition, the preferred leader first; and the log directory of a replica, where it is named."""
+    """The replicas of each partition, the preferred leader first, and the log directories of replicas, where given."""
 
     brokers: dict[Partition, list[int]] = field(default_factory=dict)
     log_dirs: dict[Replica, str] = field(default_factory=dict)
 
 
 def read_plan(path: str) -> Plan:
-    """Raises ToolError, OSError."""
+    """Read a plan. Raises ToolError and OSError."""
     plan = Plan()
     found = entries(path)
     check_distinct(map(partition_of, found), "Partition reassignment contains duplicate topic partitions")
@@ -46,7 +46,7 @@ def read_plan(path: str) -> Plan:
 
 
 def check_plan(plan: Plan) -> None:
-    """Whether it can be asked for. Raises ToolError."""
+    """Raises ToolError for a plan that is invalid."""
     if not plan.brokers:
         raise ToolError("Partition reassignment list cannot be empty")
     for partition, brokers in plan.brokers.items():
@@ -60,14 +60,14 @@ def check_plan(plan: Plan) -> None:
 
 
 def read_topics(path: str) -> list[str]:
-    """The topics of ``--topics-to-move-json-file``. Raises ToolError, OSError."""
+    """Return the topics of ``--topics-to-move-json-file``. Raises ToolError and OSError."""
     names = [text(entry, "topic") for entry in entries(path, "topics")]
     check_distinct(names, "List of topics to reassign contains duplicate entries")
     return names
 
 
 def as_json(plan: Plan) -> str:
-    """A log directory that is not known is left open."""
+    """Return the plan as JSON; unknown log directories are "any"."""
     partitions = [
         {
             "topic": partition.topic,

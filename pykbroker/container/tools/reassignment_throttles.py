@@ -1,4 +1,4 @@
-"""Limits on how fast replicas move, which ``kafka-reassign-partitions`` sets, and takes away when all have arrived."""
+"""Replication throttles of ``kafka-reassign-partitions``, removed when all moves are complete."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def moves(
     current: Mapping[Partition, list[int]],
     ongoing: Mapping[Partition, OngoingPartitionReassignment],
 ) -> dict[Partition, Move]:
-    """Those under way, and those that are about to begin."""
+    """Return ongoing moves, and those about to start."""
     found = {
         partition: (set(each.replicas) - set(each.adding_replicas), set(each.adding_replicas))
         for partition, each in ongoing.items()
@@ -42,7 +42,7 @@ def moves(
 
 
 def throttle_moves(client: Client, moving: Mapping[Partition, Move], rate: int) -> None:
-    """Bytes a second between brokers. Raises the answer's KafkaError."""
+    """Limit replication between brokers, in bytes per second. Raises the KafkaError of the response."""
     for topic in sorted({partition.topic for partition in moving}):
         its = {partition.number: move for partition, move in moving.items() if partition.topic == topic}
         values = {
@@ -56,14 +56,14 @@ def throttle_moves(client: Client, moving: Mapping[Partition, Move], rate: int) 
 
 
 def throttle_log_dirs(client: Client, brokers: Iterable[int], rate: int) -> None:
-    """Bytes a second between log directories. Raises the answer's KafkaError."""
+    """Limit moves between log directories, in bytes per second. Raises the KafkaError of the response."""
     for node in sorted(set(brokers)):
         _alter_broker(client, node, {_LOG_DIR_RATE: str(rate)})
     print(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
 
 def clear_throttles(client: Client, wanted: Mapping[Partition, list[int]]) -> None:
-    """All of them: nobody remembers which brokers had a part. Raises the answer's KafkaError."""
+    """Remove the throttles of all brokers, since those involved are not known. Raises the KafkaError of the response."""
     brokers = sorted({*client.node_ids(), *(node for replicas in wanted.values() for node in replicas)})
     print(f"Clearing broker-level throttles on broker{_s(brokers)} {','.join(map(str, brokers))}")
     for node in brokers:
@@ -83,12 +83,12 @@ def _s(items: list[int] | list[str]) -> str:
 
 
 def _alter_topic(client: Client, topic: str, values: Mapping[str, str | None]) -> None:
-    """None takes a setting away. Raises the answer's KafkaError."""
+    """Alter a topic's settings; None deletes one. Raises the KafkaError of the response."""
     _alter(client.controller(), _TOPIC, topic, values)
 
 
 def _alter_broker(client: Client, node: int, values: Mapping[str, str | None]) -> None:
-    """A broker alters its own settings alone. Raises the answer's KafkaError."""
+    """Alter a broker's settings, which only that broker does. Raises the KafkaError of the response."""
     _alter(client.named_node(node), _BROKER, str(node), values)
 
 

@@ -1,4 +1,4 @@
-"""Levels of features by the releases that brought them (KIP-584, KIP-1022)."""
+"""Feature levels by the releases that introduced them (KIP-584, KIP-1022)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykbroker.metadata.features import (
 )
 
 _OLDEST_LEVEL: Final = 7
-#: Levels of metadata.version, from the oldest on that Kafka 4 knows.
+#: Levels of metadata.version, from the oldest that Kafka 4 supports.
 _NAMES: Final = [
     "3.3-IV3",
     "3.4-IV0",
@@ -42,9 +42,9 @@ _NAMES: Final = [
     "4.3-IV0",
     "4.4-IV0",
 ]
-#: That of the release that this stands for; what lies behind is not finished.
+#: The metadata.version of the newest release; later ones are unstable.
 LATEST: Final = "4.3-IV0"
-#: Other features: the level that a release has them at, and from which one on.
+#: Other features: their level in a release, and the metadata.version from which on.
 _DEFAULTS: Final = {
     KRAFT_VERSION: (1, "3.9-IV0"),
     TRANSACTION_VERSION: (2, "4.0-IV2"),
@@ -53,12 +53,12 @@ _DEFAULTS: Final = {
     "share.version": (1, "4.2-IV0"),
     "streams.version": (1, "4.2-IV1"),
 }
-#: What a level of a feature needs of another.
+#: Levels of other features that a level of a feature depends on.
 _NEEDS: Final = {(ELR_VERSION, 1): {METADATA_VERSION: 23}}
 
 
 def metadata_level(release: str) -> int:
-    """The level that a release, as 4.0 or 4.0-IV1, has metadata.version at. Raises ToolError."""
+    """Return the metadata.version of a release, as 4.0 or 4.0-IV1. Raises ToolError."""
     if release in _NAMES:
         return _OLDEST_LEVEL + _NAMES.index(release)
     finished = _NAMES[: _NAMES.index(LATEST) + 1]
@@ -69,12 +69,12 @@ def metadata_level(release: str) -> int:
 
 
 def level_name(level: int) -> str | None:
-    """A level of metadata.version, as people know it."""
+    """Return the name of a metadata.version level."""
     return _NAMES[level - _OLDEST_LEVEL] if 0 <= level - _OLDEST_LEVEL < len(_NAMES) else None
 
 
 def levels_of(metadata_version: int) -> dict[str, int]:
-    """The levels of the other features in a release that has metadata.version at this level."""
+    """Return the default levels of the other features at this metadata.version."""
     return {
         feature: level if metadata_version >= metadata_level(since) else 0
         for feature, (level, since) in _DEFAULTS.items()
@@ -82,7 +82,7 @@ def levels_of(metadata_version: int) -> dict[str, int]:
 
 
 def needs_of(feature: str, level: int) -> dict[str, int]:
-    """What this level of a feature needs. Raises ToolError."""
+    """Return the dependencies of a feature's level. Raises ToolError."""
     if feature not in _DEFAULTS:
         raise ToolError(f"Unknown feature: {feature}")
     highest = _DEFAULTS[feature][0]

@@ -1,4 +1,4 @@
-"""How a command runs: its options, the client that it asks, and what it says when it cannot do what it was asked."""
+"""Runs a command: its options, its client, and its error messages."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _GONE = {
 
 
 class ToolError(Exception):
-    """The command ends, with these words."""
+    """Ends the command with a message."""
 
 
 class Options(argparse.ArgumentParser):
-    """Kafka's options: ``--name VALUE`` or ``--name=VALUE``, never shortened; what is not known is refused, with what is."""
+    """Kafka's options: ``--name VALUE`` or ``--name=VALUE``, never abbreviated; an unknown one is refused."""
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog, description=description, allow_abbrev=False, add_help=False)
@@ -39,8 +39,9 @@ class Options(argparse.ArgumentParser):
         )
 
     def connecting(self, *config: str, also: Sequence[str] = ("--broker-list",)) -> None:
-        """Options that say which cluster, and how to connect; ``config`` are names of the one for a file, the usual one first,
-        and ``also`` older names of the one for the brokers.
+        """Add the connection options. ``config`` are names of the option for a properties file, the usual one first.
+
+        ``also`` are older names of --bootstrap-server.
         """
         self.add_argument("--bootstrap-server", *also, metavar="HOST:PORT,...", help="brokers of the cluster")
         for name in config or ("--command-config",):
@@ -49,12 +50,12 @@ class Options(argparse.ArgumentParser):
             )
 
     def flags(self, *names: str) -> None:
-        """Options without a value."""
+        """Add options without a value."""
         for name in names:
             self.add_argument(f"--{name}", action="store_true")
 
     def commands(self) -> argparse._SubParsersAction[Options]:
-        """For what is to be done, which stands behind the options that all of it has in common."""
+        """Add subcommands, which follow the common options."""
         return self.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Options)
 
     def error(self, message: str) -> NoReturn:
@@ -64,24 +65,24 @@ class Options(argparse.ArgumentParser):
 
 
 def connect(options: argparse.Namespace) -> Client:
-    """The client that the options describe. Raises ToolError."""
+    """Return the client that the options describe. Raises ToolError."""
     return connect_by(settings(options.command_config), options.bootstrap_server)
 
 
 def connect_by(given: Mapping[str, str], bootstrap: str | None) -> Client:
-    """The client that settings of Kafka's describe. Raises ToolError."""
+    """Return the client for Kafka's client properties. Raises ToolError."""
     if not bootstrap:
         raise ToolError("--bootstrap-server HOST:PORT is missing.")
     return Client(parse_bootstrap(bootstrap), timeout_s=_TIMEOUT_S, security=security_of(given))
 
 
 def settings(path: str | None) -> dict[str, str]:
-    """Those of a file of properties. Raises UsageError."""
+    """Return the properties of a file. Raises UsageError."""
     return read(None if path is None else Path(path))
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """``name=value``. Raises ToolError."""
+    """Parse ``name=value``. Raises ToolError."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise ToolError(f"{text!r} is not NAME=VALUE.")
@@ -89,7 +90,7 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def exactly_one(options: argparse.Namespace, actions: Sequence[str]) -> str:
-    """Which of several actions is asked for. Raises ToolError."""
+    """Return the only given option of several actions. Raises ToolError."""
     asked = [name for name in actions if getattr(options, name.replace("-", "_"))]
     if len(asked) != 1:
         raise ToolError(f"Command must include exactly one action: {', '.join(f'--{name}' for name in actions)}.")
@@ -97,12 +98,12 @@ def exactly_one(options: argparse.Namespace, actions: Sequence[str]) -> str:
 
 
 def run(name: str, main: Callable[[list[str]], None], words: list[str]) -> int:
-    """The exit status."""
+    """Run a command; returns the exit status."""
     try:
         main(words)
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
-        sys.stdout = open("/dev/null", "w")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+        sys.stdout = open("/dev/null", "w")  # noqa: PTH123, SIM115 - stays open for the interpreter's last flush
     except (ToolError, CliError, KafkaError, WireError, OSError) as error:
         print(f"{name}: {getattr(error, 'message', None) or error}", file=sys.stderr)
         return EXIT_FAILED

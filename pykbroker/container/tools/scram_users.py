@@ -1,4 +1,4 @@
-"""Users with SCRAM passwords as Kafka's commands write them: ``SCRAM-SHA-256=[name=alice,password=secret,iterations=4096]``."""
+"""Parses SCRAM credentials of Kafka's commands: ``SCRAM-SHA-256=[name=alice,password=secret,iterations=4096]``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORD: Final = re.compile(r"(name|password|iterations|salt|saltedpassword)=(?:\"
 
 
 class Credential(NamedTuple):
-    """What is made of a password. ``name`` is empty where it is said elsewhere."""
+    """A SCRAM credential. ``name`` is empty if another option has it."""
 
     mechanism: int
     name: str
@@ -29,7 +29,7 @@ class Credential(NamedTuple):
 
 
 def credential(text: str) -> Credential:
-    """Raises ToolError; its words never hold the password."""
+    """Parse a credential. Raises ToolError, whose message never contains the password."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise ToolError("a SCRAM user is written SCRAM-SHA-256=[name=NAME,password=PASSWORD], or with SCRAM-SHA-512.")
@@ -49,7 +49,7 @@ def credential(text: str) -> Credential:
 
 
 def scram_user(text: str) -> UserScramCredentialRecord:
-    """The metadata record of a user. Raises ToolError."""
+    """Return the metadata record of a credential. Raises ToolError."""
     made = credential(text)
     if not made.name:
         raise ToolError("a SCRAM user needs a name.")

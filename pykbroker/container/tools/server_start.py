@@ -1,4 +1,4 @@
-"""``kafka-server-start``: the broker with the settings of a file, in this process."""
+"""``kafka-server-start``: runs the broker with the settings of a file, in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-storage``: make ids of clusters, format log directories, say what is in them."""
+"""``kafka-storage``: creates cluster ids, formats log directories, and shows their state."""
 
 from __future__ import annotations
 

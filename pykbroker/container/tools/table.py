@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Final, Protocol, cast
 
-#: Names as Confluent's image has them; Apache Kafka's have ``.sh`` behind.
+#: Names as in Confluent's image; Apache Kafka's end with ``.sh``.
 TOOLS: Final = {
     "kafka-acls": "acls",
     "kafka-broker-api-versions": "broker_api_versions",
@@ -48,11 +48,11 @@ class Tool(Protocol):
     """A module of this package."""
 
     def main(self, words: list[str]) -> None:
-        """Raises ToolError, and what a client raises."""
+        """Raises ToolError, and the client's errors."""
 
 
 def main(name: str, words: list[str]) -> int:
-    """Run a command; returns the exit status: 0 done, 1 refused or failed, as Kafka's have it."""
+    """Run a command; returns the exit status of Kafka's commands: 0 done, 1 refused or failed."""
     from pykbroker.container.tools.running import run
 
     name = name.removesuffix(".sh")

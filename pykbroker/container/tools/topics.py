@@ -34,7 +34,7 @@ from pykbroker.wire.messages.metadata import MetadataResponseTopic
 from pykbroker.wire.primitives import uuid_to_str
 
 _ACTIONS = ("list", "create", "describe", "alter", "delete")
-#: Options that print some partitions alone: which, by their state and min.insync.replicas.
+#: Options that print only some partitions: a predicate of their state and min.insync.replicas.
 _OF_PARTITIONS: Final[dict[str, Callable[[Replicas, int], bool]]] = {
     "under-replicated-partitions": lambda state, _: len(state.isr) < len(state.replicas),
     "unavailable-partitions": lambda state, _: state.leader < 0,
@@ -75,7 +75,7 @@ def _options() -> Options:
 
 
 def _found(client: Client, options: argparse.Namespace) -> list[MetadataResponseTopic]:
-    """The topics that are meant, by name."""
+    """Return the topics to act on, by name."""
     known = sorted(client.metadata(None).topics, key=lambda topic: topic.name or "")
     if options.exclude_internal:
         known = [topic for topic in known if not topic.is_internal]
@@ -182,7 +182,7 @@ def _settings(client: Client, name: str) -> list[DescribeConfigsResourceResult]:
 
 
 def _overrides(settings: list[DescribeConfigsResourceResult]) -> str:
-    """The settings that are no defaults: the topic's own, and what brokers are told for all topics."""
+    """Return settings that are not defaults: the topic's own, and dynamic ones of brokers."""
     own = [item for item in settings if item.config_source != _DEFAULT]
     return ",".join(sorted(f"{item.name}={item.value}" for item in own))
 

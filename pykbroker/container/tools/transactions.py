@@ -1,4 +1,4 @@
-"""``kafka-transactions``: list and describe transactions, find those that hang, and end them (KIP-664)."""
+"""``kafka-transactions``: lists and describes transactions, finds and ends hanging ones (KIP-664)."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _force(client: Client, options: argparse.Namespace) -> None:
 
 @contextmanager
 def _telling(what: str) -> Iterator[None]:
-    """What was refused, in Kafka's words. Raises ToolError."""
+    """Turn errors of requests into ToolError, with Kafka's message."""
     try:
         yield
     except KafkaError as error:

@@ -1,4 +1,7 @@
-"""``zookeeper-server-start``: nothing. Scripts for Kafka before 4.0 call it; this broker keeps its metadata itself."""
+"""``zookeeper-server-start``: does nothing, since the broker keeps its own metadata.
+
+Scripts for Kafka before 4.0 call it.
+"""
 
 from __future__ import annotations
 

@@ -14,19 +14,23 @@ if TYPE_CHECKING:
 
 
 def answer(fetch: Asked, found: list[tuple[FetchItem, PartitionData]], leaders: Collection[int]) -> FetchResponse:
-    """The response: all that was found, or for an incremental session only what changed, with the endpoints of ``leaders``."""
+    """The response: all that was found, or for an incremental session only what changed, with the endpoints of ``leaders``.
+
+    It keeps the order of ``found``, as Kafka's does: a topic is named again where others came in between.
+    """
     session = fetch.session
     response = FetchResponse(session_id=session.id if session is not None else 0)
-    topics: dict[str | bytes, FetchableTopicResponse] = {}
+    topic = FetchableTopicResponse()
+    named: str | bytes | None = None
     for item, data in found:
         if session is not None and not _to_send(session, item, data, fetch.incremental):
             continue
-        topic = topics.get(item.topic)
-        if topic is None:
-            topic = topics[item.topic] = (
-                FetchableTopicResponse(topic_id=item.topic)
-                if isinstance(item.topic, bytes)
-                else FetchableTopicResponse(topic=item.topic)
+        if item.topic != named:
+            named = item.topic
+            topic = (
+                FetchableTopicResponse(topic_id=named)
+                if isinstance(named, bytes)
+                else FetchableTopicResponse(topic=named)
             )
             response.responses.append(topic)
         topic.partitions.append(data)

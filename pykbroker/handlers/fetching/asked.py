@@ -37,7 +37,7 @@ class Asked(SessionWaiter):
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
         self.incremental = session is not None and request.session_id == session.id
-        self.items = None if session is not None else [FetchItem(*named) for named in requested(request, self.version)]
+        self.items = None if session is not None else _each_once(request, self.version)
         self.committed = request.isolation_level == READ_COMMITTED
         self.max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
         self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER
@@ -63,3 +63,10 @@ class Asked(SessionWaiter):
         if allowed:
             authorizer.grant_by_id(ctx, READ, TOPIC, topic, name)
         return allowed
+
+
+def _each_once(request: FetchRequest, version: int) -> list[FetchItem]:
+    """The partitions of a request. One that is named twice keeps its first place and is read as named last, as in Kafka."""
+    return list(
+        {(topic, asked.partition): FetchItem(topic, asked) for topic, asked in requested(request, version)}.values()
+    )

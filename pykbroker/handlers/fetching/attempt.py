@@ -42,6 +42,7 @@ class Attempt:
         self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
+        self.refused: list[tuple[FetchItem, PartitionData]] = []  # unknown or not allowed: answered after the others
         self.cold: list[Reading] = []
         self.leaders: set[int] = set()
 
@@ -61,12 +62,12 @@ class Attempt:
         if fetch.authorizer is not None and not fetch.may_read(fetch.authorizer, item.topic):
             self.urgent = True
             denied = without_records(item.index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, known=False)
-            self.found.append((item, denied))
+            self.refused.append((item, denied))
             return
         partition = self._resolve(item)
         if isinstance(partition, ErrorCode):
             self.urgent = True
-            self.found.append((item, without_records(item.index, partition, known=False)))
+            self.refused.append((item, without_records(item.index, partition, known=False)))
             return
         try:
             partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only)
@@ -182,6 +183,11 @@ class Attempt:
         self.urgent = True
         self.found.append((item, data))
 
+    def answer(self) -> FetchResponse:
+        """The response to what was found."""
+        found = self.found + self.refused if self.refused else self.found
+        return answer(self.fetch, found, self.leaders)
+
     def finish_cold(self) -> Deferred[FetchResponse]:
         """Read what is not in the page cache in a thread, then answer."""
 
@@ -189,6 +195,4 @@ class Attempt:
             for reading in self.cold:
                 reading.wait()
 
-        return self.fetch.broker.cluster.runtime.offload_read(read_all).map(
-            lambda _: answer(self.fetch, self.found, self.leaders)
-        )
+        return self.fetch.broker.cluster.runtime.offload_read(read_all).map(lambda _: self.answer())

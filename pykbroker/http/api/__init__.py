@@ -1,6 +1,6 @@
-"""``/api/v1``: the interface for tests in any language, over HTTP.
+"""``/api/v1``: the API for tests in any language.
 
-``table.py`` is the one list of what can be asked; the OpenAPI description (``description.py``) is made of it. ``door.py``
-takes a request to its row. All is done by the objects that the Python interface drives (``steering.py``). Imported with
-the first request.
+``table.py`` is the list of routes, from which the OpenAPI description (``description.py``) is generated; ``door.py``
+finds a request's route. The routes use the same objects as the Python API (``steering.py``). Imported with the first
+request.
 """

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of the interface, generated from the table."""
+"""The OpenAPI 3.1 description of the API, generated from the table of routes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pykbroker.http.api import schemas
 from pykbroker.http.api.route import Route, Schema
 from pykbroker.http.api.table import ROUTES
 
-#: What is answered wherever something is changed.
+#: Responses of every route that changes something.
 _CHANGING: Final = {
-    400: "what was said cannot be meant",
-    403: "a page of others sent it",
-    413: "it is larger than 16 MiB",
-    415: "it was sent as another type",
+    400: "invalid parameters or body",
+    403: "sent by a page of another site",
+    413: "the body is larger than 16 MiB",
+    415: "wrong Content-Type",
 }
 _ALL: Final = {
-    401: "the token is missing, or another",
-    421: "the broker is not known by this name",
+    401: "the token is missing or wrong",
+    421: "the Host header is not a known name of the broker",
     503: "it is stopping",
 }
 
 
 def description() -> dict[str, Any]:
-    """The document."""
+    """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -35,7 +35,7 @@ def description() -> dict[str, Any]:
         "info": {
             "title": "pykbroker",
             "version": __version__,
-            "description": "What tests tell and ask a running broker.",
+            "description": "Controls and inspects a running broker from tests.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/api/v1"}],
@@ -76,7 +76,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _content(kinds: Mapping[str, Schema], otherwise: Schema | None) -> dict[str, Any]:
-    """What is said or answered, by its type: JSON unless these are named."""
+    """Return the content of a request or response by media type: JSON unless others are given."""
     of_each = kinds or {"application/json": otherwise or schemas.NOTHING}
     return {kind: {"schema": schema} for kind, schema in of_each.items()}
 

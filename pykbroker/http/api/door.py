@@ -1,4 +1,4 @@
-"""Takes a request to its row of the table: what comes from other pages, is too large or no JSON comes no further."""
+"""Routes requests, after refusing those from other sites' pages, too large ones and invalid JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DESCRIPTION: Final = "/openapi.json"
 
 
 async def answer(request: web.Request, steering: Steering) -> web.StreamResponse:
-    """The answer to a request below ``/api/v1``."""
+    """Return the response to a request below ``/api/v1``."""
     path = request.rel_url.raw_path.removeprefix(PREFIX)
     try:
         if path == _DESCRIPTION:
@@ -46,7 +46,10 @@ async def answer(request: web.Request, steering: Steering) -> web.StreamResponse
 
 
 def _find(request: web.Request, path: str) -> tuple[Route, dict[str, str]]:
-    """Raises Refusal, and HTTPMethodNotAllowed with what may be done."""
+    """Return the route of a path, with the path's parameters.
+
+    Raises Refusal, and HTTPMethodNotAllowed with the allowed methods.
+    """
     found = [(route, words) for route in ROUTES if (words := route.words(path)) is not None]
     if not found:
         raise Refusal(404, f"there is no such path; {PREFIX}{_DESCRIPTION} has all of them")
@@ -60,7 +63,7 @@ def _only(request: web.Request, methods: list[str]) -> None:
 
 
 async def _call(request: web.Request, route: Route, words: dict[str, str]) -> Call:
-    """Raises Refusal."""
+    """Call the handler of a route. Raises Refusal."""
     query = _query(request, route)
     if route.takes:
         return Call(words, query, {}, request.content_type, await request.read())
@@ -68,8 +71,10 @@ async def _call(request: web.Request, route: Route, words: dict[str, str]) -> Ca
 
 
 def check_origin(request: web.Request, kinds: Collection[str]) -> None:
-    """A page of others may send what it likes, as long as it looks like a form; a browser says where it comes from, and asks
-    before it sends anything else. Raises Refusal.
+    """Refuse cross-site requests that change something. Raises Refusal.
+
+    Any page can send requests that look like a form's; browsers add their origin to these, and ask for permission
+    (CORS) before any other.
     """
     origins, hosts = request.headers.getall(hdrs.ORIGIN, ()), request.headers.getall(hdrs.HOST, ())
     if not is_own(origins, hosts, request.headers.getall(_SITE, ())):
@@ -84,7 +89,7 @@ def check_origin(request: web.Request, kinds: Collection[str]) -> None:
 
 
 def _query(request: web.Request, route: Route) -> dict[str, str]:
-    """Raises Refusal for a word that means nothing here: misspelt, it would be all that was asked for."""
+    """Return the query parameters. Raises Refusal for unknown ones: a misspelt filter would otherwise match everything."""
     for name in request.query:
         if name not in route.query:
             known = ", ".join(route.query) or "none"
@@ -93,7 +98,7 @@ def _query(request: web.Request, route: Route) -> dict[str, str]:
 
 
 async def _body(request: web.Request, route: Route) -> dict[str, Any]:
-    """The object that was sent; an empty one where that may be left out. Raises Refusal."""
+    """Return the JSON object of the body, empty if the route allows none. Raises Refusal."""
     if not route.changes:
         return {}
     raw = await request.read()

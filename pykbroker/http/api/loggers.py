@@ -1,4 +1,4 @@
-"""The levels of loggers: those that Kafka's BROKER_LOGGER resources alter, too (KIP-412)."""
+"""The levels of loggers, which BROKER_LOGGER resources alter, too (KIP-412)."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ async def alter(steering: Steering, call: Call) -> dict[str, Any]:
         raise Refusal(400, error.message) from error
     authorizer = steering.cluster().authorizer
     if authorizer is not None:
-        authorizer.forget()  # what is allowed may be to be logged from now on
+        authorizer.forget()  # the audit of allowed requests may be logged from now on
     return await listed(steering, call)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class Refusal(Exception):
-    """What is asked is not done: a status of HTTP, and what to do instead."""
+    """A request is refused: an HTTP status, and what to do instead."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -16,7 +16,7 @@ class Refusal(Exception):
 
 @contextmanager
 def refusing(status: int, *errors: type[Exception]) -> Iterator[None]:
-    """These errors say to whoever asked what is wrong."""
+    """Turn these errors into Refusal with their text."""
     try:
         yield
     except errors as error:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pykbroker.http.api.steering import Steering
 
 QUERY: Final = {
-    "api": "Kafka's name of an API, such as Produce",
-    "client_id": "the id that the client says",
-    "topic": "a topic that the request names",
-    "limit": f"the newest so many alone (at most {MOST_REQUESTS} are kept)",
+    "api": "name of an API in Kafka, such as Produce",
+    "client_id": "the client.id",
+    "topic": "a topic in the request",
+    "limit": f"only this number of the newest (at most {MOST_REQUESTS} are kept)",
 }
 
 

@@ -1,4 +1,4 @@
-"""A row of the table: what may be asked, what must be said, and what is answered."""
+"""A route of the API: method, path, parameters, schemas and responses."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What was said: words of the path, of the query, and the body. All of it is text of strangers."""
+    """The parameters of a request: of the path, of the query, and the body. All of them are untrusted."""
 
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]
-    #: Of a route that takes text as it comes: its type, and the text.
+    #: Media type and text, for a route that takes a body other than JSON.
     kind: str = ""
     raw: bytes = b""
 
     def number(self, name: str) -> int:
-        """A number of the path. Raises Refusal."""
+        """Return a number of the path. Raises Refusal."""
         return whole(name, self.path[name])
 
     def text(self, name: str) -> str:
-        """A text of the body. Raises Refusal."""
+        """Return a string of the body. Raises Refusal."""
         value = self.body.get(name)
         if not isinstance(value, str):
             raise Refusal(400, f"the body wants a text as {name!r}")
         return value
 
     def flag(self, name: str) -> bool:
-        """A yes or no of the body. Raises Refusal."""
+        """Return a boolean of the body. Raises Refusal."""
         value = self.body.get(name)
         if not isinstance(value, bool):
             raise Refusal(400, f"the body wants true or false as {name!r}")
@@ -47,7 +47,7 @@ class Call:
 
 
 def whole(name: str, text: str) -> int:
-    """A number that is not negative. Raises Refusal."""
+    """Return a number that is not negative. Raises Refusal."""
     if not (text.isascii() and text.isdigit()) or len(text) > 9:
         raise Refusal(400, f"{name} is a number from 0 on, not {text[:40]!r}")
     return int(text)
@@ -55,7 +55,7 @@ def whole(name: str, text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An answer that is not of JSON, or is written down already."""
+    """A response that is not JSON, or is already serialized."""
 
     kind: str
     text: str
@@ -66,9 +66,10 @@ Handler = Callable[["Steering", Call], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``path`` has names of its words in braces; ``query`` the words that may follow, with what they mean. ``body`` and
-    ``answer`` are schemas; ``takes`` and ``gives`` those of text that is taken or answered as it is, by its type.
-    ``refusals`` say when which status is answered, beside those that all have.
+    """A route. ``path`` has parameters in braces; ``query`` has optional parameters with their descriptions.
+
+    ``body`` and ``answer`` are JSON schemas; ``takes`` and ``gives`` those of other media types. ``refusals`` are
+    status codes with their meaning, beside those of every route.
     """
 
     method: str
@@ -85,11 +86,11 @@ class Route:
 
     @property
     def changes(self) -> bool:
-        """Whether more is done than to look."""
+        """Whether the route changes something."""
         return self.method != "GET"
 
     def words(self, path: str) -> dict[str, str] | None:
-        """The words of a path, which is still quoted; None where it is another's."""
+        """Return the parameters in a path, which is still quoted; None if the path is another route's."""
         wanted, given = self.path.split("/"), path.split("/")
         if len(wanted) != len(given):
             return None

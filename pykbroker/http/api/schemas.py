@@ -1,4 +1,4 @@
-"""Schemas of what is said and answered: JSON Schema, as OpenAPI 3.1 has it."""
+"""JSON schemas of requests and responses, as OpenAPI 3.1 has them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
 
 
 def made(*optional: str, **properties: Schema) -> Schema:
-    """An object with these properties and no others, of which all must be there but the optional."""
+    """Return the schema of an object with these properties only, all of which are required but the optional ones."""
     return {
         "type": "object",
         "properties": properties,
@@ -26,7 +26,7 @@ def made(*optional: str, **properties: Schema) -> Schema:
 
 
 def many(items: Schema) -> Schema:
-    """A list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": items}
 
 
@@ -38,7 +38,7 @@ def _type_of(annotation: str) -> Schema:
     return WHOLE if "int" in annotation else TEXT
 
 
-#: The words of a fault; durations are said as text, or in milliseconds.
+#: The fields of a fault; durations are text, or milliseconds.
 _WORDS: Final = {
     each.name: {"type": ["string", "number"]} if each.name in ("delay", "throttle") else _type_of(str(each.type))
     for each in fields(Fault)
@@ -72,6 +72,6 @@ REQUESTS: Final = made(
 LOGGERS: Final = made(loggers={"type": "object", "additionalProperties": TEXT})
 NOTHING: Final = made()
 SOWN: Final = made(topics=WHOLE, records=WHOLE)
-#: What stands in it pykbroker/seeding reads, and says more precisely what is wrong.
+#: The content is parsed by pykbroker/seeding, whose errors have a line and column.
 SEED: Final = made(topics={"type": "object"})
 PROBLEM: Final = made(title=TEXT, status=WHOLE)

@@ -17,14 +17,14 @@ from pykbroker.seeding.writing import text
 if TYPE_CHECKING:
     from pykbroker.http.api.steering import Steering
 
-#: Form of a seed to the type in which it is answered.
+#: Format of a seed to its media type.
 _KINDS: Final = {
     "jsonl": "application/jsonl",
     "json": "application/json",
     "yaml": "application/yaml",
     "csv": "text/csv",
 }
-#: Type in which it is sent to the form: these, and names that they have elsewhere.
+#: Media type to format: the above, and other names in use.
 _FORMS: Final = {
     **{kind: form for form, kind in _KINDS.items()},
     "application/x-ndjson": "jsonl",
@@ -32,13 +32,13 @@ _FORMS: Final = {
 }
 TAKES: Final = {kind: SEED if form == "json" else TEXT for kind, form in _FORMS.items()}
 GIVES: Final = {kind: TAKES[kind] for kind in _KINDS.values()}
-#: What is taken out may be put in again: in the same form it is about as large.
+#: An export can be imported again: in the same format it is about as large.
 _MOST_BYTES: Final = 8 * 1024 * 1024
 
-TOPIC: Final = {"topic": "the topic of lines and rows that name none"}
+TOPIC: Final = {"topic": "the topic of lines and rows without a topic"}
 WHICH: Final = {
-    "topics": "names with commas between; without it all but Kafka's own",
-    "form": f"one of {', '.join(_KINDS)}; without it the first of these",
+    "topics": "comma-separated names; by default all but internal topics",
+    "form": f"one of {', '.join(_KINDS)}; by default the first",
 }
 
 

@@ -1,4 +1,4 @@
-"""The objects behind the interface, which it shares with the Python interface."""
+"""The objects behind the API, which it shares with the Python API."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from pykbroker.testing.clock import ManualTime
 
 T = TypeVar("T")
-_BETWEEN = "the process is stopping, or begins anew"
+_BETWEEN = "the process is stopping or being reset"
 
 
 class Steering:
-    """``log`` is the log of requests of a test, which notes them from the start; without one they are noted when that is
-    asked for. It belongs to the loop.
+    """State of the API, on the brokers' loop.
+
+    ``log`` is the request log of a test, which records from the start; without one, requests are recorded on demand.
     """
 
     def __init__(self, host: Embedded, log: RequestLog | None = None) -> None:
@@ -32,7 +33,7 @@ class Steering:
         self.requests = log or RequestLog()
         self.of_a_test = log is not None
         self._noted = log is not None
-        #: One life after the other.
+        #: Resets are done one after the other.
         self.living = asyncio.Lock()
         self._waiting: set[asyncio.Future[None]] = set()
         self._before = host.ending
@@ -43,14 +44,14 @@ class Steering:
         return self.host.node
 
     def cluster(self) -> Cluster:
-        """Raises Refusal between two lives."""
+        """Return the cluster. Raises Refusal while the process stops or is reset."""
         cluster = self.node.current
         if cluster is None:
             raise Refusal(503, _BETWEEN)
         return cluster
 
     async def outcome(self, wait: Deferred[T]) -> T:
-        """The outcome of a wait. Raises what it fails with, and Refusal where the brokers begin anew before."""
+        """Return the result of a wait. Raises its error, and Refusal if the brokers are reset meanwhile."""
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(over)
         wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for an outcome")
@@ -62,14 +63,14 @@ class Steering:
 
     @property
     def noting(self) -> bool:
-        """Whether requests are noted."""
+        """Whether requests are recorded."""
         return self._noted
 
     def note(self, *, on: bool) -> None:
-        """Note requests from now on, or no more. Raises Refusal."""
+        """Record requests from now on, or stop recording. Raises Refusal."""
         if self.of_a_test:
             if not on:
-                raise Refusal(409, "a test's broker notes all requests, for the test")
+                raise Refusal(409, "a test's broker records all requests, for the test")
             return
         dispatcher = self.node.server.dispatcher
         if on and not self._noted:
@@ -87,7 +88,7 @@ class Steering:
         self.node.faults.clear()
 
     def close(self) -> None:
-        """Leave all as it was found."""
+        """Remove the request log, if the API installed one."""
         self.host.ending = self._before
         if self._noted and not self.of_a_test:
             self.node.server.dispatcher.remove_step(self.requests)
@@ -95,8 +96,9 @@ class Steering:
 
 
 def of_node(node: Node, folder: Path | None, seed: Seed | None = None, time: ManualTime | None = None) -> Steering:
-    """Of a node that ``serve`` runs. ``folder`` is where its data and what is kept of them lie, if they go with it; ``seed``
-    is what there is after a reset.
+    """Return the state for a node that ``serve`` runs.
+
+    ``folder`` has its data and snapshots, if they are temporary; ``seed`` is imported again after each reset.
     """
     host = Embedded.of_node(node, asyncio.get_running_loop(), folder)
     host.seed, host.time = seed, time

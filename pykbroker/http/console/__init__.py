@@ -1,6 +1,5 @@
-"""The console: a page that shows what is in the brokers, and the interface that it asks.
+"""The console: a page that shows what is in the brokers, and its backend.
 
-``page/`` is what a browser is given, as it lies there. What the page asks is answered by requests of Kafka's protocol that
-the brokers of this process handle as any client's (``asking.py``), a bounded piece of work each, with clients in between.
-Nothing of it is loaded before somebody looks.
+``page/`` has the files for the browser. The backend answers by Kafka requests, which the brokers of this process handle
+like any client's (``asking.py``), in bounded pieces with clients served in between. Imported with its first request.
 """

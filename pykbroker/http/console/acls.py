@@ -27,7 +27,7 @@ _PRINCIPAL: Final = 1000
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """A page of those that have ``match`` somewhere; without an authorizer there are none, and ``off`` says so."""
+    """Return a page of the access lists that contain ``match``; without an authorizer, none and ``off``."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_PRINCIPAL).lower()
     answer = await console.brokers.ask(DescribeAclsRequest(*AclFilter()), _VERSION)
@@ -62,7 +62,7 @@ def _as_json(acl: Acl) -> dict[str, str]:
 
 
 async def add(console: Console, call: Call) -> dict[str, Any]:
-    """Add one, said as it is listed."""
+    """Add an access list, in the form of ``listed``."""
     answer = await console.brokers.ask(CreateAclsRequest([AclCreation(*_said(call))]), _VERSION)
     (result,) = answer.results
     raise_for(result.error_code, result.error_message)
@@ -70,7 +70,7 @@ async def add(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def remove(console: Console, call: Call) -> dict[str, Any]:
-    """Remove one, said as it is listed; how many these were."""
+    """Remove an access list, in the form of ``listed``; returns how many were removed."""
     answer = await console.brokers.ask(DeleteAclsRequest([DeleteAclsFilter(*_said(call))]), _VERSION)
     (result,) = answer.filter_results
     raise_for(result.error_code, result.error_message)
@@ -78,7 +78,7 @@ async def remove(console: Console, call: Call) -> dict[str, Any]:
 
 
 def _said(call: Call) -> Acl:
-    """Raises Refusal for what would be a filter, or is none of Kafka's words."""
+    """Parse an access list. Raises Refusal for a filter, or for words that Kafka does not have."""
     return Acl(
         _code(call, "type", TYPE_NAMES, range(TOPIC, len(TYPE_NAMES))),
         call.text("name", most=_NAME),

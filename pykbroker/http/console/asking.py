@@ -1,7 +1,7 @@
-"""Sends real requests to the brokers of this process, as a client would, but without a socket.
+"""Sends Kafka requests to the brokers of this process, like a client but without a socket.
 
-The dispatcher is one of its own. Faults, quotas and the log of requests are about clients, and the console is where faults
-are ended. The authorizer holds: where there is one, the console may what it allows ``User:console``.
+It has a dispatcher of its own, without fault injection, quotas and request log: these concern clients, and the console
+is where faults are removed. Authorization applies: with an authorizer, the console is ``User:console``.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ T = TypeVar("T")
 PRINCIPAL: Final = "User:console"
 _HOST: Final = "127.0.0.1"
 _COORDINATOR_VERSION: Final = 3
-#: What a coordinator is asked for.
+#: Key types of FindCoordinator.
 GROUP, TRANSACTION = 0, 1
 
 
 class _Peer:
-    """The console, as handlers see a connection."""
+    """The console as the peer of a connection, for handlers."""
 
     host = _HOST
     port = 0
@@ -55,11 +55,11 @@ class _Peer:
         self.listener = listener
 
     def mute(self, ms: float) -> None:
-        """There are no quotas on the console's own way."""
+        """No quotas apply to the console."""
 
 
 class Brokers:
-    """The brokers of a process, for as long as that runs; a reset gives them another cluster."""
+    """The brokers of a process, as long as it runs; after a reset they have another cluster."""
 
     def __init__(self, current: Callable[[], Cluster | None]) -> None:
         self._current = current
@@ -67,32 +67,32 @@ class Brokers:
         self._asked = 0
 
     def cluster(self) -> Cluster:
-        """Raises Refusal between two lives."""
+        """Return the cluster. Raises Refusal while the process stops or is reset."""
         cluster = self._current()
         if cluster is None:
-            raise Refusal(503, "the process is stopping, or begins anew")
+            raise Refusal(503, "the process is stopping or being reset")
         return cluster
 
     def running(self) -> list[int]:
-        """The ids of brokers that answer. Raises Refusal where there is none."""
+        """Return the ids of the running brokers. Raises Refusal if there is none."""
         found = [node_id for node_id, broker in self.cluster().brokers.items() if not broker.leaving]
         if not found:
             raise Refusal(503, "every broker of this process is stopped; start one under Brokers")
         return found
 
     def partition(self, topic: str, index: int) -> Partition:
-        """Raises Refusal where there is none, or where the console may not see it."""
+        """Return a partition. Raises Refusal if it does not exist, or if the console may not describe its topic."""
         found = self.cluster().partition(topic, index) if self.sees(topic) else None
         if found is None:
             raise Refusal(404, f"there is no partition {topic[:249]}-{index}")
         return found
 
     def sees(self, topic: str) -> bool:
-        """Whether the console may know of a topic."""
+        """Whether the console may describe a topic."""
         return self.may(DESCRIBE, TOPIC, topic)
 
     def may(self, operation: int, resource_type: int, name: str) -> bool:
-        """Whether the console may do something to a resource."""
+        """Whether the console is authorized for an operation on a resource."""
         authorizer = self.cluster().authorizer
         if authorizer is None:
             return True
@@ -100,7 +100,7 @@ class Brokers:
         return authorizer.may(asker, operation, resource_type, name, tells=False)
 
     async def ask(self, request: Message, version: int, node_id: int | None = None) -> Any:
-        """The answer of a broker; of any that runs where none is named. Raises Refusal, and the errors of the wire."""
+        """Return the response of a broker, by default any that runs. Raises Refusal, and WireError."""
         cluster = self.cluster()
         broker = cluster.brokers.get(self.running()[0] if node_id is None else node_id)
         if broker is None or broker.leaving:
@@ -111,22 +111,23 @@ class Brokers:
             encode_request_header(frame, RequestHeader(request.API_KEY, version, self._asked, "console"))
             request.encode(frame, version)
         except (WireError, UnicodeEncodeError) as error:
-            raise Refusal(400, f"that cannot be said in Kafka's protocol: {error}") from error
+            raise Refusal(400, f"that cannot be encoded in Kafka's protocol: {error}") from error
         pieces = await self._handed_in(broker, memoryview(frame))
         data = b"".join([await _whole(cluster, piece) for piece in pieces])
         _, start = decode_response_header(data, 4, request.API_KEY, version)
         return response_class(request.API_KEY).decode(data, start, version)[0]
 
     async def ask_leader(self, topic: str, index: int, request: Message, version: int) -> Any:
-        """The answer of whoever leads a partition. Raises Refusal where nobody does."""
+        """Return the response of a partition's leader. Raises Refusal if there is no leader."""
         leader = self.partition(topic, index).leader
         if leader == NO_LEADER:
             raise Refusal(409, f"{topic}-{index} has no leader: its replicas are on brokers that are stopped")
         return await self.ask(request, version, leader)
 
     async def coordinator(self, key: str, kind: int = GROUP) -> int:
-        """The broker that coordinates a group or a transactional id. Raises KafkaError COORDINATOR_NOT_AVAILABLE where
-        it leads nowhere yet, and GROUP_AUTHORIZATION_FAILED.
+        """Return the coordinator of a group or a transactional id.
+
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE while its partition has no leader, and GROUP_AUTHORIZATION_FAILED.
         """
         answer = await self.ask(FindCoordinatorRequest(key=key, key_type=kind), _COORDINATOR_VERSION)
         raise_for(answer.error_code, answer.error_message)
@@ -141,7 +142,7 @@ class Brokers:
             except NotYet as error:
                 await outcome(error.until)
             except CloseConnection as error:
-                raise Refusal(409, f"the broker would close the connection of who asks that: {error}") from error
+                raise Refusal(409, f"the broker would close the connection for this request: {error}") from error
             else:
                 return answer if isinstance(answer, list) else await outcome(answer)
 
@@ -149,21 +150,21 @@ class Brokers:
         if cluster.authorizer is None:
             self._dispatcher = Dispatcher()
         else:
-            from pykbroker.access.step import authorise  # noqa: PLC0415 - only where somebody may be refused
+            from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
 
             self._dispatcher = Dispatcher(authorise=authorise)
         return self._dispatcher
 
 
 async def _whole(cluster: Cluster, piece: Any) -> bytes:
-    """A piece of an answer; one that lies in a file is read in a thread."""
+    """Return a piece of an answer; one that is in a file is read in a thread."""
     if isinstance(piece, StoredRecords):
         return bytes(await outcome(cluster.runtime.offload_read(piece.slice, 0, len(piece))))
     return bytes(piece)
 
 
 async def outcome(wait: Deferred[T]) -> T:
-    """What a wait ends with. Whoever stops waiting abandons it."""
+    """Return the result of a wait. If the caller is cancelled, the wait is abandoned."""
     over = asyncio.get_running_loop().create_future()
     wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for the console")
     try:
@@ -175,6 +176,6 @@ async def outcome(wait: Deferred[T]) -> T:
 
 
 def raise_for(code: int, message: str | None = None) -> None:
-    """Raises the KafkaError of a code that is one."""
+    """Raise the KafkaError with this code; return if it is 0."""
     if code:
         raise KafkaError(error_code(code), message or None)

@@ -1,4 +1,4 @@
-"""The cluster at a glance, and its brokers."""
+"""An overview of the cluster, and its brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AT_ONCE: Final = 100
 
 
 async def overview(console: Console, call: Call) -> dict[str, Any]:
-    """What there is, in numbers."""
+    """Return counts of brokers, topics, groups and the like."""
     cluster = console.brokers.cluster()
     image = cluster.metadata.image
     offline = under = size = count = 0
@@ -45,7 +45,7 @@ async def overview(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """The brokers of the process, with what each leads and holds, and where its data lie."""
+    """Return the brokers of the process, with their leaderships, replicas and log directories."""
     cluster = console.brokers.cluster()
     leads: Counter[int] = Counter()
     holds: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""What the page said: words of the query, or the body. All of it is text of strangers, and looked at by whoever takes it."""
+"""The parameters that the page sent, in the query or the body. All of them are untrusted and validated here."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 _LONGEST_TEXT: Final = 32 * 1024
-#: What an offset and a timestamp can be, and what JavaScript can say exactly.
+#: The range of offsets and timestamps, within the integers that JavaScript represents exactly.
 _LARGEST: Final = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``said`` has texts where it was a query, and values of JSON where it was a body."""
+    """``said`` has strings if it was a query, and JSON values if it was a body."""
 
     said: Mapping[str, Any]
     request: web.Request
 
     def text(self, name: str, default: str | None = None, *, most: int = _LONGEST_TEXT) -> str:
-        """Raises Refusal for what is no text, is too long, or is not there and has no default."""
+        """Return a string. Raises Refusal if it is not one, is too long, or is missing and has no default."""
         value = self.said.get(name, default)
         if not isinstance(value, str):
-            raise Refusal(400, f"{name!r} has to be said, as text")
+            raise Refusal(400, f"{name!r} is required, as text")
         if len(value) > most:
             raise Refusal(400, f"{name!r} has {len(value)} characters; {most} are the most")
         return value
 
     def maybe_text(self, name: str) -> str | None:
-        """The same, where nothing said or null is None."""
+        """Return a string, or None if it is missing or null. Raises Refusal."""
         return None if self.said.get(name) is None else self.text(name)
 
     def whole(self, name: str, default: int | None = None, *, least: int = 0, most: int = _LARGEST) -> int:
-        """Raises Refusal for what is no whole number between these."""
+        """Return an integer. Raises Refusal if it is not one, or out of range."""
         value = self.said.get(name, default)
         if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit() and len(value) < 20:
             value = int(value)
@@ -46,11 +46,11 @@ class Call:
         return value
 
     def maybe_whole(self, name: str, *, least: int = 0) -> int | None:
-        """The same, where nothing said or null is None."""
+        """Return an integer, or None if it is missing or null. Raises Refusal."""
         return None if self.said.get(name) in (None, "") else self.whole(name, least=least)
 
     def flag(self, name: str) -> bool:
-        """Raises Refusal for what is neither yes nor no; not said is no."""
+        """Return a boolean, False if it is missing. Raises Refusal."""
         value = self.said.get(name, False)
         if value in (True, "true", "1"):
             return True
@@ -59,12 +59,12 @@ class Call:
         raise Refusal(400, f"{name!r} has to be true or false")
 
     def objects(self, name: str, *, most: int) -> list[dict[str, Any]]:
-        """A list of objects of JSON. Raises Refusal."""
+        """Return a list of JSON objects. Raises Refusal."""
         value = self.said.get(name, [])
         if not isinstance(value, list) or len(value) > most or not all(isinstance(each, dict) for each in value):
             raise Refusal(400, f"{name!r} has to be a list of at most {most} objects")
         return value
 
     def inner(self, said: dict[str, Any]) -> Call:
-        """One of these objects, to be asked in the same way."""
+        """Return one of these objects, to be read in the same way."""
         return Call(said, self.request)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Console:
-    """Of one HTTP side. ``clock`` is the machine's: a test's own may stand still."""
+    """State of one HTTP side. ``clock`` is the system clock: the brokers' may be manual."""
 
     def __init__(self, node: Node, meter: RequestMeter, clock: Clock, registry: Registry | None = None) -> None:
         self.node = node
@@ -25,18 +25,18 @@ class Console:
         self.clock = clock
         self.brokers = Brokers(self._current)
         self.registry = registry
-        #: Connections that follow what is appended.
+        #: Open connections that follow appended records.
         self.tails: set[asyncio.Task[None]] = set()
 
     def _current(self) -> Cluster | None:
         return self.node.current
 
     def turn(self) -> Turn:
-        """For work that is done some in a turn of the loop."""
+        """Return what divides work over turns of the loop."""
         return Turn(self.clock.monotonic, self.brokers.cluster())
 
     async def close(self) -> None:
-        """End the tails."""
+        """Cancel the tails."""
         tails = list(self.tails)
         for each in tails:
             each.cancel()

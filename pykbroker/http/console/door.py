@@ -1,6 +1,6 @@
-"""Takes what the page asks to who answers it: what comes from other pages, is too large or no JSON comes no further.
+"""Routes the page's requests to handlers; refuses other sites' pages, too large bodies and invalid JSON.
 
-Everything is named in the query or in the body, never in the path: a group may be called ``..``.
+Names are in the query or the body, never in the path: a group may be called ``..``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "/console/api"
 _KINDS: Final = ("application/json",)
-#: Of a record that is produced its value is the most; JSON may take six bytes for each of it.
+#: The largest request is a produced record; JSON escapes may take six bytes for each of its own.
 _LARGEST_BODY: Final = 8 * 1024 * 1024
 
 _LOOKS: Final[dict[str, Handler]] = {
@@ -77,7 +77,7 @@ _CHANGES: Final[dict[str, Handler]] = {
 
 
 async def answer(request: web.Request, console: Console) -> web.StreamResponse:
-    """The answer to a request below ``/console/api``."""
+    """Return the response to a request below ``/console/api``."""
     path = request.path.removeprefix(PREFIX)
     try:
         if path in _LOOKS:
@@ -92,7 +92,7 @@ async def answer(request: web.Request, console: Console) -> web.StreamResponse:
     except KafkaError as error:
         return problem(409, str(error))
     except WireError as error:
-        return problem(422, f"what lies there cannot be read: {error}")
+        return problem(422, f"the data cannot be read: {error}")
     return problem(404, "there is no such path")
 
 
@@ -106,7 +106,7 @@ def _only(request: web.Request, method: str) -> None:
 
 
 async def _body(request: web.Request) -> dict[str, Any]:
-    """The object that was sent. Raises Refusal, and HTTPRequestEntityTooLarge for more than is read."""
+    """Return the JSON object of the body. Raises Refusal, and HTTPRequestEntityTooLarge."""
     if (request.content_length or 0) > _LARGEST_BODY:
         raise web.HTTPRequestEntityTooLarge(_LARGEST_BODY, request.content_length or 0)
     raw = await request.read()

@@ -28,13 +28,13 @@ _MOST_ROWS: Final = 200
 _MOST_OFFSETS: Final = 500
 _NAME: Final = 32 * 1024
 _UNCOMMITTED: Final = 0
-#: The last versions with names of topics.
+#: The last versions with topic names.
 _FETCH_VERSION, _COMMIT_VERSION = 9, 9
 _TOPIC: Final = 249
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """A page of groups by name."""
+    """Return a page of groups by name."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_TOPIC).lower()
     found = sorted(
@@ -57,7 +57,7 @@ async def _all(brokers: Brokers) -> list[ListedGroup]:
 
 
 async def one(console: Console, call: Call) -> dict[str, Any]:
-    """A group with its members, and a page of its partitions with what is committed and how far behind that is."""
+    """Return a group with its members, and a page of its partitions with committed offset and lag."""
     name = call.text("group", most=_NAME)
     start, limit = call.whole("start", 0), call.whole("limit", 100, least=1, most=_MOST_OFFSETS)
     brokers = console.brokers
@@ -113,7 +113,7 @@ async def _committed(brokers: Brokers, coordinator: int, name: str) -> dict[tupl
 
 
 async def _ends(brokers: Brokers, partitions: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """End offsets; of what is deleted, or has no leader, there is none."""
+    """Return end offsets; deleted partitions and those without a leader have none."""
     wanted: dict[str, dict[int, int]] = {}
     for topic, index in partitions:
         if brokers.cluster().partition(topic, index) is not None and brokers.sees(topic):
@@ -130,9 +130,6 @@ async def _ends(brokers: Brokers, partitions: list[tuple[str, int]]) -> dict[tup
     return found
 
 
-# Changes --------------------------------------------------------------------------------------------------------------
-
-
 async def delete(console: Console, call: Call) -> dict[str, Any]:
     """Delete a group without members."""
     name = call.text("group", most=_NAME)
@@ -143,7 +140,7 @@ async def delete(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def reset(console: Console, call: Call) -> dict[str, Any]:
-    """Commit other offsets for a group without members, of one topic: ``to`` is earliest, latest, a time, or an offset."""
+    """Commit offsets of one topic for a group without members. ``to`` is earliest, latest, a time, or an offset."""
     name, topic, to = call.text("group", most=_NAME), call.text("topic", most=_TOPIC), call.text("to", most=20)
     image = console.brokers.cluster().metadata.image.topics.get(topic) if console.brokers.sees(topic) else None
     if image is None:
@@ -162,7 +159,7 @@ async def reset(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def _targets(brokers: Brokers, topic: str, indexes: list[int], to: str, call: Call) -> dict[int, int]:
-    """Partition to offset; what lies outside of a partition is its nearest end."""
+    """Return partition to offset, clamped to the partition's log."""
     lows = await places.offsets(brokers, topic, dict.fromkeys(indexes, places.EARLIEST), _UNCOMMITTED)
     ends = await places.offsets(brokers, topic, dict.fromkeys(indexes, places.LATEST), _UNCOMMITTED)
     if to == "earliest":

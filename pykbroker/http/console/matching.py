@@ -1,5 +1,6 @@
-"""Which records are looked for: what has to stand in the key, the value, a header, or anywhere. Plain text, no patterns: a
-pattern of strangers could take for ever.
+"""Search conditions for records: text in the key, the value, a header, or anywhere.
+
+Plain text only, since a regular expression could run for ever.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MOST: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """All that is given has to fit. ``header`` is the name of one, and what its value has in it."""
+    """All conditions must match. ``header`` is a header's name, with the text in its value."""
 
     anywhere: bytes | None = None
     key: bytes | None = None
@@ -32,7 +33,7 @@ class Matcher:
 
     @classmethod
     def of(cls, call: Call) -> Matcher:
-        """Raises Refusal."""
+        """Parse the conditions. Raises Refusal."""
         any_case = call.flag("anycase")
 
         def needle(name: str) -> bytes | None:
@@ -52,7 +53,7 @@ class Matcher:
 
     @property
     def fits_all(self) -> bool:
-        """Whether nothing is looked for."""
+        """Whether there are no conditions."""
         return self == Matcher(any_case=self.any_case)
 
     def __call__(self, record: Record) -> bool:
@@ -86,7 +87,7 @@ def _parts(record: Record) -> Iterable[bytes | None]:
 
 
 def _bytes(text: str, *, any_case: bool) -> bytes:
-    """What to look for, as bytes: text, or hexadecimal digits behind ``hex:``."""
+    """Return the bytes to search for: those of the text, or hexadecimal digits after ``hex:``."""
     if text.startswith(_HEX):
         try:
             return bytes.fromhex(text.removeprefix(_HEX))

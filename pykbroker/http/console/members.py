@@ -1,4 +1,4 @@
-"""Members of a group and what is theirs, whichever protocol they use: the classic one or KIP-848's."""
+"""Members of a group and their assignments, for the classic and the consumer protocol (KIP-848)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member, with the partitions that are its own."""
+    """A member with its assigned partitions."""
 
     member_id: str
     instance_id: str | None
@@ -31,7 +31,7 @@ class Member:
     partitions: list[tuple[str, int]]
 
     def as_json(self) -> dict[str, Any]:
-        """What of many partitions is more than a page shows is left out."""
+        """Return the member as JSON, with as many of its partitions as a page shows."""
         return {
             "member": self.member_id,
             "instance": self.instance_id,
@@ -44,7 +44,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as its coordinator sees it."""
+    """A group as its coordinator describes it."""
 
     kind: str
     state: str
@@ -53,7 +53,7 @@ class Group:
 
 
 async def members_of(brokers: Brokers, coordinator: int, name: str) -> Group:
-    """Of a group that there is not, or no more: Dead, and without members, as Kafka had it before KIP-1043."""
+    """Describe a group. A group that does not exist is Dead and has no members, as before KIP-1043."""
     (found,) = (await brokers.ask(ConsumerGroupDescribeRequest([name]), 1, coordinator)).groups
     if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return await _classic(brokers, coordinator, name)
@@ -88,7 +88,7 @@ async def _classic(brokers: Brokers, coordinator: int, name: str) -> Group:
 
 
 def _assigned(data: bytes) -> list[tuple[str, int]]:
-    """None where a client wrote something of its own there."""
+    """Return the assigned partitions; None if a client wrote a format of its own."""
     try:
         assignment = decode_versioned(ConsumerProtocolAssignment, data)
     except WireError:

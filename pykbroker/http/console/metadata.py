@@ -1,6 +1,6 @@
-"""The metadata log, the newest decision first: its records by their own types, without the secrets that are in some.
+"""The metadata log, newest record first, decoded and without the secrets in some records.
 
-No client may fetch it as a topic. Where there is an authorizer the console needs what a broker that fetches it needs:
+Clients cannot fetch it as a topic. With an authorizer the console needs the permission of a broker that fetches it:
 ClusterAction on the cluster.
 """
 
@@ -33,7 +33,10 @@ _SECRETS: Final = ("salt", "stored_key", "server_key")
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """A page of what is committed, from ``start`` records before the end on. What a snapshot has replaced is no longer there."""
+    """Return a page of committed records, from ``start`` records before the end on.
+
+    Records that a snapshot replaced are gone.
+    """
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     if not console.brokers.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME):
         raise Refusal(403, "the metadata log is for who may ClusterAction on the cluster: User:console may not")

@@ -1,6 +1,6 @@
 """The files of the page: a fixed list, so that no path leads anywhere else.
 
-They say nothing of what is in the brokers, so a browser gets them without a token: it cannot send one before it has them.
+They contain no data of the broker, so browsers get them without a token, which the page sends later.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ NAMES: Final = (
     *(f"views/{view}.js" for view in _VIEWS),
 )
 HOME: Final = "/console/"
-#: What a browser may ask before it knows a token.
+#: Paths that browsers may request without a token.
 PATHS: Final = frozenset({"/", "/console", HOME, *(HOME + name for name in NAMES)})
 
-#: What is shown was written by strangers. Even if some of it became a part of the page: no script but these files, and
-#: nothing sent or loaded from elsewhere; and no page of others may frame this one.
+#: The page shows untrusted data. The policy is for the case that some of it becomes markup: no scripts but these files,
+#: nothing sent to or loaded from elsewhere, and no framing by other sites.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -62,12 +62,12 @@ _HEADERS: Final = {
 
 
 async def home(_: web.Request) -> web.StreamResponse:
-    """From ``/`` and ``/console`` to the page."""
+    """Redirect ``/`` and ``/console`` to the page."""
     return web.Response(status=302, headers={"Location": HOME, **_HEADERS})
 
 
 async def file(request: web.Request) -> web.StreamResponse:
-    """A file of the list."""
+    """Return a file of the list."""
     name = request.path.removeprefix(HOME) or _INDEX
     if name not in NAMES:
         raise web.HTTPNotFound

@@ -1,4 +1,4 @@
-"""What of each partition is still to be looked at, as the page hands it back for the next part of a search."""
+"""The offsets of each partition that a search has yet to read, as the cursor that the page sends back."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
     from pykbroker.http.console.asking import Brokers
 
-#: Partitions that one search, or one tail, looks at.
+#: Most partitions of one search or one tail.
 MOST_PARTITIONS: Final = 128
 LATEST, EARLIEST = -1, -2
 _RANGE: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
 _CONSUMER: Final = -1
-#: The last version with names of topics.
+#: The last version with topic names.
 _VERSION: Final = 7
 
 
 @dataclass(slots=True)
 class Place:
-    """The offsets from ``low`` up to, but not with, ``high``."""
+    """The offsets from ``low`` up to, but not including, ``high``."""
 
     index: int
     low: int
@@ -36,12 +36,12 @@ class Place:
 
     @property
     def left(self) -> int:
-        """How many offsets."""
+        """The number of offsets."""
         return max(self.high - self.low, 0)
 
 
 def chosen(text: str, count: int) -> list[int]:
-    """Partitions as ``0,3,8-12``; all of ``count`` where nothing is said. Raises Refusal."""
+    """Parse partitions such as ``0,3,8-12``; all of ``count`` if empty. Raises Refusal."""
     found: dict[int, None] = {}
     for word in filter(None, text.replace(" ", "").split(",")) if text.strip() else [f"0-{count - 1}"]:
         if _RANGE.fullmatch(word) is None:
@@ -61,24 +61,25 @@ def chosen(text: str, count: int) -> list[int]:
 
 
 def written(places: Iterable[Place]) -> str:
-    """As the page keeps it."""
+    """Return the cursor."""
     return "_".join(f"{each.index}.{each.low}.{each.high}" for each in places if each.left)
 
 
 def read(text: str) -> list[Place]:
-    """What the page kept. Raises Refusal."""
+    """Parse the cursor. Raises Refusal."""
     try:
         found = [Place(*map(int, word.split("."))) for word in text.split("_")] if text.isascii() else []
     except (ValueError, TypeError):
         found = []
     if not 0 < len(found) <= MOST_PARTITIONS or any(min(each.index, each.low) < 0 for each in found):
-        raise Refusal(400, "that is no place at which a search could go on")
+        raise Refusal(400, "the cursor is invalid")
     return found
 
 
 async def offsets(brokers: Brokers, topic: str, wanted: dict[int, int], isolation: int) -> dict[int, int]:
-    """Partition to the offset of a timestamp, or of LATEST or EARLIEST; -1 where no record is that late. Partitions that
-    nobody leads are not there. Raises KafkaError NOT_LEADER_OR_FOLLOWER where that has moved.
+    """Return partition to the offset of a timestamp, LATEST or EARLIEST; -1 if no record is that late.
+
+    Partitions without a leader are left out. Raises KafkaError NOT_LEADER_OR_FOLLOWER if a leader has moved.
     """
     by_leader: dict[int, list[ListOffsetsPartition]] = {}
     for index, timestamp in wanted.items():
@@ -97,7 +98,7 @@ async def offsets(brokers: Brokers, topic: str, wanted: dict[int, int], isolatio
 async def between(
     brokers: Brokers, topic: str, indexes: Iterable[int], isolation: int, since: int | None, until: int | None
 ) -> list[Place]:
-    """What there is of these partitions, of that time if one is said."""
+    """Return the offsets of these partitions, optionally between two times."""
     asked = list(indexes)
     ends = await offsets(brokers, topic, dict.fromkeys(asked, LATEST), isolation)
     lows = await offsets(brokers, topic, dict.fromkeys(asked, EARLIEST if since is None else since), isolation)
@@ -110,10 +111,10 @@ async def between(
 
 
 def begin_of(raw: Any) -> int:
-    """The first offset of some batches."""
+    """Return the first offset of batches."""
     return read_batch_header(raw).base_offset
 
 
 def end_of(raw: Any, before: int = 2**63 - 1) -> int:
-    """The offset after the last of some batches, of those that begin before an offset."""
+    """Return the offset after the last of the batches that begin before an offset."""
     return max((header.last_offset + 1 for _, header in iter_batches(raw) if header.base_offset < before), default=0)

@@ -1,4 +1,4 @@
-"""Counts since the start, for the picture of throughput and latency: the page takes the difference of two."""
+"""Counters since the start, of which the page shows differences as throughput and latency."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 
 async def now(console: Console, call: Call) -> dict[str, Any]:
-    """Of all topics together, and of each API how often it took how long: pairs of an upper bound in microseconds and a
-    count. The time of a Fetch that waits for records is that of its handler alone.
+    """Return counters of all topics together, and a histogram of latencies by API.
+
+    A histogram is pairs of an upper bound in microseconds and a count. The latency of a waiting Fetch is that of its
+    handler only.
     """
     meter = console.meter
     topics = meter.all_topics()

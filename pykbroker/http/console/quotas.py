@@ -26,7 +26,7 @@ _NAME: Final = 1000
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """A page of quotas, one of one entity in a row; those whose entity or quota has ``match`` somewhere."""
+    """Return a page of quotas, one per row; those whose entity or quota contains ``match``."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
     answer = await console.brokers.ask(DescribeClientQuotasRequest(components=[]), _VERSION)
@@ -49,8 +49,9 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def alter(console: Console, call: Call) -> dict[str, Any]:
-    """Set a quota of an entity, or without a ``value`` take it away. ``entity`` is as it is listed: a part without a name is the
-    default of its type.
+    """Set a quota of an entity or, without a ``value``, remove it.
+
+    ``entity`` is as in ``listed``: a part without a name is the default of its type.
     """
     parts = map(call.inner, call.objects("entity", most=len(_KINDS)))
     entity = [EntityData(entity_type=_kind(part), entity_name=part.maybe_text("name")) for part in parts]

@@ -1,4 +1,4 @@
-"""Reads records of a partition as a consumer does, by Fetch, and decodes them with others having their turns in between."""
+"""Reads records of a partition by Fetch, as a consumer, and decodes them in slices."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from pykbroker.wire.records import Record
 
 UNCOMMITTED, COMMITTED = 0, 1
-#: The last version in which topics have names.
+#: The last version with topic names.
 _FETCH_VERSION: Final = 12
 _CONSUMER: Final = -1
-#: Records decoded before others may have their turn: some tens of microseconds.
+#: Records decoded per slice: some tens of microseconds.
 _AT_ONCE: Final = 32
-#: A batch of more is unpacked in a thread.
+#: Larger batches are decompressed in a thread.
 _UNPACKED_HERE: Final = 16 * 1024
 
 
 class Found(NamedTuple):
-    """A record that was read, or one of a control batch."""
+    """A record that was read, possibly of a control batch."""
 
     record: Record
     control: bool
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 def fetch_request(
     topic: str, places: Iterable[tuple[int, int]], *, most: int, isolation: int, wait_ms: int = 0
 ) -> FetchRequest:
-    """What asks for records from these offsets of partitions on, ``most`` bytes in all but one batch at least."""
+    """Return a Fetch request for records of partitions from these offsets on: ``most`` bytes, but at least one batch."""
     partitions = [
         FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=most) for index, offset in places
     ]
@@ -52,8 +52,9 @@ def fetch_request(
 
 
 async def fetch(console: Console, leader: int, request: FetchRequest) -> list[PartitionData]:
-    """What a leader has of these partitions. Raises KafkaError TOPIC_AUTHORIZATION_FAILED and the like where they
-    concern the whole request.
+    """Return a leader's response for these partitions.
+
+    Raises KafkaError if it concerns the whole request, such as TOPIC_AUTHORIZATION_FAILED.
     """
     answer: FetchResponse = await console.brokers.ask(request, _FETCH_VERSION, leader)
     raise_for(answer.error_code)
@@ -63,11 +64,12 @@ async def fetch(console: Console, leader: int, request: FetchRequest) -> list[Pa
 async def records_of(
     console: Console, data: PartitionData, low: int = 0, high: int = 2**63 - 1
 ) -> AsyncGenerator[Found, None]:
-    """The records of one partition's answer from ``low`` up to, but not with, ``high``; those of aborted transactions are left
-    out where the request was for committed ones.
+    """Yield the records of one partition from ``low`` up to, but not including, ``high``.
+
+    Those of aborted transactions are left out if the request was read_committed.
     """
     turn = console.turn()
-    raw: Any = data.records or b""  # decoded, it is never in pieces
+    raw: Any = data.records or b""  # a decoded answer is never divided
     whole = memoryview(raw)
     batches: Batches = []
     for at, header in iter_batches(whole):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NAME: Final = 249
 _MOST_FOUND: Final = 200
 _LONGEST_CURSOR: Final = 8000
-#: A value of a megabyte in base64, or as text.
+#: A value of a megabyte, in base64 or as text.
 _LONGEST_PART: Final = 2 * 1024 * 1024
 _MOST_HEADERS: Final = 100
 _PRODUCE_VERSION: Final = 9
@@ -33,7 +33,7 @@ _ALL_IN_SYNC: Final = -1
 
 
 async def search(console: Console, call: Call) -> dict[str, Any]:
-    """A piece of a search. ``order`` is newest or oldest; ``cursor`` is where the piece before said to go on."""
+    """Return a piece of a search. ``order`` is newest or oldest; ``cursor`` is that of the piece before."""
     brokers = console.brokers
     topic, order = call.text("topic", most=_NAME), call.text("order", "newest", most=10)
     if order not in ("newest", "oldest"):
@@ -57,7 +57,7 @@ async def search(console: Console, call: Call) -> dict[str, Any]:
 
 
 def isolation_of(call: Call) -> int:
-    """Committed records alone, or those of open and aborted transactions and the markers, too."""
+    """Return the isolation level: committed records only, or also those of open and aborted transactions, and markers."""
     return UNCOMMITTED if call.flag("uncommitted") else COMMITTED
 
 
@@ -69,7 +69,7 @@ def _partitions(console: Console, topic: str) -> int:
 
 
 def _cut(there: list[places.Place], low: int | None, high: int | None) -> None:
-    """Offsets that were named, the last of them with its own."""
+    """Cut the ranges to the offsets that were given, both inclusive."""
     for place in there:
         if low is not None:
             place.low = max(place.low, low)
@@ -78,7 +78,7 @@ def _cut(there: list[places.Place], low: int | None, high: int | None) -> None:
 
 
 async def one(console: Console, call: Call) -> dict[str, Any]:
-    """One record, as whole as it can be shown."""
+    """Return one record, with long fields as complete as the page can show them."""
     topic, index, offset = call.text("topic", most=_NAME), call.whole("partition", most=2**31 - 1), call.whole("offset")
     leader = console.brokers.partition(topic, index).leader
     request = fetch_request(topic, [(index, offset)], most=1, isolation=UNCOMMITTED)
@@ -90,7 +90,10 @@ async def one(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def produce(console: Console, call: Call) -> dict[str, Any]:
-    """Append a record as a producer with acks=all would; where it lies. Without a partition its key decides."""
+    """Append a record, as a producer with acks=all would, and return its position.
+
+    Without a partition, the key decides.
+    """
     topic = call.text("topic", most=_NAME)
     count = _partitions(console, topic)
     cluster = console.brokers.cluster()
@@ -115,7 +118,7 @@ async def produce(console: Console, call: Call) -> dict[str, Any]:
 
 
 def _part(call: Call, name: str) -> bytes | None:
-    """A key or value: text, ``NAME_base64`` in its place, or null. Raises Refusal."""
+    """Return a key or value: text, ``NAME_base64`` in its place, or null. Raises Refusal."""
     other = f"{name}_base64"
     if call.said.get(other) is not None:
         try:

@@ -1,8 +1,7 @@
-"""Schemas from an external schema registry, by the ids that its clients write before a value.
+"""Fetches schemas from a schema registry, by the ids with which its serializers begin a value.
 
-The one address that the broker was started with is asked, and nothing else: no redirect is followed and no proxy of the environment
-taken. What comes from there is a stranger's like the records: it is cut off where it is too long, has to be what such a registry
-answers, and becomes text in the page.
+Only the configured address is requested: redirects and proxies of the environment are not followed. Responses are as
+untrusted as records: limited in size, validated, and shown by the page as text.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ _LARGEST: Final = 1024 * 1024
 _TIMEOUT_S: Final = 10
 _MOST_KEPT: Final = 500
 _MOST_AT_ONCE: Final = 4
-#: Without a type it is Avro's.
+#: Registries leave the type out for Avro.
 _KINDS: Final = {None: "avro", "AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json"}
-#: Unpacked, a small answer could be a large one.
+#: Limit on decompressed responses: a small one could be large when decompressed.
 _HEADERS: Final = {"Accept": "application/vnd.schemaregistry.v1+json, application/json", "Accept-Encoding": "identity"}
 
 
 class Registry:
-    """The registry at an address. An id means the same for ever, so what it stands for is kept."""
+    """The registry at an address. Schemas are cached, since an id never changes its meaning."""
 
     def __init__(self, address: str) -> None:
         self._address = address.rstrip("/")
@@ -36,7 +35,7 @@ class Registry:
         self._trusted: ssl.SSLContext | None = None
 
     async def schema(self, number: int) -> dict[str, Any]:
-        """The ``kind`` and ``text`` of a schema. Raises Refusal."""
+        """Return the ``kind`` and ``text`` of a schema. Raises Refusal."""
         async with self._asking:
             if number not in self._kept:
                 found = _understood(number, await self._fetched(number))
@@ -53,7 +52,7 @@ class Registry:
                 aiohttp.ClientSession(
                     timeout=timeout, headers=_HEADERS, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
                 ) as session,
-                session.get(url, allow_redirects=False, ssl=await self._trust()) as answer,
+                session.get(url, allow_redirects=False, ssl=await self._ca_certificates()) as answer,
             ):
                 if answer.status == 404:
                     raise Refusal(404, f"the schema registry has no schema {number}")
@@ -66,8 +65,8 @@ class Registry:
             why = str(error)[:200] or type(error).__name__
             raise Refusal(502, f"the schema registry at {self._address} cannot be asked: {why}") from error
 
-    async def _trust(self) -> ssl.SSLContext | bool:
-        """The authorities of the system, for an address of https. Reading them takes a while, so a thread does."""
+    async def _ca_certificates(self) -> ssl.SSLContext | bool:
+        """Return the system's CA certificates for an https address; loaded in a thread, since it takes a while."""
         if not self._address.startswith("https:"):
             return True
         if self._trusted is None:

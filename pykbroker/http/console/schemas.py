@@ -1,4 +1,4 @@
-"""The schemas of ids, if a schema registry is configured."""
+"""Schemas by id, if a schema registry is configured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_ID: Final = 2**31 - 1
 
 
 async def one(console: Console, call: Call) -> dict[str, Any]:
-    """A schema by its id."""
+    """Return a schema by its id. Raises Refusal."""
     if console.registry is None:
         raise Refusal(404, "no schema registry is known: start the broker with --schema-registry URL")
     return await console.registry.schema(call.whole("id", most=_LARGEST_ID))

@@ -1,7 +1,7 @@
-"""Looks for records, the newest or the oldest first: a bounded piece of work, and where to go on with the next one.
+"""Searches records by time, newest or oldest first: a bounded piece of work, and a cursor for the next one.
 
-Each partition is read in windows of offsets, and what they bring is put together by time. A window that brings little is
-followed by a larger one, so that what compaction left of a log is found, too.
+Each partition is read in windows of offsets, which are merged by timestamp. After a window with few records a larger
+one follows, so that a compacted log is searched quickly, too.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from pykbroker.http.console.places import Place
     from pykbroker.wire.records import Record
 
-#: Where one piece of a search ends, whatever it found.
+#: Limits of one piece of a search.
 _MOST_RECORDS: Final = 20_000
 _MOST_BYTES: Final = 8 * 1024 * 1024
-#: Of one Fetch.
+#: Limits of one Fetch.
 _FETCHED: Final = 256 * 1024
-#: What all windows together may bring, as far as that can be guessed.
+#: Estimated bytes that all windows together may bring.
 _WINDOW_BYTES: Final = 2 * 1024 * 1024
 _WINDOW_RECORDS: Final = 8000
-#: A round that brought less is followed by one of larger windows.
+#: A round with fewer records is followed by one of larger windows.
 _FEW: Final = 500
 _WIDER: Final = 4
-#: So many times as many records as are wanted are kept of all windows together, and so many of each at least.
+#: Multiple of the records wanted that is kept of all windows together, and a minimum for each.
 _KEPT: Final = 4
 
 
 @dataclass(slots=True)
 class _Window:
-    """What one window brought: records as they are shown, the next to be taken last."""
+    """The records of one window, in the order in which they are taken from the end."""
 
     place: Place
     low: int
@@ -54,7 +54,7 @@ class _Window:
 
 @dataclass(slots=True)
 class Search:
-    """See the module. ``gone`` says whether whoever asked has left."""
+    """See the module. ``gone`` says whether the client has disconnected."""
 
     console: Console
     topic: str
@@ -69,7 +69,7 @@ class Search:
     size: int = 0
 
     async def run(self) -> dict[str, Any]:
-        """What was found, and where to go on. Raises Refusal, and what a Fetch is answered with."""
+        """Return the records found and the cursor. Raises Refusal, and the KafkaError of a Fetch."""
         turn = self.console.turn()
         width = self._first_width()
         while not self._is_over():
@@ -94,15 +94,13 @@ class Search:
         return not self.places or enough or self.gone()
 
     def _first_width(self) -> int:
-        """Offsets of a window: about as many as are wanted, and not more than memory likes."""
+        """Return the first width of windows in offsets: about as many as records wanted, limited for memory."""
         wanted = self.limit * 2 if self.matcher.fits_all else _WINDOW_RECORDS
         of_each = max(wanted // max(len(self.places), 1), 16)
         logs = [self.console.brokers.partition(self.topic, place.index).opened_log for place in self.places]
         size = sum(log.size_bytes for log in logs if log is not None)
         count = sum(log.log_end_offset - log.log_start_offset for log in logs if log is not None)
         return max(min(of_each, int(_WINDOW_BYTES * count / max(size * len(self.places), 1)) if count else of_each), 1)
-
-    # ---- reading -----------------------------------------------------------------------------------------------------
 
     async def _window(self, place: Place, width: int) -> _Window:
         low, high = place.low, place.high
@@ -117,7 +115,7 @@ class Search:
         return window
 
     async def _read(self, window: _Window, offset: int) -> int:
-        """Read once from ``offset`` on; where to go on."""
+        """Read once from ``offset`` on; returns the next offset."""
         index = window.place.index
         partition = self.console.brokers.partition(self.topic, index)
         if partition.leader == NO_LEADER:
@@ -125,7 +123,7 @@ class Search:
         request = fetch_request(self.topic, [(index, offset)], most=_FETCHED, isolation=self.isolation)
         (data,) = await fetch(self.console, partition.leader, request)
         if error_code(data.error_code) is ErrorCode.OFFSET_OUT_OF_RANGE and offset < partition.log_start_offset:
-            return partition.log_start_offset  # retention was faster
+            return partition.log_start_offset  # retention moved the log start offset meanwhile
         raise_for(data.error_code)
         if not data.records:
             return window.high
@@ -137,11 +135,12 @@ class Search:
                 if not self.newest and len(window.records) >= self._most():
                     window.high = record.offset + 1
                     return window.high
-        return places.end_of(data.records)  # what the last batch ends with may have been compacted away, or aborted
+        return places.end_of(data.records)  # the last offsets of a batch may have been compacted away, or aborted
 
     def _aligned(self, window: _Window, offset: int, raw: Any) -> int:
-        """Let a window end where batches do: what is decoded of them for one is not decoded again for the next. From where on
-        records are looked at.
+        """Move a window's end to a batch boundary, so that no batch is decoded for two windows.
+
+        Returns the first offset of the batches.
         """
         place = window.place
         if not self.newest:
@@ -154,18 +153,16 @@ class Search:
         self.scanned += 1
         if self.matcher(record) and not (control and not self.matcher.fits_all):
             window.records.append(shown(self.topic, window.place.index, record, control=control))
-            if len(window.records) > self._most():  # the newest are kept, and what is before them is for another time
+            if len(window.records) > self._most():  # keep the newest; older ones are left for another piece
                 window.records.popleft()
                 window.low = window.records[0]["offset"]
 
     def _most(self) -> int:
-        """Records of one window that are kept, since all windows are in memory at once."""
+        """Return the most records to keep of one window, since all windows are in memory at once."""
         return max(_KEPT * self.limit // len(self.places), _KEPT)
 
-    # ---- putting together --------------------------------------------------------------------------------------------
-
     def _take(self, windows: list[_Window]) -> None:
-        """Take the newest, or the oldest, of what the windows begin with, until there are enough."""
+        """Take the newest, or oldest, records off the windows until there are enough."""
         heap = [(self._time(window), number) for number, window in enumerate(windows) if window.records]
         heapify(heap)
         while heap and len(self.found) < self.limit:
@@ -187,6 +184,6 @@ class Search:
                 )
 
     def _time(self, window: _Window) -> int:
-        """By which windows are put in order: of what is taken next."""
+        """The order of windows: by the timestamp of the next record."""
         time: int = -window.records[-1]["timestamp"] if self.newest else window.records[0]["timestamp"]
         return time

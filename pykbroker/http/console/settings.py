@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.describe_configs import DescribeConfigsResourceResult
 
 _RESOURCES: Final = {"topic": TOPIC_RESOURCE, "broker": BROKER_RESOURCE, "group": GROUP_RESOURCE}
-#: By the number that stands in an answer.
+#: Source by its number in responses.
 _TYPES: Final = ("", "boolean", "string", "int", "short", "long", "double", "list", "class", "password")
 _SET, _DELETE = 0, 1
 _NAME: Final = 32 * 1024
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """All settings of a resource: ``of`` is topic, broker or group, ``name`` its name."""
+    """Return all settings of a resource: ``of`` is topic, broker or group, ``name`` its name."""
     kind, name = _resource(call)
     asked = DescribeConfigsRequest(
         [DescribeConfigsResource(kind, name, None)], include_synonyms=True, include_documentation=True
@@ -46,7 +46,7 @@ def _resource(call: Call) -> tuple[int, str]:
 
 
 def _asked_broker(kind: int, name: str) -> int | None:
-    """A broker speaks for itself alone."""
+    """Return the broker to ask: a broker describes only its own settings. Raises Refusal."""
     if kind != BROKER_RESOURCE:
         return None
     if not (name.isascii() and name.isdigit() and len(name) < 10):
@@ -69,7 +69,7 @@ def _as_json(each: DescribeConfigsResourceResult) -> dict[str, Any]:
 
 
 async def alter(console: Console, call: Call) -> dict[str, Any]:
-    """Set one setting, or with ``value`` null take back what was set."""
+    """Set a setting or, with ``value`` null, reset it."""
     kind, name = _resource(call)
     value = call.maybe_text("value")
     change = AlterableConfig(call.text("setting", most=249), _DELETE if value is None else _SET, value)

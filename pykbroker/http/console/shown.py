@@ -1,4 +1,4 @@
-"""A record as JSON: text where it is text, else base64, and cut where it is long. The page makes the rest of it."""
+"""Records as JSON: fields as text or else base64, and cut where they are long."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 #: Bytes of a key, value or header that a list shows.
 IN_A_LIST: Final = 2048
-#: What is shown of it where one record is looked at.
+#: The same for a single record.
 ALONE: Final = 1024 * 1024
-#: Headers, and bytes of the value of one, in a list and alone.
+#: Headers, and bytes of a header's value, in a list and for a single record.
 _HEADERS_IN_A_LIST, _HEADERS_ALONE = 20, 100
 _HEADER_IN_A_LIST: Final = 256
 _LONGEST_NAME: Final = 200
-#: What no text has: control characters, but for tab and the ends of lines.
+#: Control characters that text does not have.
 _NO_TEXT: Final = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
 
 _utf8 = codecs.getincrementaldecoder("utf-8")
 
 
 def shown(topic: str, partition: int, record: Record, *, control: bool, most: int = IN_A_LIST) -> dict[str, Any]:
-    """A record where it lies; those of Kafka's own topics with what they mean."""
+    """Return a record with its position; records of internal topics are decoded, too."""
     headers, header = (_HEADERS_ALONE, most) if most > IN_A_LIST else (_HEADERS_IN_A_LIST, _HEADER_IN_A_LIST)
     found: dict[str, Any] = {
         "partition": partition,
@@ -51,7 +51,7 @@ def shown(topic: str, partition: int, record: Record, *, control: bool, most: in
 
 
 def part(data: bytes | None, most: int) -> dict[str, Any] | None:
-    """A key, a value, or that of a header; None for null. ``size`` is what it is in all."""
+    """Return a key, a value, or a header's value; None for null. ``size`` is its full size."""
     if data is None:
         return None
     begin = data[:most]
@@ -67,7 +67,7 @@ def part(data: bytes | None, most: int) -> dict[str, Any] | None:
 
 
 def _text(data: bytes, *, whole: bool) -> str | None:
-    """``data`` as text, if it is some; a character that was cut at its end is left out."""
+    """Return ``data`` as text; None if it is not UTF-8 or has control characters. A character cut at its end is dropped."""
     try:
         text = _utf8().decode(data, final=whole)
     except UnicodeDecodeError:

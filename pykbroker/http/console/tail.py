@@ -1,7 +1,7 @@
-"""Follows what is appended to a topic: lines of JSON, for as long as the page reads them.
+"""Follows the records appended to a topic, as lines of JSON, for as long as the page reads them.
 
-It never holds anybody up, and never piles anything up. The page is handed the newest records of each round; of more than a
-page can show the rest is counted and skipped, and while it does not read, nothing is read for it.
+It delays nobody and buffers little: each round sends the newest records, counts and skips those that are more than a
+page can show, and while the page does not read, nothing is read for it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from pykbroker.http.turn import Turn
     from pykbroker.wire.records import Record
 
-#: Tails at once: each is a connection, and those of metrics are wanted, too.
+#: Most tails at once: each is a connection, and metrics need some, too.
 MOST_TAILS: Final = 8
-#: Offsets that one round looks at, of one partition and of all; of more the newest.
+#: Offsets that one round reads, of one partition and of all; the newest if there are more.
 _OFFSETS: Final = 200
 _OFFSETS_OF_ALL: Final = 1600
-#: Records that one round hands to the page at most, and all rounds in a second where more come all the time: nobody reads so
-#: fast, and the broker has producers to serve.
+#: Records that one round sends at most, and all rounds in a second under steady load: nobody reads faster, and
+#: producers come first.
 _RECORDS: Final = 200
 _RECORDS_A_SECOND: Final = 100
 _FETCHED: Final = 256 * 1024
-#: How long to wait for more, after a round, and after one that handed on all that it might.
+#: Pauses after a round, and after one that sent as much as it may.
 _WAIT_MS: Final = 1000
 _BETWEEN_S: Final = 0.2
 _AFTER_MUCH_S: Final = 0.5
@@ -45,7 +45,7 @@ _NAME: Final = 249
 
 
 class _Read(NamedTuple):
-    """A record of a partition that is to be handed on."""
+    """A record of a partition, to be sent."""
 
     partition: int
     record: Record
@@ -53,7 +53,7 @@ class _Read(NamedTuple):
 
 
 async def follow(console: Console, call: Call) -> web.StreamResponse:
-    """Answered until the page goes away, the topic does, or the process begins anew."""
+    """Stream records until the page disconnects, the topic is deleted, or the process is reset."""
     if len(console.tails) >= MOST_TAILS:
         raise Refusal(429, f"{MOST_TAILS} tails are open already: close one")
     tail = await Tail.of(console, call)
@@ -71,7 +71,7 @@ async def follow(console: Console, call: Call) -> web.StreamResponse:
 
 
 class Tail:
-    """``at`` is the offset of each partition that is handed on next."""
+    """``at`` is the next offset to send of each partition."""
 
     def __init__(self, console: Console, topic: str, at: dict[int, int], matcher: Matcher, isolation: int) -> None:
         self._console = console
@@ -80,12 +80,12 @@ class Tail:
         self._matcher = matcher
         self._isolation = isolation
         self._skipped = 0
-        self._allowed: float = _RECORDS  # how many records may be handed on now,
-        self._counted = console.clock.monotonic()  # and when that was found
+        self._allowed: float = _RECORDS  # how many records may be sent now,
+        self._counted = console.clock.monotonic()  # and when that was computed
 
     @classmethod
     async def of(cls, console: Console, call: Call) -> Tail:
-        """From the ends of the partitions on. Raises Refusal, and what ListOffsets is answered with."""
+        """Start at the ends of the partitions. Raises Refusal, and the KafkaError of ListOffsets."""
         topic, matcher, isolation = call.text("topic", most=_NAME), Matcher.of(call), isolation_of(call)
         image = console.brokers.cluster().metadata.image.topics.get(topic) if console.brokers.sees(topic) else None
         if image is None:
@@ -95,7 +95,7 @@ class Tail:
         return cls(console, topic, ends, matcher, isolation)
 
     async def run(self, response: web.StreamResponse) -> None:
-        """Raises ConnectionError when the page is gone."""
+        """Raises ConnectionError when the page has disconnected."""
         await _send(response, {"at": self._at})
         try:
             while True:
@@ -108,11 +108,11 @@ class Tail:
             await _send(response, {"ended": str(error)})
 
     async def _round(self, turn: Turn) -> list[_Read]:
-        """What was appended since the last one."""
+        """Return the records appended since the last round."""
         found: list[_Read] = []
         for leader, indexes in self._by_leader().items():
             for index in indexes:
-                self._hurry(index)
+                self._skip_excess(index)
             asked = [(index, self._at[index]) for index in indexes]
             wait = _WAIT_MS if len(indexes) == len(self._at) else 0
             request = fetch_request(self._topic, asked, most=_FETCHED, isolation=self._isolation, wait_ms=wait)
@@ -131,14 +131,14 @@ class Tail:
         return found
 
     def _most(self) -> int:
-        """How many records may be handed on now, one at least."""
+        """Return how many records may be sent now, at least one."""
         now = self._console.clock.monotonic()
         self._allowed = min(_RECORDS, self._allowed + (now - self._counted) * _RECORDS_A_SECOND)
         self._counted = now
         return max(int(self._allowed), 1)
 
     async def _line(self, found: list[_Read], turn: Turn) -> bytes:
-        """What the page is handed of a round; made a little in each turn."""
+        """Return the line for a round, serialized in slices."""
         records: list[str] = []
         for index, record, control in found:
             records.append(json.dumps(shown(self._topic, index, record, control=control)))
@@ -147,7 +147,7 @@ class Tail:
         return f'{{"records": [{", ".join(records)}], "skipped": {self._skipped}}}\n'.encode()
 
     def _by_leader(self) -> dict[int, list[int]]:
-        """Raises Refusal where the topic is gone."""
+        """Return the partitions by leader. Raises Refusal if the topic was deleted."""
         found: dict[int, list[int]] = {}
         for index in self._at:
             leader = self._console.brokers.partition(self._topic, index).leader
@@ -155,8 +155,8 @@ class Tail:
                 found.setdefault(leader, []).append(index)
         return found
 
-    def _hurry(self, index: int) -> None:
-        """Skip what is more than a round hands on."""
+    def _skip_excess(self, index: int) -> None:
+        """Skip records beyond the limit of a round."""
         partition = self._console.brokers.partition(self._topic, index)
         log = partition.opened_log
         if log is not None:
@@ -183,5 +183,5 @@ class Tail:
 
 
 async def _send(response: web.StreamResponse, said: dict[str, Any]) -> None:
-    """A line; comes back when the page has room for the next. Raises ConnectionError where it is gone."""
+    """Send a line; returns when the page has room for the next. Raises ConnectionError when it has disconnected."""
     await response.write(json.dumps(said).encode() + b"\n")

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import TopicImage
     from pykbroker.partitions.partition import Partition
 
-#: Rows of a page.
+#: Rows per page.
 MOST_ROWS: Final = 200
 _MOST_SETTINGS: Final = 100
 _TIMEOUT_MS: Final = 30_000
 _NAME: Final = 249
-#: Topics, or partitions, that are looked at before others may have their turn.
+#: Topics or partitions per slice.
 _AT_ONCE: Final = 50
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """A page of topics by name, those whose names have ``match`` in them; internal ones last."""
+    """Return a page of topics by name, those that contain ``match``; internal ones last."""
     brokers = console.brokers
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
@@ -49,7 +49,7 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def _sums(console: Console, cluster: Cluster, topic: TopicImage) -> dict[str, Any]:
-    """A topic and the sums of its partitions. What is in logs that lie closed since the start nobody knows yet."""
+    """Return a topic and the sums of its partitions; logs that are closed since the start are not counted."""
     turn = console.turn()
     records = size = offline = under = closed = 0
     for number, image in enumerate(list(topic.partitions.values())):
@@ -80,7 +80,7 @@ async def _sums(console: Console, cluster: Cluster, topic: TopicImage) -> dict[s
 
 
 async def one(console: Console, call: Call) -> dict[str, Any]:
-    """A topic, with its sums, and whether a schema registry can be asked what its values mean."""
+    """Return a topic with its sums, and whether a schema registry is configured."""
     sums = await _sums(console, console.brokers.cluster(), _topic(console, call))
     return {**sums, "registry": console.registry is not None}
 
@@ -94,7 +94,7 @@ def _topic(console: Console, call: Call) -> TopicImage:
 
 
 async def partitions(console: Console, call: Call) -> dict[str, Any]:
-    """A page of the partitions of a topic; closed logs of these are opened."""
+    """Return a page of a topic's partitions; their closed logs are opened."""
     topic = _topic(console, call)
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=MOST_ROWS)
     cluster = console.brokers.cluster()
@@ -135,7 +135,7 @@ def _row(each: Partition) -> dict[str, Any]:
 
 
 async def create(console: Console, call: Call) -> dict[str, Any]:
-    """Create a topic, as CreateTopics does; -1 is the broker's default."""
+    """Create a topic by CreateTopics; -1 is the broker's default."""
     configs = [
         CreatableTopicConfig(inner.text("name"), inner.text("value"))
         for inner in map(call.inner, call.objects("configs", most=_MOST_SETTINGS))
@@ -153,7 +153,7 @@ async def create(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def delete(console: Console, call: Call) -> dict[str, Any]:
-    """DeleteTopics, of one topic."""
+    """Delete one topic by DeleteTopics."""
     name = call.text("topic", most=_NAME)
     asked = DeleteTopicsRequest(topics=[DeleteTopicState(name)], topic_names=[], timeout_ms=_TIMEOUT_MS)
     (result,) = (await console.brokers.ask(asked, 6)).responses
@@ -162,7 +162,7 @@ async def delete(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def add_partitions(console: Console, call: Call) -> dict[str, Any]:
-    """``count`` is how many there are to be in all."""
+    """Add partitions; ``count`` is their new total."""
     name, count = call.text("topic", most=_NAME), call.whole("count", least=1, most=1_000_000)
     wanted = CreatePartitionsTopic(name, count, assignments=None)
     (result,) = (await console.brokers.ask(CreatePartitionsRequest([wanted], _TIMEOUT_MS), 3)).results
@@ -171,7 +171,7 @@ async def add_partitions(console: Console, call: Call) -> dict[str, Any]:
 
 
 async def delete_records(console: Console, call: Call) -> dict[str, Any]:
-    """Delete what lies before ``offset`` in a partition; -1 is all of it."""
+    """Delete the records of a partition before ``offset``; -1 deletes all."""
     name, index = call.text("topic", most=_NAME), call.whole("partition", most=1_000_000)
     wanted = DeleteRecordsPartition(index, call.whole("offset", least=-1))
     asked = DeleteRecordsRequest([DeleteRecordsTopic(name, [wanted])], _TIMEOUT_MS)

@@ -1,4 +1,4 @@
-"""Transactional ids: their states, and the abort of a hanging transaction."""
+"""Transactional ids: their states, and the abort of an open transaction."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 200
 _NAME: Final = 32 * 1024
 _MOST_PARTITIONS: Final = 100
-#: Of a producer id that nobody will use.
+#: Transaction timeout of the new producer epoch, which nobody will use.
 _TIMEOUT_MS: Final = 60_000
-#: How often a client would ask again while a transaction ends, and how long it waits in between.
+#: How many times InitProducerId is retried while a transaction ends, and the pause in between.
 _TRIES: Final = 100
 _BETWEEN_S: Final = 0.05
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """A page of transactional ids by name, in one ``state`` if one is said."""
+    """Return a page of transactional ids by name, optionally in one ``state``."""
     brokers = console.brokers
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match, state = call.text("match", "", most=249).lower(), call.text("state", "", most=40)
@@ -65,17 +65,18 @@ async def _described(brokers: Brokers, name: str, coordinator: int) -> dict[str,
 
 
 async def abort(console: Console, call: Call) -> dict[str, Any]:
-    """Abort the open transaction of an id and fence its producer, as a new producer of this id would."""
+    """Abort the open transaction of an id and fence its producer, by InitProducerId."""
     name, brokers = call.text("id", most=_NAME), console.brokers
     coordinator = await brokers.coordinator(name, TRANSACTION)
     (there,) = (await brokers.ask(DescribeTransactionsRequest([name]), 0, coordinator)).transaction_states
-    raise_for(there.error_code)  # so that an id that nobody has is not brought into being
+    raise_for(there.error_code)  # so that an unknown id is not created
     asked = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=_TIMEOUT_MS)
     answer = await brokers.ask(asked, 4, coordinator)
     for _ in range(_TRIES):
         if answer.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
             break
-        await asyncio.sleep(_BETWEEN_S)  # the abort has begun, and its markers are being written
+        # CONCURRENT_TRANSACTIONS: the abort has begun, and its markers are being written
+        await asyncio.sleep(_BETWEEN_S)
         answer = await brokers.ask(asked, 4, coordinator)
     raise_for(answer.error_code)
     return {"producer": answer.producer_id, "epoch": answer.producer_epoch}

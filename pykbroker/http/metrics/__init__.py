@@ -1,5 +1,5 @@
-"""Metrics in Prometheus' text format, under the names that dashboards for Kafka know.
+"""Metrics in Prometheus' text format, under the names that dashboards for Kafka use.
 
-``metric.py`` is what a metric is, ``page.py`` the page of one scrape, ``scrape.py`` how it is written in slices; every other
-module is one subject, with its metrics and a collector that reads them off the broker. ``catalogue.py`` has them all.
+``metric.py`` defines a metric, ``page.py`` is the page of one scrape, ``scrape.py`` writes it in slices. Every other
+module is one subject: its metrics, and a collector that reads them from the broker. ``catalogue.py`` lists all.
 """

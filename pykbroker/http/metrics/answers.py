@@ -1,4 +1,4 @@
-"""The error codes in an answer, by the structure of its class (``refusals/shapes.py``)."""
+"""Counts the error codes in a response, by the structure of its class (``refusals/shapes.py``)."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pykbroker.metadata.encoded_once import EncodedOnce
 from pykbroker.refusals.shapes import error_sites, once
 from pykbroker.wire.message import Message
 
-#: So many parts of one answer are looked at: one about ten thousand partitions must not cost as much again.
+#: Most items of one response that are counted: a response with ten thousand partitions must not cost as much again.
 _MOST_PARTS: Final = 1000
 
 
-#: What tells errors in a part of an answer: fields of its own, and lists of parts in it. (A tuple, taken apart with each answer.)
+#: The error fields and the lists of items of a struct. (A tuple, since it is unpacked for each response.)
 _Place = tuple[tuple[str, ...], tuple[tuple[str, Any], ...]]
 
 
 def count_errors(response: Any, errors: Counter[int]) -> None:
-    """Count the error codes of an answer, 0 for parts that tell none."""
+    """Count the error codes of a response; items without errors count as 0."""
     place = _whole(type(response))
     if place is not None and not _count(place, (response,), errors):
         errors[0] += 1
 
 
 def _count(place: _Place, parts: Any, errors: Counter[int]) -> bool:
-    """Returns whether there was anything to count."""
+    """Count the error codes of equal structs; returns whether there were any."""
     fields, lists = place
     for field in fields:
         for each in parts:
             errors[getattr(each, field)] += 1
     found = bool(fields)
     for name, inner in lists:
-        # One part in one is what most answers are.
+        # fast path: most responses have one item in one list
         within = getattr(parts[0], name) if len(parts) == 1 else _together(parts, name)
         if within and _count(inner, within if len(within) <= _MOST_PARTS else within[:_MOST_PARTS], errors):
             found = True
@@ -45,7 +45,10 @@ def _together(parts: Any, name: str) -> list[Any]:
 
 @once
 def _whole(kind: type[Any]) -> _Place | None:
-    """None for what is no answer. One that is kept for all who ask alike has no errors, else it would not be kept."""
+    """Return the error fields and lists of a message class; None for other classes, such as that of None.
+
+    A response cached for all clients has no errors, or it would not be cached.
+    """
     if issubclass(kind, EncodedOnce):
         return (), ()
     if not issubclass(kind, Message):

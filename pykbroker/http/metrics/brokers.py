@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BROKERS = gauge("kafka_brokers", "Brokers that run.", moves="One was stopped: pykbroker brokers list.")
 BROKER_INFO = gauge(
     "kafka_broker_info",
-    "1 for each broker that runs, with its id and the address that clients are told.",
+    "1 for each running broker, with its id and advertised address.",
     *("id", "address"),
     moves="As kafka_brokers.",
 )
@@ -43,35 +43,35 @@ PARTITIONS = gauge(
 )
 UNDER_REPLICATED = gauge(
     "kafka_server_replicamanager_underreplicatedpartitions",
-    "Of the partitions that a broker leads those whose replicas are not all in sync.",
+    "Partitions that a broker leads with replicas out of sync.",
     "broker",
     moves="A broker was stopped.",
 )
 UNDER_MIN = gauge(
     "kafka_server_replicamanager_underminisrpartitioncount",
-    "Of the partitions that a broker leads those that refuse acks=all, for min.insync.replicas.",
+    "Partitions that a broker leads with fewer replicas in sync than min.insync.replicas: acks=all is refused.",
     "broker",
     moves="Start the brokers that are stopped, or lower min.insync.replicas.",
 )
 PRODUCER_IDS = gauge(
     "kafka_server_replicamanager_produceridcount",
-    "Producer ids that are remembered, over the partitions that a broker leads.",
+    "Active producers, over the partitions that a broker leads.",
     "broker",
     moves="Grows with each start of an idempotent producer; producer.id.expiration.ms forgets them.",
 )
 ISR_SHRINKS = counter(
     "kafka_server_replicamanager_isrshrinks_total",
-    "In-sync replicas that became fewer.",
+    "Shrinks of in-sync replicas (ISR).",
     moves="A broker was stopped.",
 )
 ISR_EXPANDS = counter(
     "kafka_server_replicamanager_isrexpands_total",
-    "In-sync replicas that became more.",
+    "Expansions of in-sync replicas (ISR).",
     moves="A broker is back.",
 )
 LEADER_CHANGES = counter(
     "pykbroker_leader_changes_total",
-    "Partitions that have another leader than before.",
+    "Changes of a partition's leader.",
     moves="As isrshrinks; clients look for the new leaders, and some requests are answered NOT_LEADER_OR_FOLLOWER.",
 )
 CONTROLLERS = gauge(
@@ -79,11 +79,11 @@ CONTROLLERS = gauge(
     "1: the controller is in this process.",
     moves="It does not, while the process runs.",
 )
-ACTIVE = gauge(
-    "kafka_controller_kafkacontroller_activebrokercount", "Brokers that are not fenced.", moves="As kafka_brokers."
-)
+ACTIVE = gauge("kafka_controller_kafkacontroller_activebrokercount", "Unfenced brokers.", moves="As kafka_brokers.")
 FENCED = gauge(
-    "kafka_controller_kafkacontroller_fencedbrokercount", "Brokers that are stopped.", moves="As kafka_brokers."
+    "kafka_controller_kafkacontroller_fencedbrokercount",
+    "Fenced brokers: those that are stopped.",
+    moves="As kafka_brokers.",
 )
 TOPICS = gauge(
     "kafka_controller_kafkacontroller_globaltopiccount",
@@ -102,12 +102,12 @@ OFFLINE = gauge(
 )
 NOT_PREFERRED = gauge(
     "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
-    "Partitions that another replica leads than the first.",
+    "Partitions whose leader is not the preferred replica.",
     moves="As kafka_server_replicamanager_leadercount.",
 )
 UNCLEAN = counter(
     "kafka_controller_controllerstats_uncleanleaderelections_total",
-    "Leaders elected out of sync. Replicas of one process share their log, so there are none.",
+    "Unclean leader elections. Replicas of one process share their log, so there are none.",
     moves="It does not.",
 )
 FETCH_SESSIONS = gauge(
@@ -122,14 +122,14 @@ _IN_A_STEP: Final = 20
 
 
 class Brokers:
-    """Brokers of the process, and changes of the metadata since ``follow``."""
+    """Collects brokers of the process, and counts changes of the metadata since ``follow``."""
 
     def __init__(self) -> None:
         self._followed: Cluster | None = None
         self._shrinks = self._expands = self._leader_changes = 0
 
     def follow(self, cluster: Cluster) -> None:
-        """Count the changes of this cluster from now on, if that is not done already."""
+        """Count the changes of this cluster from now on, if not already counted."""
         if cluster is not self._followed:
             self._followed = cluster
             cluster.metadata.subscribe(self._changed)
@@ -183,7 +183,7 @@ class Brokers:
 
 
 class _Sums:
-    """What is counted over all partitions, by broker."""
+    """Sums over all partitions, by broker."""
 
     def __init__(self, min_in_sync: MinInSync) -> None:
         self._min_in_sync = min_in_sync

@@ -1,4 +1,4 @@
-"""Every metric that a page can have, and the table of docs/metrics.md: ``python -m pykbroker.http.metrics.catalogue``."""
+"""All metrics, and the tables of docs/metrics.md: ``python -m pykbroker.http.metrics.catalogue``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SUBJECTS: Final = {
 
 
 def metrics_of(module: ModuleType) -> list[Metric]:
-    """Those that a module declares, in its order."""
+    """Return the metrics that a module declares, in its order."""
     found: list[Metric] = []
     for value in vars(module).values():
         if isinstance(value, Metric):
@@ -44,12 +44,12 @@ def metrics_of(module: ModuleType) -> list[Metric]:
 
 
 def everything() -> dict[str, list[Metric]]:
-    """Subject to its metrics."""
+    """Return subject to metrics."""
     return {subject: metrics_of(module) for subject, module in _SUBJECTS.items()}
 
 
 def table() -> str:
-    """The tables of docs/metrics.md."""
+    """Return the tables of docs/metrics.md."""
     lines: list[str] = []
     for subject, metrics in everything().items():
         lines += [f"### {subject}", "", "| metric | labels | what it says | when it moves |", "|---|---|---|---|"]

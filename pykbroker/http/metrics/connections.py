@@ -1,4 +1,4 @@
-"""Connections of clients, by listener and by the software that the clients say they are."""
+"""Metrics of client connections, by listener and by client software."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 
 OPEN = gauge(
     "kafka_server_socket_server_metrics_connection_count",
-    "Connections that are open.",
+    "Open connections.",
     *("broker", "listener"),
     moves="Grows without end: a client that does not close. At the limit on open files no more are accepted, and the log "
     "says so.",
 )
 MADE = counter(
     "kafka_server_socket_server_metrics_connection_creation_total",
-    "Connections that were accepted.",
+    "Accepted connections.",
     "broker",
     moves="A high rate: clients that connect anew for each request, or are refused and try again.",
 )
 SOFTWARE = gauge(
     "kafka_server_socket_server_metrics_connections_software",
-    "Connections that are open, by what clients say of themselves (KIP-511).",
+    "Open connections, by client software name and version (KIP-511).",
     *("clientSoftwareName", "clientSoftwareVersion", "listener"),
     moves="A release of yours that brings another client.",
 )
 UNSENT = gauge(
     "pykbroker_unsent_bytes",
-    "Answers that clients have not taken yet, and their sockets neither.",
+    "Response bytes that wait for clients to read, beyond socket buffers.",
     moves="Tens of megabytes: consumers that ask for much and read slowly. They alone wait.",
 )
 
-#: Clients choose what they say: no more of it than this is told apart.
+#: Limit on distinct names of client software, since clients may send any name.
 _MOST_SOFTWARE: Final = 50
 _IN_A_STEP: Final = 50
 
 
 class Connections:
-    """``of`` gives the connections of a broker by its id."""
+    """``of`` returns the connections of a broker by its id."""
 
     def __init__(self, of: Callable[[int], Iterable[Connection]]) -> None:
         self._of = of

@@ -66,7 +66,7 @@ NUM_GROUPS = gauge(
 )
 NUM_OFFSETS = gauge(
     "kafka_coordinator_group_groupmetadatamanager_numoffsets",
-    "Committed offsets that are kept.",
+    "Committed offsets.",
     moves="Grows with groups and partitions; offsets.retention.minutes forgets those of empty groups.",
 )
 _BY_STATE: Final = {
@@ -77,14 +77,14 @@ _BY_STATE: Final = {
     )
     for state in ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 }
-#: For the catalogue, which lists what modules have by name.
+#: As a list for the catalogue, which finds a module's metrics by name.
 NUM_BY_STATE: Final = tuple(_BY_STATE.values())
 
 _IN_A_STEP: Final = 8
 
 
 class Groups:
-    """All groups whose part of ``__consumer_offsets`` has been read; what has not, is read from now on."""
+    """All groups of the partitions of ``__consumer_offsets`` that are loaded; the others are loaded from now on."""
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
         counts: Counter[tuple[str, str]] = Counter()
@@ -110,7 +110,7 @@ def _shards(cluster: Cluster) -> Iterator[GroupShard]:
     for index in range(len(topic.partitions)):
         try:
             yield cluster.groups.shards.at(None, index).shard
-        except KafkaError:  # its partition has no leader, or is being loaded: the next scrape has it
+        except KafkaError:  # no leader, or still loading: the next scrape has it
             continue
 
 
@@ -136,7 +136,7 @@ def _topic(cluster: Cluster, page: Page, group: str, topic: str, offsets: dict[i
 
 
 def _end(cluster: Cluster, topic: str, index: int) -> int | None:
-    """The high watermark; None for a partition that is gone, or whose log is closed since the start."""
+    """Return the high watermark; None for a deleted partition, or one whose log is closed since the start."""
     partition = cluster.partition(topic, index)
     if partition is None or partition in cluster.dormant.partitions:
         return None

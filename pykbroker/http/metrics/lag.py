@@ -1,7 +1,7 @@
 """The delay of the event loop, measured by a timer.
 
-The gauge of ``runtime/turns.py`` is exact, and costs a tenth of a small request while it measures. This one costs nothing but
-its own twenty turns a second, and finds every turn that is long enough to matter.
+The gauge of ``runtime/turns.py`` is exact, but costs a tenth of a small request while it measures. This one costs
+twenty turns a second, and finds every turn that is long enough to matter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EVERY_S = 0.05
 
 
 class LoopLag:
-    """From ``start`` to ``stop``, on the loop that runs."""
+    """Measures from ``start`` to ``stop``, on the running loop."""
 
     def __init__(self, clock: Clock) -> None:
         self.times = Times()

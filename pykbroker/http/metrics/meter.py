@@ -1,7 +1,7 @@
-"""Counts requests: a step of the dispatcher, present only while the HTTP side is on.
+"""Counts requests, as a step of the dispatcher that is present only while the HTTP side is on.
 
-It costs two microseconds per request, so the way of a produce and of a fetch is short here. What can be read off the broker
-when somebody looks is not counted.
+It costs two microseconds per request, so the path of Produce and Fetch is short. State that can be read from the broker
+on a scrape is not counted.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
-#: Where a batch says how many records it holds.
+#: Position of the number of records in a batch header.
 _COUNT_AT: Final = 57
 _read_count: Final = Struct(">i").unpack_from
 
 
 class Asked(NamedTuple):
-    """A kind of request."""
+    """A kind of request, as the key of its counts."""
 
     api_key: int
     version: int
 
 
 class RequestCounts:
-    """Requests of one API in one version."""
+    """Counts of requests of one API in one version."""
 
     __slots__ = ("at_once", "closed", "errors", "fine", "local", "remote", "throttled", "throttled_ms", "total")
 
     def __init__(self) -> None:
-        #: Parts of answers without an error, and error codes of the others.
+        #: Number of items without an error, and by error code.
         self.fine = 0
         self.errors: Counter[int] = Counter()
-        #: Those that were answered in their turn.
+        #: Durations of requests that were answered without waiting.
         self.at_once = Times()
-        #: Of those that waited: the handler's own time, the wait, and both together.
+        #: Durations of requests that waited: in the handler, waiting, and in total.
         self.local, self.remote, self.total = Times(), Times(), Times()
-        #: Those whose connection was closed instead of an answer.
+        #: Requests whose connection was closed instead of a response.
         self.closed = 0
         self.throttled = 0
         self.throttled_ms = 0
 
 
 class TopicCounts:
-    """What was written to and read from one topic, in bytes, records, and partitions of requests."""
+    """Bytes, records and requests per partition, written to and read from one topic."""
 
     FIELDS = (
         *("bytes_in", "bytes_out", "bytes_rejected", "failed_fetches", "failed_produces", "fetches"),
@@ -72,7 +72,7 @@ class TopicCounts:
         self.produces = self.failed_produces = self.fetches = self.failed_fetches = 0
 
     def add(self, other: TopicCounts) -> None:
-        """Take another's counts in."""
+        """Add another topic's counts."""
         for field in self.FIELDS:
             setattr(self, field, getattr(self, field) + getattr(other, field))
 
@@ -84,25 +84,25 @@ class RequestMeter:
         self._now = clock.monotonic
         self.requests: dict[Asked, RequestCounts] = {}
         self.topics: dict[str, TopicCounts] = {}
-        #: Of topics that are gone, or never were.
+        #: Counts of deleted and unknown topics.
         self._others = TopicCounts()
 
     def all_topics(self) -> TopicCounts:
-        """The counts of all topics together, those that are gone, too."""
+        """Return the counts of all topics together, deleted ones included."""
         total = TopicCounts()
         for each in (self._others, *self.topics.values()):
             total.add(each)
         return total
 
-    def forget_topics_but(self, known: Iterable[str]) -> None:
-        """Topics that are gone need no lines any more."""
+    def merge_other_topics(self, known: Iterable[str]) -> None:
+        """Merge the counts of all topics but ``known`` into one, so that the page has no lines for deleted ones."""
         for name in self.topics.keys() - set(known):
             self._others.add(self.topics.pop(name))
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
         key = ctx.api_key
         kind = (key, ctx.api_version)
-        counts = self.requests.get(kind)  # type: ignore[call-overload]  # a plain tuple is equal, and made sooner
+        counts = self.requests.get(kind)  # type: ignore[call-overload]  # an equal plain tuple is faster to create
         if counts is None:
             counts = self.requests[Asked(*kind)] = RequestCounts()
         began = self._now()
@@ -120,21 +120,19 @@ class RequestMeter:
             return answer
         counts.at_once.note(self._now() - began)
         if key == _PRODUCE:
-            if answer is not None:  # with acks=0 nobody is told how it went
+            if answer is not None:  # acks=0 has no response with errors
                 self._produced(broker, counts, sent_batches(request), answer)
         else:
             self._told(broker, counts, key, answer)
         return answer
 
-    # ---- what waits --------------------------------------------------------------------------------------------------
-
     def _wait(
         self, broker: Broker, counts: RequestCounts, key: int, request: Any, answer: Deferred[Any], began: float
     ) -> None:
-        """A branch beside the line: who waits for the answer is served by the answer itself."""
+        """Measure a request that waits, on a branch: the client is answered by the original wait."""
         handled = self._now()
         counts.local.note(handled - began)
-        # Its buffer may be another's by the time of the answer.
+        # Its buffer may be reused before the response.
         written = sent_batches(request) if key == _PRODUCE else []
 
         def over() -> None:
@@ -155,8 +153,6 @@ class RequestMeter:
 
         answer.map(told).recover(KafkaError, failed).or_log("counting an answer")
 
-    # ---- answers -----------------------------------------------------------------------------------------------------
-
     def _told(self, broker: Broker, counts: RequestCounts, key: int, response: Any) -> None:
         if response is None:
             return
@@ -167,7 +163,7 @@ class RequestMeter:
             _note_throttle(counts, getattr(response, "throttle_time_ms", 0))
 
     def _produced(self, broker: Broker, counts: RequestCounts, sent: Iterable[tuple[int, int]], response: Any) -> None:
-        """Answers are in the order of what was sent."""
+        """Count a Produce response; partitions are in the order of the request."""
         sizes = iter(sent)
         for answers in response.responses:
             topic = self.topics.get(answers.name) or self._topic(broker, answers.name, answers.topic_id)
@@ -202,8 +198,9 @@ class RequestMeter:
             _note_throttle(counts, response.throttle_time_ms)
 
     def _topic(self, broker: Broker, name: str | None, topic_id: bytes) -> TopicCounts:
-        """The counts of a topic by its name, or its id where the version has no name. What no topic is called has no line of its
-        own: clients may ask for as many names as they like.
+        """Return the counts of a topic by name, or by id in versions without names.
+
+        Unknown topics share one, since clients may send any number of names.
         """
         known = name or broker.cluster.topic_name(topic_id) or ""
         if known in self.topics:
@@ -214,7 +211,7 @@ class RequestMeter:
 
 
 def sent_batches(request: Any) -> list[tuple[int, int]]:
-    """Bytes and records of each batch of a produce request."""
+    """Return bytes and records of each batch of a Produce request."""
     found: list[tuple[int, int]] = []
     for topic in request.topic_data:
         for data in topic.partition_data:

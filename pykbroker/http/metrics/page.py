@@ -1,7 +1,7 @@
 """The page of one scrape: samples by metric, as lines of Prometheus' text format.
 
-A sample is kept as the end of its line, labels and value; the name goes before all of a metric's at once. Ten thousand
-partitions are a hundred thousand lines, so a line has to cost little.
+A sample is kept as the end of its line, labels and value; the metric's name is prepended to all its samples at once.
+Ten thousand partitions are a hundred thousand lines, so each line has to be cheap.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from pykbroker.http.metrics.metric import Metric
 from pykbroker.http.metrics.times import BOUNDS_S, QUANTILES, Times, quantile, within
 from pykbroker.runtime.waits import Deferred
 
-#: A collector's work: after each step clients may be served, and after one that is a wait they are, until that is done.
+#: A collector's steps: clients are served after each one, and until the wait is over after one that yields a wait.
 Steps = Iterator[Deferred[Any] | None]
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
-#: So many lines are joined in one step, and let go of: that alone takes as long again.
+#: Lines that are joined, and released, in one step: releasing them takes as long as joining.
 _JOINED_AT_ONCE = 500
 
 
 def labels(names: Iterable[str], values: Iterable[object]) -> str:
-    """``{topic="orders",partition="0"}``; nothing for no labels."""
+    """Return ``{topic="orders",partition="0"}``; nothing without labels."""
     inner = ",".join(f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in zip(names, values, strict=True))
     return f"{{{inner}}}" if inner else ""
 
 
 def _more(metric: Metric, values: Iterable[object]) -> str:
-    """The beginning of labels to which one is added; made once for many lines."""
+    """Return the beginning of a line's labels, to which one is added; built once for many lines."""
     here = labels(metric.labels, values)
     return f"{here[:-1]}," if here else "{"
 
 
 def _together(counts: list[list[int]]) -> list[int]:
-    """The sums, part by part. Most are of what never was, and cost nothing."""
+    """Return the sums, bucket by bucket. Most buckets are empty and cost nothing."""
     some = [each for each in counts if any(each)]
     if len(some) <= 1:
         return some[0] if some else counts[0]
@@ -46,19 +46,19 @@ class Page:
     """Filled by the collectors, then read once by ``chunks``."""
 
     def __init__(self) -> None:
-        #: Metric to what stands behind its name: of a summary and a histogram with the end of the name before the labels.
+        #: Metric to its lines without the name; those of summaries and histograms begin with the suffix of the name.
         self._lines: dict[Metric, list[str]] = {}
 
     def lines(self, metric: Metric) -> list[str]:
-        """Where many samples of a metric are added without a call for each: ``labels(...)``, a blank and the value."""
+        """Return the lines of a metric, to append many without a call for each: ``labels(...)``, a blank and the value."""
         return self._lines.setdefault(metric, [])
 
     def add(self, metric: Metric, value: float, *values: object) -> None:
-        """One sample, with the values of the metric's labels."""
+        """Add one sample, with the values of the metric's labels."""
         self.lines(metric).append(f"{labels(metric.labels, values)} {value}")
 
     def add_times(self, metric: Metric, times: Sequence[Times], now: float, unit: float, *values: object) -> None:
-        """The samples of a summary, of several ``Times`` together; ``unit`` is how many of its units a second has."""
+        """Add the samples of a summary over several ``Times``; ``unit`` is the number of its units in a second."""
         lines = self.lines(metric)
         begin = _more(metric, values)
         recent = _together([each.recent(now) for each in times])
@@ -69,7 +69,7 @@ class Page:
         lines.append(f"_count{here} {sum(each.count for each in times)}")
 
     def add_histogram(self, metric: Metric, times: Sequence[Times], *values: object) -> None:
-        """The samples of a histogram of seconds, of several ``Times`` together."""
+        """Add the samples of a histogram in seconds over several ``Times``."""
         lines = self.lines(metric)
         counts = _together([each.counts for each in times])
         begin = _more(metric, values)
@@ -82,13 +82,16 @@ class Page:
         lines.append(f"_count{here} {total}")
 
     def chunks(self) -> Iterator[bytes]:
-        """The page, in pieces of some tens of kilobytes. What was told is let go of: all at once at the end would be a long turn."""
+        """Yield the page in pieces of some tens of kilobytes.
+
+        Lines are released as they are read, since releasing all at once would be a long turn.
+        """
         for metric, lines in self._lines.items():
             if lines:
                 meaning = metric.meaning.translate(_HELP_ESCAPES)
                 yield f"# HELP {metric.name} {meaning}\n# TYPE {metric.name} {metric.kind}\n".encode()
             between = f"\n{metric.name}"
-            lines.reverse()  # a list is shortened soonest at its end
+            lines.reverse()  # a list is shortened fastest at its end
             while lines:
                 some = lines[-_JOINED_AT_ONCE:]
                 del lines[-_JOINED_AT_ONCE:]

@@ -25,7 +25,7 @@ CURRENT_OFFSET = gauge(
 )
 OLDEST_OFFSET = gauge(
     "kafka_topic_partition_oldest_offset",
-    "The first offset that is still there.",
+    "The log start offset.",
     *_OF,
     moves="Retention, compaction or DeleteRecords. A group whose committed offset is below it has lost records.",
 )
@@ -37,7 +37,7 @@ LEADER = gauge(
 )
 PREFERRED = gauge(
     "kafka_topic_partition_leader_is_preferred",
-    "1 where the first replica leads.",
+    "1 if the preferred replica leads.",
     *_OF,
     moves="0 after a broker was stopped, until the next election (auto.leader.rebalance.enable).",
 )
@@ -50,7 +50,7 @@ IN_SYNC = gauge(
 )
 UNDER_REPLICATED = gauge(
     "kafka_topic_partition_under_replicated_partition",
-    "1 where not all replicas are in sync.",
+    "1 if not all replicas are in sync.",
     *_OF,
     moves="As kafka_topic_partition_in_sync_replica.",
 )
@@ -60,10 +60,10 @@ LOG_SIZE = gauge(
     *_OF,
     moves="Grows until retention.bytes or retention.ms take the oldest segments, or compaction has its turn.",
 )
-LOG_START = gauge("kafka_log_log_logstartoffset", "The first offset that is still there.", *_OF, moves="Retention.")
+LOG_START = gauge("kafka_log_log_logstartoffset", "The log start offset.", *_OF, moves="Retention.")
 LOG_END = gauge(
     "kafka_log_log_logendoffset",
-    "The offset of the next record.",
+    "The log end offset: that of the next record.",
     *_OF,
     moves="More than kafka_topic_partition_current_offset for long: the disk is slow to sync (flush.messages).",
 )
@@ -75,20 +75,20 @@ SEGMENTS = gauge(
 )
 UNDER_MIN = gauge(
     "kafka_cluster_partition_underminisr",
-    "1 where fewer replicas are in sync than min.insync.replicas wants: acks=all is refused there.",
+    "1 if fewer replicas are in sync than min.insync.replicas: acks=all is refused.",
     *_OF,
     moves="Start the brokers that are stopped, or lower min.insync.replicas.",
 )
 AT_MIN = gauge(
     "kafka_cluster_partition_atminisr",
-    "1 where just as many are in sync as min.insync.replicas wants.",
+    "1 if just as many replicas are in sync as min.insync.replicas.",
     *_OF,
     moves="With one replica that is so always. Else one more broker that stops refuses acks=all.",
 )
 REPLICAS_COUNT = gauge("kafka_cluster_partition_replicascount", "Replicas.", *_OF, moves="A reassignment.")
 STABLE_LAG = gauge(
     "kafka_cluster_partition_laststableoffsetlag",
-    "Offsets that readers of committed records may not see yet.",
+    "Offsets between the last stable offset and the high watermark, which read_committed consumers cannot read yet.",
     *_OF,
     moves="A transaction is open: pykbroker transactions list --state ongoing; aborted when its timeout is over.",
 )
@@ -98,15 +98,15 @@ _OF_METADATA: Final = (
     *(LEADER, PREFERRED, REPLICAS, REPLICAS_COUNT, IN_SYNC, UNDER_REPLICATED),
     *(UNDER_MIN, AT_MIN),
 )
-#: So many partitions are a few tens of microseconds.
+#: Partitions per step: a few tens of microseconds.
 _IN_A_STEP: Final = 8
 
 
 class Partitions:
-    """Every partition of every topic. Of one whose log is closed since the start, offsets and size are not known yet."""
+    """Collects all partitions. Offsets and size are missing for logs that are closed since the start."""
 
     def __init__(self) -> None:
-        #: How the labels of a partition are written, for those that were there last time.
+        #: Labels of the partitions of the last scrape.
         self._labels: dict[Partition, str] = {}
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
@@ -138,13 +138,13 @@ _NOTHING: Final = (0,) * len(_OF_LOG)
 
 
 def _measures(log: Log) -> tuple[int, ...]:
-    """In the order of ``_OF_LOG``."""
+    """Return the values of a log, in the order of ``_OF_LOG``."""
     high, start, end = log.high_watermark, log.log_start_offset, log.log_end_offset
     return high, start, log.size_bytes, start, end, len(log.segments), high - log.last_stable_offset
 
 
 def _placing(partition: Partition, wanted: int) -> tuple[int, ...]:
-    """In the order of ``_OF_METADATA``."""
+    """Return the values of the metadata, in the order of ``_OF_METADATA``."""
     replicas, in_sync, leader = partition.replicas, len(partition.isr), partition.leader
     led = leader != NO_LEADER
     return (
@@ -154,14 +154,14 @@ def _placing(partition: Partition, wanted: int) -> tuple[int, ...]:
 
 
 class MinInSync:
-    """min.insync.replicas of partitions, whose logs are not opened for that."""
+    """min.insync.replicas of partitions, without opening their logs."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._of_topics: dict[str, int] = {}
 
     def __call__(self, partition: Partition) -> int:
-        """How many have to be in sync; of a partition with fewer replicas all."""
+        """Return the number of replicas that must be in sync; at most the replication factor."""
         found = self._of_topics.get(partition.topic)
         if found is None:
             found = self._of_topics[partition.topic] = self._of_topic(partition.topic)

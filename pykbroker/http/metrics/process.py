@@ -23,7 +23,7 @@ BUILD_INFO = gauge(
 )
 LAG = summary(
     "pykbroker_loop_lag_seconds",
-    "How late a timer of the event loop comes, looked at twenty times a second: so long anybody may have to wait.",
+    "How late a timer of the event loop fires, measured twenty times a second: a request may wait as long.",
     moves="0.99 above 0.1: too much work for one core, or a machine that gives the process less of it.",
 )
 LONGEST_LAG = gauge(
@@ -33,12 +33,12 @@ LONGEST_LAG = gauge(
 )
 LOOP_SECONDS = counter(
     "pykbroker_loop_cpu_seconds_total",
-    "Seconds of CPU that the thread of the event loop used: its rate is the part of a core that is busy.",
+    "CPU seconds of the event loop's thread: its rate is the part of a core in use.",
     moves="A rate near 1: the broker has no more to give. Batch more (linger.ms), compress less, divide the load.",
 )
 HANDLERS_IDLE = gauge(
     "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
-    "The part of the time, 0 to 1, that the event loop was idle since it was last looked at.",
+    "The part of the time, 0 to 1, that the event loop was idle since the last scrape.",
     moves="Below 0.3: as pykbroker_loop_cpu_seconds_total.",
 )
 NETWORK_IDLE = gauge(
@@ -48,16 +48,16 @@ NETWORK_IDLE = gauge(
 )
 SLICES = gauge(
     "pykbroker_sliced_work",
-    "Pieces of work that is done some in a turn: groups that are loaded, offsets that expire, markers of a transaction.",
+    "Long work in slices: groups being loaded, offsets that expire, markers of a transaction.",
     moves="More than a few for minutes: see pykbroker_loop_cpu_seconds_total.",
 )
 
-#: The idle part is of at least so long, however many ask.
+#: The shortest interval for the idle ratio, however often it is scraped.
 _WINDOW_S = 1.0
 
 
 class Process:
-    """To be made and asked on the loop's own thread."""
+    """Must be created and used on the loop's own thread."""
 
     def __init__(self, lag: LoopLag, clock: Clock) -> None:
         self._lag = lag
@@ -67,8 +67,8 @@ class Process:
 
     @cached_property
     def _registry(self) -> CollectorRegistry:
-        """Of the first page on."""
-        from prometheus_client import (  # noqa: PLC0415 - start-up counts
+        """Return prometheus_client's registry, created for the first page."""
+        from prometheus_client import (  # noqa: PLC0415 - costs start-up time
             CollectorRegistry,
             GCCollector,
             PlatformCollector,
@@ -112,7 +112,7 @@ def _told(registry: CollectorRegistry) -> list[ClientMetric]:
 
 
 def _add(page: Page, family: ClientMetric) -> None:
-    """What prometheus_client itself knows to tell."""
+    """Add a metric of prometheus_client's own."""
     name = family.name + ("_total" if family.type == "counter" else "")
     metric = Metric(name, family.type, family.documentation)
     lines = page.lines(metric)

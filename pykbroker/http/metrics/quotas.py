@@ -1,4 +1,4 @@
-"""Metrics of quotas and connection limits: usage, and waiting or refused connections. Absent without quotas and limits."""
+"""Metrics of quotas and connection limits: usage, throttled and refused connections. Absent without quotas and limits."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 _HOLDER: Final = ("broker", "resource", "user", "clientId")
 BYTES = gauge(
     "kafka_server_quota_byte_rate",
-    "Bytes per second of those who have a quota, over its windows. Produce or Fetch.",
+    "Bytes per second of users and clients with a quota, over its windows, by Produce or Fetch.",
     *_HOLDER,
     moves="At pykbroker_quota_limit: its client is held back.",
 )
 TIME = gauge(
     "kafka_server_quota_request_time",
-    "Percent of a thread that requests took of those who have a quota.",
+    "Percent of a thread that requests took of users and clients with a quota.",
     *_HOLDER,
     moves="As kafka_server_quota_byte_rate.",
 )
 THROTTLE = gauge(
     "kafka_server_quota_throttle_time",
-    "Milliseconds until somebody is within his quota again, if he asks for nothing meanwhile.",
+    "Milliseconds until a user or client is within the quota again, without further requests.",
     *_HOLDER,
     moves="More than a few seconds: requests that are large beside the quota, or a quota that is too small.",
 )
 TOKENS = gauge(
     "kafka_server_quota_tokens",
-    "Partitions that those may still make or delete who have a quota of them; below 0 as many as are owed.",
+    "Partitions that users with a quota may still create or delete; below 0, the excess.",
     *("resource", "user", "clientId"),
     moves="Below 0: topics are made faster than controller_mutation_rate allows.",
 )
 LIMIT = gauge(
     "pykbroker_quota_limit",
-    "The quota that holds, in the unit of its use.",
+    "The quota that applies, in the unit of its usage.",
     *_HOLDER,
     moves="When somebody alters it: see pykbroker quotas list.",
 )
@@ -54,7 +54,7 @@ ACCEPTED = gauge(
 )
 HELD = gauge(
     "pykbroker_connections_waiting",
-    "Connections that are accepted and not let in: they wait for room, or for the end of a throttle time.",
+    "Accepted connections that are not served yet: they wait for a free slot, or for the end of a throttle time.",
     "broker",
     moves="Stays above 0: a listener, or the broker, is full.",
 )

@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 REQUESTS = counter(
     "kafka_network_requestmetrics_requests_total",
-    "Requests that were answered, by API and version.",
+    "Requests by API and version.",
     *("request", "version"),
     moves="A version that disappears is a client that is no more; a jump of one API is a client that asks in a loop.",
 )
 ERRORS = counter(
     "kafka_network_requestmetrics_errors_total",
-    "Error codes in answers, of each partition, group or topic that an answer speaks of; NONE where all went well.",
+    "Error codes in responses, one for each partition, group or topic in a response; NONE for success.",
     *("request", "error"),
     moves="Any but NONE: look up the error, then what the log says at that time. NOT_LEADER_OR_FOLLOWER and "
     "REBALANCE_IN_PROGRESS come with every move and rebalance, and pass.",
 )
 TOTAL = summary(
     "kafka_network_requestmetrics_totaltimems",
-    "Milliseconds from the handing over of a request to its answer. That of a Fetch includes its long poll.",
+    "Milliseconds from a request's arrival at the dispatcher to its response. A Fetch includes its long poll.",
     "request",
     moves="Look which part grew: localtimems is the broker at work, remotetimems a wait (a sync, a rebalance, a long poll).",
 )
 LOCAL = summary(
     "kafka_network_requestmetrics_localtimems",
-    "Milliseconds that the handler was at work: nobody else is served meanwhile.",
+    "Milliseconds in the handler, during which no other request is served.",
     "request",
     moves="Larger requests, or a machine that gives the process less of a core.",
 )
 REMOTE = summary(
     "kafka_network_requestmetrics_remotetimems",
-    "Milliseconds that a request waited for something: a sync, other members of a group, records to fetch.",
+    "Milliseconds that a request waited: for a sync, other members of a group, or records to fetch.",
     "request",
     moves="For Produce: the disk, where flush.messages asks for syncs. For JoinGroup: members that are slow to come back.",
 )
@@ -54,25 +54,25 @@ SECONDS = histogram(
 )
 CLOSED = counter(
     "pykbroker_requests_closed_total",
-    "Requests whose connection was closed instead of an answer.",
+    "Requests whose connection was closed instead of a response.",
     "request",
     moves="The log says why, in one line for each.",
 )
 THROTTLED = counter(
     "pykbroker_requests_throttled_total",
-    "Requests whose client was told to wait.",
+    "Throttled requests.",
     "request",
     moves="A quota is reached: see pykbroker quotas list.",
 )
 THROTTLED_SECONDS = counter(
     "pykbroker_requests_throttled_seconds_total",
-    "Seconds that clients were told to wait.",
+    "Throttle time in responses, in seconds.",
     "request",
     moves="As pykbroker_requests_throttled_total.",
 )
 MESSAGES_IN = counter(
     "kafka_server_brokertopicmetrics_messagesin_total",
-    "Records that producers wrote. Without a topic: all topics together, those that are gone, too.",
+    "Records that producers wrote. Without a topic: all topics together, deleted ones included.",
     "topic",
     moves="Falls to nothing: producers are away, or refused (failedproducerequests).",
 )
@@ -84,7 +84,7 @@ BYTES_IN = counter(
 )
 BYTES_OUT = counter(
     "kafka_server_brokertopicmetrics_bytesout_total",
-    "Bytes of record batches that consumers were given.",
+    "Bytes of record batches sent to consumers.",
     "topic",
     moves="Many times bytesin is many groups, or one that reads from the beginning again.",
 )
@@ -102,19 +102,19 @@ PRODUCES = counter(
 )
 FAILED_PRODUCES = counter(
     "kafka_server_brokertopicmetrics_failedproducerequests_total",
-    "Those that were refused.",
+    "Those that failed.",
     "topic",
     moves="See which error Produce is answered with.",
 )
 FETCHES = counter(
     "kafka_server_brokertopicmetrics_totalfetchrequests_total",
-    "Partitions that answers to fetch requests tell of; in a fetch session those that have news.",
+    "Partitions in Fetch responses; in a fetch session only those with changes.",
     "topic",
     moves="As consumers come and go.",
 )
 FAILED_FETCHES = counter(
     "kafka_server_brokertopicmetrics_failedfetchrequests_total",
-    "Those that were refused.",
+    "Those that failed.",
     "topic",
     moves="See which error Fetch is answered with; OFFSET_OUT_OF_RANGE is a consumer that retention has overtaken.",
 )
@@ -135,7 +135,7 @@ _ERROR_NAMES: Final = {int(code): code.name for code in ErrorCode}
 
 
 class Requests:
-    """What the meter has counted."""
+    """Collects what the meter has counted."""
 
     def __init__(self, meter: RequestMeter, clock: Clock) -> None:
         self._meter = meter
@@ -153,7 +153,7 @@ class Requests:
             yield None
             for each in (name, _CONSUMERS_FETCH) if key == ApiKey.FETCH else (name,):
                 yield from self._times(page, each, versions)
-        self._meter.forget_topics_but(cluster.metadata.image.topics)
+        self._meter.merge_other_topics(cluster.metadata.image.topics)
         _topic(page, self._meter.all_topics())
         for name, topic in list(self._meter.topics.items()):
             _topic(page, topic, name)

@@ -1,4 +1,4 @@
-"""One scrape after the other: the collectors' steps on the loop, with clients served in between."""
+"""Runs scrapes one after the other: the collectors' steps on the loop, with clients served in between."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
 
-#: A page is sent in pieces of about so many bytes: each is a call of the system, and copied where the socket is full.
+#: Bytes per piece of the page: each is a system call, and is copied if the socket is full.
 _PIECE: Final = 64 * 1024
 
 
 class Collector(Protocol):
-    """Reads metrics off a cluster, a little in each step."""
+    """Reads metrics from a cluster, a little in each step."""
 
     def collect(self, cluster: Cluster, page: Page, /) -> Steps:
-        """Add the lines of these metrics to the page; others have their turn after each step."""
+        """Add the lines of these metrics to the page; other work of the loop runs between steps."""
         ...
 
 
 class NoCluster(RuntimeError):
-    """There is nothing to look at: the process is about to end, or to begin anew."""
+    """There is no cluster: the process stops or is reset."""
 
 
 class Scrapes:
-    """See the module. Who asks while one is under way is given that one. ``cluster`` may be another after a reset."""
+    """See the module. Requests during a scrape share its page. ``cluster`` returns another one after a reset."""
 
     def __init__(self, cluster: Callable[[], Cluster | None], collectors: Iterable[Collector], clock: Clock) -> None:
         self._cluster = cluster
@@ -40,20 +40,21 @@ class Scrapes:
         self._under_way: asyncio.Task[list[bytes]] | None = None
 
     async def page(self) -> list[bytes]:
-        """A page, in pieces. Raises NoCluster."""
+        """Return a page, in pieces. Raises NoCluster."""
         if self._under_way is None:
             self._under_way = asyncio.create_task(self._scrape())
             self._under_way.add_done_callback(self._over)
         return await asyncio.shield(self._under_way)
 
     def _over(self, task: asyncio.Task[list[bytes]]) -> None:
-        """A page may be megabytes: it is kept for nobody."""
+        """Drop the page, which may have megabytes."""
         self._under_way = None
         if not task.cancelled():
-            task.exception()  # retrieved: it was handed to those who wait, if they are still there
+            # mark its exception as retrieved: it went to the requests that wait, if they are still there
+            task.exception()
 
     async def stop(self) -> None:
-        """End one that is under way."""
+        """Cancel a scrape that is under way."""
         if self._under_way is not None:
             under_way = self._under_way
             under_way.cancel()
@@ -85,7 +86,7 @@ class Scrapes:
 
 
 async def _over(wait: Deferred[object]) -> None:
-    """Come back when the wait is over, whatever its outcome."""
+    """Return when the wait is over, whatever its outcome."""
     over = asyncio.get_running_loop().create_future()
     wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting in a scrape")
     await over

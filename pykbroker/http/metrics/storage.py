@@ -1,4 +1,4 @@
-"""Metrics of log directories, compaction, and the recovery at the start."""
+"""Metrics of log directories, compaction, and log recovery at the start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFFLINE_COUNT = gauge(
 )
 OFFLINE = gauge(
     "kafka_log_logmanager_logdirectoryoffline",
-    "1 for a log directory that is offline.",
+    "1 if the log directory is offline.",
     "logDirectory",
     moves="As kafka_log_logmanager_offlinelogdirectorycount.",
 )
@@ -34,41 +34,43 @@ TOTAL_BYTES = gauge(
 )
 FREE_BYTES = gauge(
     "pykbroker_log_directory_free_bytes",
-    "What is free on a log directory's volume.",
+    "Free bytes on a log directory's volume.",
     "logDirectory",
     moves="Below a fifth of the volume: lower retention, or give it room. Compaction takes no more than half of what is free.",
 )
 FULL = gauge(
     "pykbroker_log_directory_full",
-    "1 where the last write found no room.",
+    "1 if the last write found no space.",
     "logDirectory",
     moves="1: producers are refused until there is room; what was acknowledged is safe.",
 )
-LOGS_OPEN = gauge("pykbroker_logs_open", "Logs that are open.", moves="Each costs memory.")
+LOGS_OPEN = gauge("pykbroker_logs_open", "Open logs.", moves="Each costs memory.")
 LOGS_CLOSED = gauge(
     "pykbroker_logs_closed",
-    "Logs that lie closed since the start, and are opened little by little.",
+    "Logs that are closed since the start; they are opened in the background.",
     moves="It falls to 0 after a start; until then offsets and sizes of these partitions are missing here.",
 )
 RECOVERED = gauge(
     "pykbroker_recovered_logs",
-    "Logs that this start recovered: 0 after a clean shutdown.",
+    "Logs recovered at the start: 0 after a clean shutdown.",
     moves="More than 0: the last process was killed, or the machine failed.",
 )
-RECOVERY_SECONDS = gauge("pykbroker_recovery_seconds", "How long that took.", moves="As pykbroker_recovered_logs.")
+RECOVERY_SECONDS = gauge(
+    "pykbroker_recovery_seconds", "Duration of that recovery.", moves="As pykbroker_recovered_logs."
+)
 COMPACTIONS = counter(
     "pykbroker_compactions_total",
-    "Compactions of a log that were done.",
+    "Completed compactions of a log.",
     moves="None for hours, while dirty_bytes grows: the cleaner is off or fails.",
 )
 COMPACTIONS_FAILED = counter(
     "pykbroker_compactions_failed_total",
-    "Compactions that failed; they are tried again.",
+    "Failed compactions, which are retried.",
     moves="The log says why: a full disk, a process that was killed for want of memory.",
 )
 COMPACTIONS_PUT_OFF = gauge(
     "kafka_log_logcleanermanager_uncleanable_partitions_count",
-    "Logs whose compaction failed, and is tried again after a pause.",
+    "Logs whose compaction failed and will be retried.",
     moves="As pykbroker_compactions_failed_total.",
 )
 COMPACTED_READ = counter(
@@ -83,12 +85,12 @@ COMPACTED_WRITTEN = counter(
 )
 DIRTY_BYTES = gauge(
     "pykbroker_compaction_dirty_bytes",
-    "Bytes of closed segments of compacted topics that were not compacted yet.",
+    "Bytes of closed segments of compacted topics that are not compacted yet.",
     moves="Grows for hours: the cleaner is off, fails, or is slower than what comes in.",
 )
 DIRTY_PERCENT = gauge(
     "kafka_log_logcleanermanager_max_dirty_percent",
-    "The largest such part of one log's closed segments.",
+    "The largest such share in one log's closed segments.",
     moves="Above min.cleanable.dirty.ratio for long: as pykbroker_compaction_dirty_bytes.",
 )
 
@@ -142,7 +144,10 @@ class Storage:
 
 
 def _space(directories: list[LogDirectory]) -> dict[str, tuple[int, int]]:
-    """Total and free bytes of each; for a thread. A disk that fails is found by whoever reads or writes there."""
+    """Return total and free bytes of each volume; runs in a thread.
+
+    Errors are left to reads and writes, which handle them.
+    """
     found = {}
     for directory in directories:
         try:
@@ -167,7 +172,7 @@ def _dirty(logs: LogManager, page: Page) -> Steps:
 
 
 def dirty_bytes(log: Log, cleaned_to: int) -> tuple[int, int]:
-    """Of a log's closed segments the bytes that were not compacted yet, and all."""
+    """Return the bytes of a log's closed segments that were not compacted yet, and of all."""
     dirty = closed = 0
     segments = log.segments
     for segment, following in pairwise(segments):

@@ -22,12 +22,12 @@ TRANSACTIONS = gauge(
 )
 OLDEST = gauge(
     "pykbroker_transaction_oldest_seconds",
-    "For how long the oldest open transaction has been open; 0 where none is.",
+    "Age of the oldest open transaction; 0 if there is none.",
     moves="Readers of committed records wait for its end: pykbroker transactions list --state ongoing, and abort it.",
 )
 LATE = gauge(
     "pykbroker_transactions_late",
-    "Open transactions that are older than their timeout.",
+    "Open transactions older than their timeout.",
     moves="More than 0 for longer than transaction.abort.timed.out.transaction.cleanup.interval.ms: see the log.",
 )
 
@@ -35,7 +35,7 @@ _IN_A_STEP: Final = 200
 
 
 class Transactions:
-    """All transactional ids that are loaded."""
+    """Collects all loaded transactional ids."""
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
         states: Counter[TransactionState] = Counter()

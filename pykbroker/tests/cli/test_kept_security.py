@@ -63,7 +63,7 @@ def test_only_its_owner_reads_it(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "a=b", "b\u00f6b"])
 def test_names_that_are_none(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="is no name"):
+    with pytest.raises(ConfigError, match="is not a valid name"):
         kept(tmp_path / "s", name)
 
 

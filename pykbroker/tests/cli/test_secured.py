@@ -251,8 +251,8 @@ def test_every_command_that_asks_a_cluster_takes_the_file() -> None:
             1,
             "does not have sasl.mechanism=OAUTHBEARER; it has PLAIN, SCRAM-SHA-256.",
         ),
-        ("PLAINTEXT", plain(), 1, "asks nobody to sign in: security.protocol is PLAINTEXT there, or SSL."),
-        ("SSL", {**trust(), **plain(), "security.protocol": "SASL_SSL"}, 1, "asks nobody to sign in"),
+        ("PLAINTEXT", plain(), 1, "does not use SASL: its security.protocol is PLAINTEXT or SSL."),
+        ("SSL", {**trust(), **plain(), "security.protocol": "SASL_SSL"}, 1, "does not use SASL"),
         ("PLAINTEXT", trust(), 1, "does not speak TLS, which security.protocol=SSL asks for. Is it a plain port?"),
         ("SSL", {}, 3, "Does it want TLS, or a user who signs in? --command-config FILE says how."),
         ("SASL_PLAINTEXT", {}, 3, "Does it want TLS, or a user who signs in? --command-config FILE says how."),
@@ -288,7 +288,7 @@ def test_a_file_that_is_not_there_and_one_that_is_misspelt(run: Run, ask: Any) -
     done = ask("PLAINTEXT", {"sasl.mechansim": "PLAIN"}, "topics", "list")
     assert (
         done.status,
-        "No client of Kafka has a setting sasl.mechansim; did you mean sasl.mechanism?" in done.err,
+        "Kafka's clients have no setting sasl.mechansim; did you mean sasl.mechanism?" in done.err,
     ) == (
         0,
         True,

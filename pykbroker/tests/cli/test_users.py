@@ -69,4 +69,4 @@ def test_at_a_terminal_it_is_asked_for_twice(ask: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr("getpass.getpass", lambda prompt: next(typed))
     ask("set", "bob", stdin=b"")
     assert json.loads(ask("list", "--json")) == BOTH
-    assert "not the same" in ask("set", "bob", status=2, stdin=b"")
+    assert "passwords differ" in ask("set", "bob", status=2, stdin=b"")

@@ -184,6 +184,45 @@ def test_out_of_range_is_answered_at_once(tmp_path: Path) -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("session_epoch", [-1, 0], ids=["no session", "a new session"])
+def test_answers_come_in_the_order_of_the_request_and_what_is_refused_last(tmp_path: Path, session_epoch: int) -> None:
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            client = await opened(broker)
+            a, b = await create(client, "a", 3), await create(client, "b", 2)
+            nobody = bytes(range(16))
+            asked = request(session_epoch=session_epoch)
+            for topic, index, offset in (
+                (nobody, 0, 0),
+                (a, 1, 0),
+                (a, 9, 0),
+                (b, 1, 0),
+                (a, 0, 5),
+                (a, 2, 0),
+                (b, 0, 0),
+                (a, 1, 7),
+            ):
+                part = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
+                asked.topics.append(FetchTopic(topic_id=topic, partitions=[part]))
+            answer = await client.ask(asked, VERSION, FetchResponse)
+            seen = [
+                (each.topic_id, [(p.partition_index, p.error_code) for p in each.partitions])
+                for each in answer.responses
+            ]
+            out_of_range = ErrorCode.OFFSET_OUT_OF_RANGE
+            assert seen == [
+                (a, [(1, out_of_range)]),  # named twice: in its first place, as named last
+                (b, [(1, 0)]),
+                (a, [(0, out_of_range), (2, 0)]),
+                (b, [(0, 0)]),
+                (nobody, [(0, ErrorCode.UNKNOWN_TOPIC_ID)]),
+                (a, [(9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]),
+            ]
+            client.close()
+
+    run(scenario())
+
+
 def test_waits_for_min_bytes(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:

@@ -56,7 +56,7 @@ def test_it_leaves_no_trace_in_the_log() -> None:
                 assert connection.makefile("rb").readline().split()[1:2] == [b"400"], data[:60]
         assert http.ask("/ready").status == 200
     assert not [record for record in told if record.exc_info or record.levelno > logging.INFO]
-    assert sum("is no HTTP" in record.getMessage() for record in told) == len(_NO_HTTP)
+    assert sum("is not HTTP" in record.getMessage() for record in told) == len(_NO_HTTP)
 
 
 def test_what_else_goes_wrong_is_told(caplog: pytest.LogCaptureFixture) -> None:

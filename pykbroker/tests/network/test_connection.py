@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import struct
+import weakref
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock, sha
 from pykbroker.process import descriptors
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.cluster import LISTENER, MemoryCluster
 from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.kit.running import until as until_true
 from pykbroker.tests.network.strangers import Wire
@@ -181,6 +183,56 @@ def test_an_error_with_acks_0_closes_the_connection(tmp_path: Path, caplog) -> N
 
     run(scenario())
     assert "UNKNOWN_TOPIC_OR_PARTITION" in caplog.text
+
+
+def in_memory(world: MemoryCluster, answer) -> tuple[Connection, Wire]:
+    """A connection whose frames ``answer`` takes."""
+    connection = Connection(world.cluster.brokers[1], world.dispatcher, LISTENER, 1000, shared_block(), lambda _: None)
+    connection.answer_by(answer, 1000)
+    return connection, Wire(connection)
+
+
+def test_a_muted_connection_that_ends_is_not_kept_until_it_would_have_been_heard_again() -> None:
+    world = MemoryCluster()
+    connection, wire = in_memory(world, lambda *_: [b"answer"])
+    connection.mute(3_600_000)
+    connection.mute(1000)
+    wire.receive(struct.pack(">i", 0))
+    world.advance(1001)
+    assert not wire.sent, "the longer one holds"
+    wire.end()
+    left = weakref.ref(connection)
+    del connection, wire
+    assert left() is None
+
+
+def test_a_muted_connection_is_heard_again_after_the_longest_of_its_times() -> None:
+    world = MemoryCluster()
+    connection, wire = in_memory(world, lambda *_: [b"answer"])
+    for ms in (50, 100, 20):
+        connection.mute(ms)
+    wire.receive(struct.pack(">i", 0))
+    world.advance(99)
+    assert not wire.sent
+    world.advance(1)
+    assert wire.sent == b"answer"
+
+
+def test_a_connection_that_ends_while_a_request_waits_is_not_kept_for_its_answer() -> None:
+    waits: Deferred[list[bytes]] = Deferred()
+    abandoned = []
+    waits.when_abandoned = lambda: abandoned.append(True)
+    connection, wire = in_memory(MemoryCluster(), lambda *_: waits)
+    wire.receive(struct.pack(">i", 0))
+    wire.end()
+    assert abandoned
+    left = weakref.ref(connection)
+    waits = Deferred()
+    gc.disable()
+    del connection, wire
+    gone = left() is None
+    gc.enable()
+    assert gone, "even if no garbage is looked for"
 
 
 def test_a_request_that_fails_for_good_after_its_client_is_gone_says_nothing(tmp_path: Path, caplog) -> None:

@@ -28,6 +28,28 @@ class AtTheDoor(BrokerLimits):
             asyncio.get_running_loop().call_soon(self.then)
 
 
+def test_who_is_asked_to_go_before_he_is_quite_in_goes(caplog: pytest.LogCaptureFixture) -> None:
+    """As those of clients who make room for a broker that came in the same turn of the loop."""
+    world = MemoryCluster()
+    rules = AtTheDoor(ConnectionLimits({LISTENER: ListenerLimits(MOST)}, LISTENER), Windows(), world.clock, lambda: 0)
+
+    async def run() -> None:
+        sockets = BrokerSockets(
+            asyncio.get_running_loop(), lambda: world.cluster.brokers[1], Dispatcher(), lambda: True
+        )
+        port = await sockets.open(Bind(LISTENER, "127.0.0.1", 0), 1000)
+        sockets.limit(rules)
+        await sockets.start_serving()
+        rules.then = lambda: [each.close("there is no room") for each in sockets.connections]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await reader.read() == b""
+        writer.close()
+        assert sockets.connections == set()
+        sockets.cut()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
 @pytest.mark.parametrize("end", [BrokerSockets.cut, BrokerSockets.close])
 def test_who_comes_in_while_the_sockets_close_takes_no_room_for_ever(end: Callable[[BrokerSockets], None]) -> None:
     """As a client that connects while a broker is reset, or stopped and started again."""
