@@ -111,7 +111,7 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
             topics.send_raw(topic, None, value)
         workshop = make()
         workshop.archive(topic)
-        with pytest.raises(LakeError, match=r"has values of the schema 7: say with --registry"):
+        with pytest.raises(LakeError, match=r"has values with the schema id 7: name their registry with --registry"):
             decode(workshop, topic, How(Kind.AVRO))
         assert decode(workshop, topic, registry=registry) == Outcome(topic, 1, 2, ["n"])
         assert [error for _, _, error in quarantined(workshop, topic)] == [

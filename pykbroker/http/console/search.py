@@ -71,7 +71,7 @@ class Search:
     async def run(self) -> dict[str, Any]:
         """Return the records found and the cursor. Raises Refusal, and the KafkaError of a Fetch."""
         turn = self.console.turn()
-        width = self._first_width()
+        width, usual = self._width(self.limit * 2), self._width(_WINDOW_RECORDS)
         while not self._is_over():
             before = self.scanned
             windows = []
@@ -82,6 +82,8 @@ class Search:
             self.places = [place for place in self.places if place.left]
             if self.scanned - before < _FEW:
                 width *= _WIDER
+            elif not self.matcher.fits_all:  # few of them fit
+                width = min(width * _WIDER, max(width, usual))
         return {
             "records": self.found,
             "scanned": self.scanned,
@@ -93,9 +95,8 @@ class Search:
         enough = len(self.found) >= self.limit or self.scanned >= _MOST_RECORDS or self.size >= _MOST_BYTES
         return not self.places or enough or self.gone()
 
-    def _first_width(self) -> int:
-        """Return the first width of windows in offsets: about as many as records wanted, limited for memory."""
-        wanted = self.limit * 2 if self.matcher.fits_all else _WINDOW_RECORDS
+    def _width(self, wanted: int) -> int:
+        """Return the width of windows in offsets with which all of them together have about ``wanted``, limited for memory."""
         of_each = max(wanted // max(len(self.places), 1), 16)
         logs = [self.console.brokers.partition(self.topic, place.index).opened_log for place in self.places]
         size = sum(log.size_bytes for log in logs if log is not None)

@@ -110,17 +110,13 @@ JOIN: Final = framed(
         3,
     )
 )
+_BATCH: Final = encode_batch([Record(0, 1_700_000_000_000, None, bytes(12_000), [])])
 PRODUCE: Final = framed(
     ask(
         ProduceRequest(
             acks=1,
             timeout_ms=1000,
-            topic_data=[
-                TopicProduceData(
-                    "t",
-                    [PartitionProduceData(0, encode_batch([Record(0, 1_700_000_000_000, None, bytes(12_000), [])]))],
-                )
-            ],
+            topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=_BATCH)])],
         ),
         7,
     )

@@ -51,6 +51,15 @@ def test_the_newest_are_the_newest(filled: WithHttp) -> None:
     assert [each["timestamp"] for each in found] == list(range(1000, 1010))
 
 
+def test_a_search_reads_little_more_than_what_it_finds(filled: WithHttp) -> None:
+    for order in ("newest", "oldest"):
+        found = filled.look("/records", topic="filled", limit=10, order=order, value="value")
+        assert len(found["records"]) == 10
+        assert found["scanned"] <= 60, order
+    rare = filled.look("/records", topic="filled", limit=10, value="value 599")
+    assert (len(rare["records"]), rare["scanned"], rare["left"]) == (1, _COUNT, 0)
+
+
 @pytest.mark.parametrize(
     ("asked", "values"),
     [
