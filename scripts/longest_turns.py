@@ -31,7 +31,7 @@ from pykbroker.network.sockets import Bind
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pykbroker.wire.messages.offset_commit import (

@@ -1,4 +1,4 @@
-"""One API as the schemas list it."""
+"""An API of the protocol, as in Kafka's schemas."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Api(NamedTuple):
         )
 
     def request_header_version(self, version: int) -> int:
-        """The version of the request header that goes with a version of the API."""
+        """The request header version for a version of the API (KIP-482)."""
         return 2 if version >= self.flexible_from else 1
 
     def response_header_version(self, version: int) -> int:
-        """The version of the response header; 0 for ApiVersions, whose sender does not yet know what we speak."""
+        """The response header version; always 0 for ApiVersions, whose sender may not know the broker's versions (KIP-511)."""
         return 1 if version >= self.flexible_from and self.key != API_VERSIONS else 0

@@ -1,4 +1,4 @@
-"""The 61 bytes in front of every record batch of format 2, read and patched without touching the records behind them.
+"""The 61-byte header of record batches of format 2, read and patched without touching the records after it.
 
     base offset 0 | length 8 | leader epoch 12 | magic 16 | CRC 17 | attributes 21 | last offset delta 23
     | base timestamp 27 | max timestamp 35 | producer id 43 | producer epoch 51 | base sequence 53 | record count 57
@@ -48,14 +48,14 @@ _ATTRIBUTES = struct.Struct(">h")
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps of a batch: the producer, or the broker when it appended."""
+    """Whether the timestamps of a batch are the producer's or the time of the append."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
 
 
 class UnsupportedMagicError(WireError):
-    """A batch of the formats 0 or 1 that Kafka wrote before 0.11, or of one that does not exist yet."""
+    """A batch of format 0 or 1, as before Kafka 0.11, or of an unknown later format."""
 
     def __init__(self, magic: int) -> None:
         super().__init__(f"record batch of format {magic}; only format {MAGIC} is supported")
@@ -98,7 +98,7 @@ class BatchHeader:
 
     @property
     def compression(self) -> Compression:
-        """The codec of the records. Raises WireError for a number that no codec has."""
+        """The codec of the records. Raises WireError for an unknown codec."""
         return compression_of(self.attributes)
 
     @property
@@ -116,7 +116,7 @@ class BatchHeader:
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether the base timestamp says when tombstones in the batch may go (KIP-534)."""
+        """Whether the base timestamp is the delete horizon, when tombstones in the batch may be removed (KIP-534)."""
         return bool(self.attributes & DELETE_HORIZON_BIT)
 
     @property
@@ -125,10 +125,10 @@ class BatchHeader:
 
 
 def read_batch_header(buf: Buffer, pos: int = 0) -> BatchHeader:
-    """The header of the batch at ``pos``; whether the whole batch is in ``buf`` is not looked at, nor its CRC.
+    """The header of the batch at ``pos``. Neither the CRC is checked nor whether the whole batch is in ``buf``.
 
-    Raises WireError when fewer than 61 bytes remain or the length is too small for a batch, and its subclass
-    UnsupportedMagicError for any other format than 2.
+    Raises WireError if fewer than 61 bytes remain or the length is too small for a batch, and its subclass
+    UnsupportedMagicError for formats other than 2.
     """
     try:
         header = BatchHeader(*_unpack_header(buf, pos))
@@ -144,13 +144,13 @@ def read_batch_header(buf: Buffer, pos: int = 0) -> BatchHeader:
 
 
 def batch_crc_ok(buf: Buffer, pos: int, size: int) -> bool:
-    """Whether the CRC-32C in the header of the batch ``buf[pos:pos + size]`` fits its content."""
+    """Whether the CRC-32C in the header of the batch ``buf[pos:pos + size]`` matches its content."""
     (stored,) = _unpack_crc(buf, pos + CRC_AT)
     return bool(crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : pos + size]) == stored)
 
 
 def iter_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each batch in ``buf``. Raises WireError at one that is malformed or incomplete."""
+    """(position, header) of each batch in ``buf``. Raises WireError at a malformed or incomplete one."""
     end = len(buf)
     while pos < end:
         header = read_batch_header(buf, pos)
@@ -162,7 +162,7 @@ def iter_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]
 
 
 def patch_batch(buf: bytearray | memoryview, pos: int, base_offset: int, leader_epoch: int) -> None:
-    """Give the batch at ``pos`` its place in the log, in place. The CRC stays right: it does not cover these fields."""
+    """Set base offset and leader epoch of the batch at ``pos`` in place. The CRC does not cover them and remains valid."""
     _INT64.pack_into(buf, pos, base_offset)
     _INT32.pack_into(buf, pos + LOG_OVERHEAD, leader_epoch)
 
@@ -172,7 +172,7 @@ def patch_timestamps(
 ) -> None:
     """Set timestamp type and max timestamp of the batch ``buf[pos:pos + size]`` in place, and its CRC.
 
-    With LOG_APPEND_TIME readers take the max timestamp as that of every record, compressed or not.
+    With LOG_APPEND_TIME the max timestamp is every record's, so compressed batches need no rewriting.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(buf, pos + ATTRIBUTES_AT)
     attributes &= ~TIMESTAMP_TYPE_BIT
@@ -184,9 +184,9 @@ def patch_timestamps(
 
 
 def write_batch_header(buf: bytearray | memoryview, pos: int, header: BatchHeader) -> None:
-    """Write every field of ``header`` at ``pos`` as it stands, then the CRC of the batch, whose bytes must be there.
+    """Write all fields of ``header`` at ``pos`` except ``crc``, then the CRC of the batch, whose records must already be there.
 
-    ``header.crc`` is ignored. Raises WireError when a field does not fit.
+    Raises WireError if a field does not fit.
     """
     try:
         _HEADER.pack_into(

@@ -1,7 +1,7 @@
-"""The five codecs of record batches: none, gzip, snappy, lz4 and zstd.
+"""The codecs of record batches: none, gzip, snappy, lz4 and zstd.
 
-Decompression is bounded: a length in the data is compared with the limit before anything is allocated for it, and
-output beyond the limit is a WireError. Each library is imported at its codec's first use.
+Decompression is bounded: a length in the data is checked against the limit before memory is allocated, and output
+beyond the limit is a WireError. Each library is imported on the first use of its codec.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 
 
 class Compression(IntEnum):
-    """Codec numbers as they stand in a batch's attributes."""
+    """The codec numbers in a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -29,7 +29,7 @@ class Compression(IntEnum):
 
 
 def compression_of(attributes: int) -> Compression:
-    """The codec in a batch's attributes. Raises WireError for a number that no codec has."""
+    """The codec in a batch's attributes. Raises WireError for an unknown codec."""
     try:
         return _BY_NUMBER[attributes & 7]
     except IndexError:
@@ -37,12 +37,12 @@ def compression_of(attributes: int) -> Compression:
 
 
 def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
-    """``data`` compressed as Kafka's Java clients do; ``level`` as in compression.<codec>.level, None for its default."""
+    """``data`` compressed as by Kafka's Java clients; ``level`` is compression.<codec>.level, None for its default."""
     return _COMPRESS[codec](data, level)
 
 
 def decompress(codec: Compression, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
-    """The original of ``data``. Raises WireError when it is damaged, cut short, or larger than ``max_bytes``."""
+    """The decompressed data. Raises WireError if ``data`` is corrupt or truncated, or its content larger than ``max_bytes``."""
     return _DECOMPRESS[codec](data, max_bytes)
 
 
@@ -90,12 +90,12 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
-# snappy: librdkafka and others write one raw block, Java writes blocks behind the header of the xerial library
+# snappy: librdkafka and others write one raw block, Java writes blocks after a header of the xerial library
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest version that reads it
 _XERIAL_BLOCK = 32 * 1024
-_SNAPPY_MAX_RATIO = 32  # a copy of 64 bytes takes 3: no honest block grows more than 22 times
+_SNAPPY_MAX_RATIO = 32  # a copy of up to 64 bytes takes 3, so valid blocks grow at most 22 times
 _BLOCK_SIZE = struct.Struct(">i")
 
 
@@ -148,10 +148,10 @@ def _snappy_block(block: memoryview, room: int, max_bytes: int) -> bytes:
         raise WireError(f"damaged snappy data: {error}") from None
 
 
-# lz4: frames of independent 64 KiB blocks without content size or checksum, all that Java's reader understands
+# lz4: frames of independent 64 KiB blocks without content size or checksum; Java reads no others
 
-_LZ4_FAST_LEVEL = 9  # Kafka's default level, which its Java code takes as "not the high compression"
-_LZ4_LOWEST_HIGH = 3  # the library's levels below are fast ones too
+_LZ4_FAST_LEVEL = 9  # Kafka's default level, with which its Java code uses the fast compressor
+_LZ4_LOWEST_HIGH = 3  # the library's lower levels use the fast compressor too
 
 
 def _compress_lz4(data: Buffer, level: int | None) -> bytes:
@@ -181,7 +181,7 @@ def _decompress_lz4(data: Buffer, max_bytes: int) -> bytes:
 # zstd
 
 _ZSTD_DEFAULT_LEVEL = 3
-_ZSTD_PIECE = 512  # input given at a time; it can grow to 16 MiB at most, so far may output overshoot the limit
+_ZSTD_PIECE = 512  # bytes of input at a time; they may grow to 16 MiB, by which output may overshoot the limit
 
 
 def _compress_zstd(data: Buffer, level: int | None) -> bytes:
@@ -198,7 +198,7 @@ def _decompress_zstd(data: Buffer, max_bytes: int) -> bytes:
     view = memoryview(data)
     decompressor = zstandard.ZstdDecompressor()
     try:
-        while view or not pieces:  # frame after frame; streaming writers put no content size into a frame
+        while view or not pieces:  # one frame after the other; those of streaming writers have no content size
             stream = decompressor.decompressobj()
             while not stream.eof:
                 if not view:

@@ -1,7 +1,7 @@
-"""Records that brokers write for brokers: their keys, and the markers that end a transaction (KIP-98).
+"""Control records: their keys, and the markers that end a transaction (KIP-98).
 
-A control batch holds one of them. The key is a version (int16) and a type (int16); what the value is depends on the
-type. The values of KRaft's types are messages in ``wire.internal``.
+A control batch has one of them. The key is a version (int16) and a type (int16), which determines the value. The values
+of KRaft's types are messages in ``wire.internal``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ControlRecordType(IntEnum):
 
 @dataclass(slots=True, frozen=True)
 class EndTxnMarker:
-    """How a transaction ended, and in which epoch of its coordinator."""
+    """Whether a transaction was committed, and the epoch of the coordinator that ended it."""
 
     commit: bool
     coordinator_epoch: int
@@ -45,7 +45,7 @@ def encode_control_key(kind: ControlRecordType) -> bytes:
 
 
 def decode_control_key(key: bytes | None) -> ControlRecordType:
-    """The type in a control record's key; UNKNOWN for types that came later. Raises WireError when there is none."""
+    """The type in a control record's key; UNKNOWN for unknown types. Raises WireError for a malformed key."""
     if key is None or len(key) < _KEY.size:
         raise WireError("a control record without a type")
     version, kind = _KEY.unpack_from(key)
@@ -79,7 +79,7 @@ def encode_end_txn_batch(
     base_offset: int = 0,
     leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
-    """The control batch with ``marker``, as a partition's leader appends it. ``timestamp`` in milliseconds."""
+    """The control batch with ``marker``, as a partition's leader appends it. ``timestamp`` is in milliseconds."""
     kind = ControlRecordType.COMMIT if marker.commit else ControlRecordType.ABORT
     record = Record(
         timestamp=timestamp,

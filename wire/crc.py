@@ -1,7 +1,7 @@
-"""CRC-32C, from the extension module of the package crc32c alone.
+"""CRC-32C, from the extension module of the package crc32c, without importing the package.
 
-The package's own ``__init__`` asks importlib.metadata for its version, and with that imports email, zipfile and more: a
-tenth of a broker's start. Where the extension is not found as it should be, the package is imported as a whole.
+The package's ``__init__`` gets its version from importlib.metadata, which imports email, zipfile and more: a tenth of a
+broker's start. If the extension module is not found, the whole package is imported.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ def _from_extension() -> Callable[..., int]:
     return extension.crc32c  # type: ignore[no-any-return]  # the package has no types
 
 
-#: ``crc32c(data)``: the checksum of any buffer; ``crc32c(data, value)`` goes on from that of what came before it.
+#: ``crc32c(data)`` is the checksum of a buffer; ``crc32c(data, value)`` continues from the checksum of the preceding bytes.
 crc32c = _from_extension()

@@ -1,7 +1,7 @@
-"""The two ways a conversation goes wrong: bytes that mean nothing (WireError), and answers that say no (KafkaError).
+"""The errors of the protocol: malformed bytes (WireError), and error codes in responses (KafkaError).
 
-Codes, names and which of them a client may simply retry: org.apache.kafka.common.protocol.Errors of Kafka 4.3.1.
-The default texts stand in ``error_messages``, which is read when the first one is asked for.
+Codes, names and which are retriable: org.apache.kafka.common.protocol.Errors of Kafka 4.3.1. The default messages are in
+``error_messages``, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from enum import IntEnum
 
 
 class WireError(ValueError):
-    """Bytes that the protocol does not allow, or a value that a version of it cannot carry."""
+    """The bytes are malformed, or a version of a message cannot carry a value."""
 
 
 class ErrorCode(IntEnum):
-    """Error codes as they stand in responses (int16)."""
+    """Error codes in responses (int16)."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -154,17 +154,17 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """Whether a client may send the same request again and hope."""
+        """Whether a client may send the same request again (Kafka's RetriableException)."""
         return self in _RETRIABLE
 
     @property
     def stale_metadata(self) -> bool:
-        """Whether a client should ask for metadata before it tries again."""
+        """Whether a client should refresh its metadata before it retries (Kafka's InvalidMetadataException)."""
         return self in _STALE_METADATA
 
     @property
     def default_message(self) -> str:
-        """The text that Kafka's own broker and clients give with this code."""
+        """Kafka's message for this code."""
         from pykbroker.wire.error_messages import MESSAGES  # noqa: PLC0415 - most processes never need the texts
 
         return MESSAGES[self]
@@ -212,7 +212,7 @@ _RETRIABLE = _STALE_METADATA | {
 
 
 class KafkaError(Exception):
-    """A request, or one item of it, cannot be done; ``code`` says why to a client and ``message`` to a person."""
+    """A request or one item of it has failed. ``code`` is for clients, ``message`` for people."""
 
     #: How long the client has to wait before it asks again, where a quota says so.
     throttle_time_ms = 0
@@ -224,7 +224,7 @@ class KafkaError(Exception):
 
     @property
     def message(self) -> str:
-        """The sentence given, or else the code's default one."""
+        """The given message, by default that of the code."""
         return self.code.default_message if self.given_message is None else self.given_message
 
     def __str__(self) -> str:
@@ -232,7 +232,7 @@ class KafkaError(Exception):
 
 
 def error_code(value: int) -> ErrorCode:
-    """The code for a number read from a response; one that we do not know counts as UNKNOWN_SERVER_ERROR, as in Kafka."""
+    """The code with a number; UNKNOWN_SERVER_ERROR for an unknown one, as in Kafka."""
     try:
         return ErrorCode(value)
     except ValueError:

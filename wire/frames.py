@@ -1,4 +1,4 @@
-"""Outgoing frames: a 4-byte size, then a header and a body, with large records left where they are."""
+"""Outgoing frames: a 4-byte size, a header and a body; large records are not copied."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAX_FRAME = 0x7FFFFFFF
 
 
 class FrameWriter(bytearray):
-    """The bytes of a frame as they are encoded, and the large record buffers that belong between them.
+    """The encoded bytes of a frame, and the large record buffers that belong between them.
 
-    ``cuts`` lists (position, buffer): the buffer goes before the byte at that position. ``head`` is the frame's
-    beginning and includes four bytes for the size.
+    ``cuts`` has (position, buffer), where the buffer goes before the byte at that position. ``head`` is the beginning of
+    the frame, with four bytes for the size.
     """
 
     __slots__ = ("cuts",)
@@ -27,9 +27,9 @@ class FrameWriter(bytearray):
         self.cuts: list[tuple[int, Buffer]] = []
 
     def finish(self) -> list[Buffer]:
-        """Write the size and return the frame's pieces in order; a single piece when nothing was cut.
+        """Write the size; returns the frame's pieces in order, one piece if there are no cuts.
 
-        Raises WireError if the frame is larger than its size field can say.
+        Raises WireError if the frame is too large for its size field.
         """
         size = len(self) - 4
         if not self.cuts and size <= MAX_FRAME:
@@ -61,7 +61,7 @@ def records_size(records: Records) -> int:
 
 
 def write_records(out: bytearray, records: Records, size: int) -> None:
-    """Append records of ``size`` bytes, or only remember where they belong if they are large and ``out`` is a FrameWriter."""
+    """Append records of ``size`` bytes; large ones are only noted in the cuts if ``out`` is a FrameWriter."""
     if size > CUT_SIZE and isinstance(out, FrameWriter):
         position = len(out)
         if isinstance(records, list):

@@ -1,8 +1,8 @@
 """Request and response headers.
 
-Versions: a request header is 2 and a response header 1 where the API's version is flexible (KIP-482), else 1 and 0. The
-client id keeps its two-byte length in both, so that any broker can read the header of an ApiVersions request; its
-response always has header version 0, as its sender does not yet know what we speak (KIP-511).
+For flexible versions of an API the request header has version 2 and the response header version 1 (KIP-482), otherwise
+1 and 0. The client id has a two-byte length in both, so that any broker can read the header of an ApiVersions request;
+its response always has header version 0, since the sender may not know the broker's versions (KIP-511).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _pack_flexible_response = Struct(">xxxxix").pack
 
 
 class RequestHeader(WireStruct):
-    """What stands before every request. ``client_id`` may be absent."""
+    """The header of a request. ``client_id`` may be null."""
 
     __slots__ = ("api_key", "api_version", "client_id", "correlation_id")
 
@@ -46,11 +46,11 @@ def decode_request_header(buf: Buffer, pos: int) -> tuple[RequestHeader, int]:
 
 
 def read_request_header(buf: Buffer, pos: int) -> tuple[int, int, int, str | None, int]:
-    """API key, version, correlation id and client id of a request header at ``pos`` of a frame, and where the body begins.
+    """(API key, version, correlation id, client id, position of the body) of a request at ``pos`` of a frame.
 
-    What is not UTF-8 in the client id becomes replacement characters, as in Kafka. The version need not be one the API
-    has: ApiVersions answers those too. Tagged fields of the header are skipped; none is defined. Raises WireError if the
-    API key is unknown, for then the header's length is unknown too, and if the bytes are malformed.
+    Invalid UTF-8 in the client id becomes replacement characters, as in Kafka. The version may be unknown, since
+    ApiVersions answers those too. Tagged fields are skipped; none is defined for headers. Raises WireError for malformed
+    bytes, and for an unknown API key, with which the header's version is unknown.
     """
     try:
         key, version, correlation_id, size = _unpack_request(buf, pos)
@@ -76,7 +76,7 @@ def read_request_header(buf: Buffer, pos: int) -> tuple[int, int, int, str | Non
 
 
 def encode_request_header(out: bytearray, header: RequestHeader) -> None:
-    """Append a request header, in the version that its API version asks for."""
+    """Append a request header of the version that belongs to the API version."""
     client_id = b"" if header.client_id is None else header.client_id.encode()
     size = -1 if header.client_id is None else len(client_id)
     try:
@@ -89,13 +89,13 @@ def encode_request_header(out: bytearray, header: RequestHeader) -> None:
 
 
 def begin_response(api_key: int, version: int, correlation_id: int) -> FrameWriter:
-    """A frame that holds room for its size and the response header; encode the body into it, then ``finish`` it."""
+    """A frame with room for its size, and the response header; to be completed by encoding the body and ``finish``."""
     flexible = version >= _FLEXIBLE_RESPONSE_FROM[api_key]
     return FrameWriter(_pack_flexible_response(correlation_id) if flexible else _pack_response(correlation_id))
 
 
 def decode_response_header(buf: Buffer, pos: int, api_key: int, version: int) -> tuple[int, int]:
-    """Read the header of a response to this version of the API; return its correlation id and where the body begins."""
+    """(correlation id, position of the body) of a response to this version of the API."""
     if len(buf) - pos < 4:
         raise truncated("response header", 0)
     correlation_id = int.from_bytes(buf[pos : pos + 4], "big", signed=True)

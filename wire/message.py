@@ -14,9 +14,9 @@ NEVER_FLEXIBLE = 0x7FFF
 
 
 class WireStruct:
-    """A mutable value with slots, equal to another of its class when all fields are equal.
+    """A mutable value with slots, equal to another of its class if all fields are equal.
 
-    Not a dataclass: the decorator costs 0.3 ms per class at import, and a broker imports hundreds.
+    Not a dataclass: the decorator costs 0.3 ms per class at import, and a broker has hundreds.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class WireStruct:
 
 
 class Message(WireStruct):
-    """What can be encoded on its own: a request, a response, or a record of an internal topic.
+    """A complete message: a request, a response, or a record of an internal topic.
 
     One class serves all versions: it has the fields of every version, and the version is an argument. A field that
     a version lacks keeps its default when decoding.
@@ -53,16 +53,16 @@ class Message(WireStruct):
     def encode(self, out: bytearray, version: int) -> None:
         """Append the message to ``out``.
 
-        Raises WireError if the version is not listed, a value does not fit its type, or a field has a value that the
-        version cannot carry and the schema does not let it be dropped.
+        Raises WireError for an unknown version, if a value does not fit its type, and if a field that the version lacks
+        has a value and is not ignorable in the schema.
         """
         raise NotImplementedError
 
     @staticmethod
     def decode(buf: Buffer, pos: int, version: int) -> tuple[Message, int]:
-        """Read a message from ``buf`` at ``pos``; return it and the position after it.
+        """Read a message from ``buf`` at ``pos``; returns it and the position after it.
 
-        ``buf`` must end where the frame ends: lengths are checked against what remains of it. ``records`` fields are
-        slices of ``buf``, all other values are copies. Raises WireError on anything malformed.
+        ``buf`` must end where the frame ends: lengths are checked against the remaining bytes. ``records`` fields are
+        slices of ``buf``, all other values are copies. Raises WireError for malformed bytes.
         """
         raise NotImplementedError

@@ -1,8 +1,8 @@
-"""Primitive types of the protocol: the less common paths that generated code calls.
+"""Primitive types of the protocol: the less common cases, which generated code calls.
 
-Generated code reads and writes the common case in line (fixed-size runs, lengths below 127) and comes here for long
-lengths, arrays of primitives and tagged fields. Lengths in flexible versions are unsigned varints of length + 1, where
-zero means null (KIP-482).
+Generated code handles the common cases inline (runs of fixed size, lengths below 127) and calls these functions for long
+lengths, arrays of primitives and tagged fields. Lengths in flexible versions are unsigned varints of length + 1; zero
+is null (KIP-482).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def malformed(name: str, version: int, cause: Exception) -> WireError:
 
 
 def truncated(name: str, version: int) -> WireError:
-    """The error for a message whose last value reaches beyond its bytes."""
+    """The error for a message that ends within a value."""
     return WireError(f"{name} version {version}: the bytes end too early")
 
 
@@ -45,17 +45,17 @@ def unencodable(name: str, version: int, cause: Exception) -> WireError:
 
 
 def unknown_version(name: str, version: int) -> WireError:
-    """The error for a version the schema of ``name`` does not list."""
+    """The error for a version that the schema of ``name`` lacks."""
     return WireError(f"{name} has no version {version}")
 
 
 def cannot_carry(field: str) -> WireError:
-    """The error for a field with a value where the version being written lacks the field."""
+    """The error for a field with a value that the version to be written lacks."""
     return WireError(f"field {field} has a value, and this version cannot carry it")
 
 
 def null_refused(field: str) -> WireError:
-    """The error for a null in a field that may not be null in this version."""
+    """The error for null in a field that is not nullable in this version."""
     return WireError(f"field {field} must not be null")
 
 
@@ -68,7 +68,7 @@ def tag_refused(field: str) -> WireError:
 
 
 def uvarint(value: int) -> bytes:
-    """An unsigned varint: seven bits a byte, least significant first. Raises WireError outside 0 to 2**32 - 1."""
+    """An unsigned varint: seven bits per byte, least significant first. Raises WireError outside 0 to 2**32 - 1."""
     if value < 0 or value > 0xFFFFFFFF:
         raise WireError(f"{value} does not fit an unsigned varint")
     if value < 0x80:
@@ -84,13 +84,13 @@ def uvarint(value: int) -> bytes:
 
 
 def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Read an unsigned varint; return it and the position after it."""
+    """Read an unsigned varint; returns it and the position after it."""
     first = buf[pos]
     return (first, pos + 1) if first < 128 else read_uvarint_rest(buf, pos + 1, first)
 
 
 def read_uvarint_rest(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """Read the rest of an unsigned varint whose first byte, above 127, was already read."""
+    """Read the rest of an unsigned varint whose first byte, above 127, has been read."""
     value = first & 127
     for shift in (7, 14, 21, 28):
         byte = buf[pos]
@@ -109,8 +109,8 @@ def read_uvarint_rest(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
 def read_length(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
     """Finish reading a compact length whose first byte is 0 or above 127.
 
-    Returns the raw value (length + 1) and the position after it. Raises WireError if it means null, or if fewer bytes
-    remain than the length says; each element of an array takes at least a byte, so counts are checked the same way.
+    Returns the raw value (length + 1) and the position after it. Raises WireError for null, and if fewer bytes remain
+    than the length; an array's element has at least one byte, so counts are checked the same way.
     """
     value, pos = read_uvarint_rest(buf, pos, first) if first > 127 else (first, pos)
     if value == 0:
@@ -121,7 +121,7 @@ def read_length(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
 
 
 def read_string_length(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """As ``read_length``, for a string: at most 32767 bytes also in flexible versions, as in Kafka."""
+    """``read_length`` for a string: at most 32767 bytes in flexible versions too, as in Kafka."""
     value, pos = read_length(buf, pos, first)
     if value - 1 > MAX_STRING:
         raise WireError(f"a string of {value - 1} bytes is longer than {MAX_STRING}")
@@ -129,7 +129,7 @@ def read_string_length(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
 
 
 def check_count(buf: Buffer, pos: int, count: int) -> None:
-    """Refuse a non-flexible count that is negative or larger than the bytes that remain."""
+    """Raises WireError for a non-flexible count that is negative or larger than the remaining bytes."""
     if count < 0:
         raise WireError("null where the schema allows none")
     if count > len(buf) - pos:
@@ -137,7 +137,7 @@ def check_count(buf: Buffer, pos: int, count: int) -> None:
 
 
 def string_length(value: int) -> bytes:
-    """A compact string's length + 1. Raises WireError for a string longer than Kafka takes."""
+    """A compact string's length + 1. Raises WireError for more than Kafka's 32767 bytes."""
     if value - 1 > MAX_STRING:
         raise WireError(f"a string of {value - 1} bytes is longer than {MAX_STRING}")
     return uvarint(value)
@@ -147,7 +147,7 @@ def string_length(value: int) -> bytes:
 
 
 def read_numbers(buf: Buffer, pos: int, count: int, code: str, size: int) -> tuple[list[int], int]:
-    """Read ``count`` integers of ``size`` bytes each, ``code`` being their struct format."""
+    """Read ``count`` integers of ``size`` bytes each; ``code`` is their struct format."""
     if count == 0:
         return [], pos
     end = pos + count * size
@@ -157,7 +157,7 @@ def read_numbers(buf: Buffer, pos: int, count: int, code: str, size: int) -> tup
 
 
 def write_numbers(out: bytearray, values: Sequence[int], code: str) -> None:
-    """Append integers, ``code`` being their struct format."""
+    """Append integers; ``code`` is their struct format."""
     out += pack(f">{len(values)}{code}", *values)
 
 
@@ -223,7 +223,7 @@ def write_compact_strings(out: bytearray, values: Sequence[str]) -> None:
 
 
 def read_tag(buf: Buffer, pos: int) -> tuple[int, int, int]:
-    """Read the head of a tagged field: its tag, where its value begins and where it ends."""
+    """Read the head of a tagged field; returns its tag, and where its value begins and ends."""
     tag, pos = read_uvarint(buf, pos)
     size, pos = read_uvarint(buf, pos)
     if size > len(buf) - pos:
@@ -232,18 +232,18 @@ def read_tag(buf: Buffer, pos: int) -> tuple[int, int, int]:
 
 
 def check_tag_end(tag: int, pos: int, end: int) -> None:
-    """Refuse a tagged field whose value does not end where its size said."""
+    """Raises WireError if a tagged field's value does not end where its size says."""
     if pos != end:
         raise WireError(f"tagged field {tag} is {end - pos} bytes longer than its value")
 
 
 def read_tag_count(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """Finish reading the number of tagged fields, given its first byte."""
+    """Finish reading the number of tagged fields, whose first byte is given."""
     return (first, pos) if first < 128 else read_uvarint_rest(buf, pos, first)
 
 
 def read_unknown_tags(buf: Buffer, pos: int, first: int) -> tuple[dict[int, bytes], int]:
-    """Read the tagged fields of a struct that knows none; ``first`` is the first byte of their number."""
+    """Read the tagged fields of a struct that defines none; ``first`` is the first byte of their number."""
     count, pos = read_tag_count(buf, pos, first)
     fields = {}
     for _ in range(count):
@@ -254,7 +254,7 @@ def read_unknown_tags(buf: Buffer, pos: int, first: int) -> tuple[dict[int, byte
 
 
 def write_tags(out: bytearray, known: dict[int, bytes], unknown: dict[int, bytes] | None) -> None:
-    """Append tagged fields in the order of their tags, in place of the zero ("none") that ends ``out``.
+    """Append tagged fields in the order of their tags, replacing the zero (no fields) at the end of ``out``.
 
     Raises WireError if an unknown field has the tag of a known one.
     """
@@ -279,7 +279,7 @@ def uuid_to_str(value: bytes) -> str:
 
 
 def uuid_from_str(text: str) -> bytes:
-    """The 16 bytes of a UUID that ``uuid_to_str`` or Kafka printed. Raises ValueError for anything else."""
+    """The 16 bytes of a UUID in the form of ``uuid_to_str``. Raises ValueError for another text."""
     value = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     if len(value) != 16:
         raise ValueError(f"{text!r} is not a UUID in base64: it has {len(value)} bytes instead of 16")

@@ -1,6 +1,6 @@
 """Record batches of format 2: a 61-byte header, then records that are compressed together.
 
-The header, which is all that the hot path reads, has a file of its own (``batch_header``) and is offered here too.
+The header, which is all that the hot path reads, is in ``batch_header`` and re-exported here.
 A record is: length varint | attributes int8 | timestamp delta varlong | offset delta varint | key | value | headers,
 with zigzag varints (KIP-98, KIP-82).
 """
@@ -75,8 +75,8 @@ Header = tuple[str, bytes | None]
 
 @dataclass(slots=True)
 class Record:
-    """One record. ``timestamp`` is in milliseconds since 1970; a header's key that is not UTF-8 keeps its bytes as
-    surrogate escapes. Without an ``offset``, ``encode_batch`` gives a record the one after its predecessor's.
+    """One record. ``timestamp`` is in milliseconds since the epoch; invalid UTF-8 in a header's key is kept as surrogate
+    escapes. Without an ``offset``, ``encode_batch`` numbers a record after its predecessor.
     """
 
     offset: int = NO_OFFSET
@@ -92,9 +92,9 @@ class Record:
 def decode_records(
     batch: Buffer, *, header: BatchHeader | None = None, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> list[Record]:
-    """The records of one whole batch; ``header`` is read from it when not given. The CRC is not checked.
+    """The records of one complete batch; ``header`` is read from it if not given. The CRC is not checked.
 
-    Raises WireError when the batch is malformed, holds other than its declared number of records, or holds more than
+    Raises WireError if the batch is malformed, its number of records differs from the header's, or they are larger than
     ``max_bytes`` decompressed.
     """
     if header is None:
@@ -107,8 +107,8 @@ def decode_records(
 
 
 def unpacked(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
-    """The records of one whole batch as they were before they were compressed: what ``decode_some`` takes. Raises WireError
-    when the batch is malformed, or holds more than ``max_bytes``.
+    """The decompressed bytes of a batch's records, for ``decode_some``. Raises WireError if the batch is malformed, or they are
+    larger than ``max_bytes``.
     """
     if header.size != len(batch):
         raise WireError(f"the batch says it has {header.size} bytes and has {len(batch)}")
@@ -125,8 +125,8 @@ def unpacked(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_BY
 
 
 def decode_some(data: bytes, header: BatchHeader, at_once: int) -> Iterator[list[Record]]:
-    """The records of what was unpacked, so many at a time: for who may not take long. Raises WireError as
-    ``decode_records``, when it comes to that.
+    """The records in the bytes of ``unpacked``, a limited number at a time, for callers that may not take long. Raises
+    WireError as ``decode_records``, at the malformed record.
     """
     fixed = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
     left, pos = header.record_count, 0
@@ -150,7 +150,7 @@ _SMALLEST_RECORD = 7  # length, attributes, two deltas, key length, value length
 def _read_records(
     data: bytes, pos: int, count: int, base_offset: int, base_timestamp: int, fixed_timestamp: int | None
 ) -> tuple[list[Record], int]:
-    """Straight-line on purpose: one-byte varints, which most are, are read in place; (n >> 1) ^ -(n & 1) unzigzags."""
+    """Decode records without calls for varints of one byte, which most are; (n >> 1) ^ -(n & 1) undoes zigzag."""
     records: list[Record] = []
     add = records.append
     for _ in range(count):
@@ -227,7 +227,7 @@ def _read_varint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def _read_uvarint(data: bytes, pos: int, bits: int = 32) -> tuple[int, int]:
-    """The varint before zigzag is undone, and the position after it. Excess bits of its last byte are dropped."""
+    """(varint before undoing zigzag, position after it). Excess bits of the last byte are dropped."""
     value = 0
     for shift in range(0, bits, 7):
         byte = data[pos]
@@ -258,12 +258,12 @@ def encode_batch(
     leader_epoch: int = NO_LEADER_EPOCH,
     delete_horizon: int | None = None,
 ) -> bytes:
-    """One batch of the given records, in order of their offsets. An empty one keeps only what its header says.
+    """A batch of the given records, in order of offsets; without records, a header only.
 
-    Where not given, ``last_offset`` is the last record's (compaction keeps that of the batch before), ``max_timestamp``
-    the records' largest and ``level`` the codec's default. With LOG_APPEND_TIME ``max_timestamp`` is the time of the
-    append and every record's. ``delete_horizon``: when tombstones may go, in milliseconds since 1970 (KIP-534).
-    Raises WireError when something does not fit its field.
+    By default, ``last_offset`` is the last record's (compaction keeps the original batch's), ``max_timestamp`` the largest
+    of the records, and ``level`` the codec's default. With LOG_APPEND_TIME ``max_timestamp`` is the time of the append
+    and every record's. ``delete_horizon`` is when tombstones may be removed, in milliseconds since the epoch (KIP-534).
+    Raises WireError if a value does not fit its field.
     """
     records = list(records)
     if max_timestamp is None:
@@ -309,7 +309,7 @@ def encode_batch(
 def _write_records(
     records: list[Record], base_offset: int, base_timestamp: int, fixed_timestamp: int | None
 ) -> tuple[bytearray, int]:
-    """The records one after the other, and the last one's offset delta."""
+    """(encoded records, offset delta of the last one)."""
     out = bytearray()
     delta = -1
     for record in records:

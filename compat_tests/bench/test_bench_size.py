@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pykbroker.storage.disk import MAX_OPEN
+from pykbroker.storage.real_disk import MAX_OPEN
 from scripts.jars import ROOT
 
 

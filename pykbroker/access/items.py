@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 class EachOf:
-    """The client may do an operation on each resource of a list: its elements, or their field ``name``.
+    """Checks that the client may do an operation on each resource in the list ``items``: its elements, or their field ``name``.
 
-    From version ``ids_since`` topics are named by id; the handler refuses unknown ids. The operation ``unless`` on the cluster
-    permits all items. With ``goes_on`` the handler is called even if no item is left; ``only`` selects the items to check (the
-    handler refuses the others), and with ``unique`` it handles duplicates. ``worded``: Kafka answers a message with the error;
-    ``answers`` is the list of the handler's own answer to a refused request, if that has more than the named items.
+    - ``ids_since``: from this version on topics are named by id; the handler refuses unknown ids.
+    - ``unless``: this operation on the cluster permits all items.
+    - ``goes_on``: the handler is called even if no item is left.
+    - ``only``: selects the items to check; the handler refuses the others.
+    - ``unique``: items that are named more than once stay in the request, since the handler refuses duplicates.
+    - ``worded``: the error has a message, as in Kafka.
+    - ``answers``: denied items are answered by the handler's own answer to a refused request, which has them in this list; for
+      APIs whose answers have more than the request's items.
     """
 
     acts = True

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pykbroker.config.properties import load, text_of
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.authority import Authority
-from pykbroker.security.exposed import tell_if_exposed
+from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
 
 #: Users if none are named.
@@ -37,7 +37,7 @@ class KeptSecurity:
         self.clients = self.folder / "clients"
         self.clients.mkdir(mode=0o700, exist_ok=True)
         for path in (self.folder, *self.folder.iterdir()):
-            tell_if_exposed(path, "keys and passwords")
+            warn_if_exposed(path, "keys and passwords")
         authority = self._authority(now_ms())
         write_private(self.folder / "authority.pem", authority.certificate)
         users = self._users(tuple(names))

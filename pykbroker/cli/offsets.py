@@ -49,6 +49,22 @@ class Partition(NamedTuple):
         return f"{self.topic}-{self.number}"
 
 
+def chosen_partitions(client: Client, choice: str) -> tuple[list[Partition], set[Partition]]:
+    """The partitions that ``TOPIC`` (all of them) or ``TOPIC:0,1`` names, and those among them that do not exist.
+
+    Raises ValueError for another form, and KafkaError UNKNOWN_TOPIC_OR_PARTITION for a topic that does not exist.
+    """
+    topic, separator, numbers = choice.partition(":")
+    known = [Partition(topic, each.partition_index) for each in client.topic(topic).partitions]
+    if not separator:
+        return known, set()
+    try:
+        chosen = [Partition(topic, int(number)) for number in numbers.split(",")]
+    except ValueError:
+        raise ValueError(f"{choice!r} is not TOPIC or TOPIC:0,1,2.") from None
+    return chosen, set(chosen).difference(known)
+
+
 def list_offsets(
     client: Client, wanted: Mapping[Partition, int], *, isolation: int = READ_UNCOMMITTED
 ) -> dict[Partition, int]:

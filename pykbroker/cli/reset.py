@@ -14,7 +14,7 @@ import typer
 from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names, topic_names
 from pykbroker.cli.group_state import read_group
-from pykbroker.cli.offsets import Bounds, Partition, commit_offsets, committed_offsets
+from pykbroker.cli.offsets import Bounds, Partition, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import parse_duration, parse_when
@@ -134,18 +134,13 @@ def _require_no_members(group: str, state: str) -> None:
 def _named_partitions(client: Client, topics: Iterable[str]) -> list[Partition]:
     partitions: set[Partition] = set()
     for text in topics:
-        name, separator, numbers = text.partition(":")
-        known = {Partition(name, p.partition_index) for p in client.topic(name).partitions}
-        if not separator:
-            partitions |= known
-            continue
         try:
-            wanted = {Partition(name, int(number)) for number in numbers.split(",")}
-        except ValueError:
-            raise UsageError(f"{text!r} is not TOPIC or TOPIC:0,1,2.") from None
-        if missing := wanted - known:
+            chosen, missing = chosen_partitions(client, text)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if missing:
             raise UsageError(f"There is no partition {', '.join(map(str, sorted(missing)))}.")
-        partitions |= wanted
+        partitions.update(chosen)
     return sorted(partitions)
 
 

@@ -78,7 +78,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
     if options.config:
-        _tell_if_exposed(options.config, config)
+        _warn_if_exposed(options.config, config)
     with contextlib.ExitStack() as stack:
         if time is not None:
             from pykbroker.testing.settings import standing_still
@@ -100,15 +100,15 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         return Start(config, options, beside, seed, time, security, tell).run()
 
 
-def _tell_if_exposed(path: Path, config: BrokerConfig) -> None:
+def _warn_if_exposed(path: Path, config: BrokerConfig) -> None:
     """Log a warning if others can read a file with secrets."""
     from pykbroker.config.layers import setting_of
 
     settings = (setting_of(name, config.definitions) for name in config.explicit)
     if any(setting.sensitive for setting in settings if setting is not None):
-        from pykbroker.security.exposed import tell_if_exposed
+        from pykbroker.security.exposed import warn_if_exposed
 
-        tell_if_exposed(path, "secrets")
+        warn_if_exposed(path, "secrets")
 
 
 def _security(options: argparse.Namespace, config: BrokerConfig) -> ServedSecurity | None:

@@ -15,8 +15,9 @@ from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.snapshot import BOOTSTRAP, encode_snapshot
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage import checkpoints
+from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.directories.contents import check_ours
-from pykbroker.storage.disk import RealDisk, replace_file
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import uuid_from_str
 

@@ -18,7 +18,7 @@ from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.snapshot import BOOTSTRAP, decode_snapshot, encode_snapshot
 from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.runtime import Runtime
-from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.wire.internal.config_record import ConfigRecord
@@ -28,6 +28,7 @@ from pykbroker.wire.primitives import ZERO_UUID
 if TYPE_CHECKING:
     from pykbroker.controller.internal_topics import Settings
     from pykbroker.controller.topics import ConfigCheck
+    from pykbroker.storage.disk import Disk
 
 #: The settings of the metadata log: only a snapshot allows removals.
 LOG_CONFIG = LogConfig(

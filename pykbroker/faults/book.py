@@ -11,7 +11,7 @@ from pykbroker.faults.fault import Fault
 
 
 class UnknownRule(KeyError):
-    """There is no rule of that number."""
+    """There is no rule with this number."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -52,7 +52,7 @@ class Rule:
         return True
 
     def as_json(self) -> dict[str, Any]:
-        """For people and programs."""
+        """The rule and its counts, for commands and the HTTP interface."""
         return {"number": self.number, "fault": self.fault.as_json(), "matched": self.matched, "fired": self.fired}
 
 

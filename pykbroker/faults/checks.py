@@ -36,7 +36,7 @@ def rows() -> dict[str, ServedApi]:
 
 def check_words(said: Mapping[str, Any]) -> None:
     """Raises BadFault for an unknown option."""
-    from pykbroker.faults.fault import Fault  # noqa: PLC0415 - it checks itself here
+    from pykbroker.faults.fault import Fault  # noqa: PLC0415 - imports this module
 
     for name in said:
         if name not in Fault.__dataclass_fields__:
@@ -44,7 +44,7 @@ def check_words(said: Mapping[str, Any]) -> None:
 
 
 def normalise(fault: Fault) -> None:
-    """The fault with names in Kafka's spelling, in any case; Kafka's Java names are known, too."""
+    """Convert the names in a fault to Kafka's spelling; they may be given in any case and with separators. Raises BadFault."""
     if not isinstance(fault.api, str):
         raise BadFault(f"api is {fault.api!r}; write a name, such as Produce, or * for all")
     named = {_squeezed(name): name for name in rows()}
@@ -88,7 +88,7 @@ def _check_numbers(fault: Fault) -> None:
     if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float)) or not 0 < chance <= 1):
         raise BadFault(f"probability is {chance!r}; write a number above 0 and up to 1, such as 0.1")
     if fault.seed is not None and chance is None:
-        raise BadFault("seed says how a probability falls; write probability too, or leave seed out")
+        raise BadFault("seed goes with probability; write probability too, or leave seed out")
 
 
 def _check_action(fault: Fault) -> None:
@@ -99,23 +99,23 @@ def _check_action(fault: Fault) -> None:
     if len(said) > 1:
         raise BadFault(f"{' and '.join(said)} contradict each other; make a rule of each")
     if not said and fault.delay is None:
-        raise BadFault(f"nothing is done; write one of {', '.join(ACTIONS)}, or delay")
+        raise BadFault(f"the fault has no action; write one of {', '.join(ACTIONS)}, or delay")
     action = said[0] if said else "delay"
     if fault.after and action not in ("error", "drop", "close", "delay"):
         raise BadFault(f"after does not go with {action}; it goes with error, drop, close and delay")
     if fault.after and action != "delay" and fault.delay is not None:
-        raise BadFault(f"delay and {action} with after: which comes first is not said; make a rule of each")
+        raise BadFault(f"delay and {action} with after: their order is ambiguous; make a rule of each")
     if fault.at is not None and action != "error":
-        raise BadFault("at says where an error stands; write error too, or leave at out")
+        raise BadFault("at is the level of an error; write error too, or leave at out")
     only = {"corrupt": "Fetch", "stale": "Metadata", "leader": "Metadata"}.get(action)
     if only is not None and fault.api != only:
-        raise BadFault(f"{action} acts on {only} alone; write {only} in place of {fault.api}")
+        raise BadFault(f"{action} acts on {only} only; write {only} instead of {fault.api}")
     if action == "hold" and (fault.times or fault.probability):
         raise BadFault("hold lasts until the rule is removed; leave times and probability out, or write delay")
 
 
 def served_versions(fault: Fault) -> dict[str, list[int]]:
-    """Which versions of which APIs a rule is about. Raises BadFault where there are none."""
+    """The served versions that a rule matches, by API. Raises BadFault if there are none."""
     low, high = _range(fault.version)
     chosen = rows() if fault.api == "*" else {fault.api: rows()[fault.api]}
     found = {
@@ -125,7 +125,7 @@ def served_versions(fault: Fault) -> dict[str, list[int]]:
     if not any(found.values()):
         api = rows().get(fault.api)
         served = f"; {fault.api} is served in {api.min_version}-{api.max_version}" if api else ""
-        raise BadFault(f"version={fault.version} is of no request that is served{served}")
+        raise BadFault(f"version={fault.version} is not served{served}")
     return found
 
 
@@ -156,7 +156,7 @@ def _check_names(fault: Fault) -> None:
 
 @cache
 def nameable(api: str) -> frozenset[str]:
-    """Which of topic, partition and group the requests of an API can name."""
+    """Those of topic, partition and group that requests of an API can name."""
     key = rows()[api].key
     found = set(shapes.roles(APIS[int(key)].request))
     if "topic_id" in found:
@@ -172,7 +172,7 @@ def nameable(api: str) -> frozenset[str]:
 
 def _check_places(fault: Fault, versions: dict[str, list[int]]) -> None:
     if fault.at is not None and fault.at not in LEVELS:
-        raise BadFault(f"at={fault.at} is no place of an answer; write one of {', '.join(LEVELS)}")
+        raise BadFault(f"at={fault.at} is not a level of a response; write one of {', '.join(LEVELS)}")
     if fault.at is not None:
         levels = {
             site.level
@@ -189,7 +189,7 @@ def _check_places(fault: Fault, versions: dict[str, list[int]]) -> None:
         for name, served in versions.items()
         for version in served
     ):
-        raise BadFault(f"answers of {fault.api} have no throttle_time_ms in these versions; write delay in its place")
+        raise BadFault(f"answers of {fault.api} have no throttle_time_ms in these versions; write delay instead")
 
 
 def _squeezed(name: str) -> str:
@@ -197,7 +197,7 @@ def _squeezed(name: str) -> str:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """What was meant, for the end of a sentence."""
+    """A suggestion of similar known words, for the end of a message."""
     by_form = {_squeezed(name): name for name in known}
     close = difflib.get_close_matches(_squeezed(word), by_form, 3, 0.6)
     return f"; did you mean {' or '.join(by_form[each] for each in close)}?" if close else ""

@@ -1,4 +1,4 @@
-"""Durations as people write them: ``500ms``, ``45s``, ``1.5m``, ``2h``, ``7d``."""
+"""Durations as text: ``500ms``, ``45s``, ``1.5m``, ``2h``, ``7d``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 
 
 def milliseconds(text: Any) -> int:
-    """Whole milliseconds of a text such as ``45s``, or of a number of milliseconds. Raises ValueError, in words."""
+    """Whole milliseconds of a text such as ``45s`` or of a number of milliseconds. Raises ValueError with a text for users."""
     if isinstance(text, str):
         found = _FORM.fullmatch(text.strip())
         if found is None:

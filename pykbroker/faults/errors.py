@@ -27,7 +27,7 @@ _READS = (ApiKey.FETCH, ApiKey.METADATA)
 
 
 def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
-    """The answer with the error of a rule. Raises CloseConnection where a producer wants none: that is what Kafka does."""
+    """The answer with the error of a rule. Raises CloseConnection for a produce with acks=0, as Kafka does on errors."""
     assert fault.error is not None
     if ctx.api_key == ApiKey.PRODUCE and request.acks == 0:
         if fault.after:
@@ -48,7 +48,7 @@ def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proc
 
 
 def ours(response: Any) -> Any:
-    """An answer that may be changed: metadata is answered with what other clients are answered with, too."""
+    """An answer that may be changed: a copy of a Metadata response, which is cached for all clients."""
     kind = response_class(response.API_KEY)
     if type(response) is kind:
         return response
@@ -57,7 +57,7 @@ def ours(response: Any) -> Any:
 
 
 def _join(answer: Answer, failed: Any, site: Site, refusal: Refusal | None) -> Answer:
-    """An answer with all that another says; with ``refusal`` what it says itself is overwritten, too."""
+    """An answer with the errors of ``failed`` merged into it; with ``refusal``, its own results are overwritten too."""
 
     def joined(response: Any) -> Any:
         response = ours(response)
@@ -72,8 +72,8 @@ def _join(answer: Answer, failed: Any, site: Site, refusal: Refusal | None) -> A
 def _refuse_fetch(
     refusal: Refusal, after: bool, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
 ) -> Answer:
-    """An error is answered at once, as Kafka does, and said of partitions that the session knows and the request does not
-    name. The session looks at them again next time: the client has not had what was there.
+    """Answer an error at once, as Kafka does, also for partitions of the session that the request does not name. The session
+    examines them again next time, since the client did not get their records.
     """
     whole = next(
         (each for each in [answers.site_for(refusal, request, ctx.api_version)] if each and not each.path), None
@@ -103,8 +103,8 @@ def _refuse_fetch(
 
 
 def _as_request(request: Any, named: list[Names]) -> Any:
-    """A fetch that names what its session knows."""
-    from pykbroker.wire.messages.fetch import FetchPartition, FetchTopic  # noqa: PLC0415 - a fetch is being answered
+    """A Fetch request that names the partitions of its session."""
+    from pykbroker.wire.messages.fetch import FetchPartition, FetchTopic  # noqa: PLC0415 - loaded with the Fetch handler
 
     topics = [
         FetchTopic(

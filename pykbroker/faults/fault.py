@@ -32,7 +32,7 @@ class Fault:
 
     api: str = "*"
 
-    # ---- which requests: all that are given must hold; in texts, * stands for any characters
+    # ---- the requests: all given conditions must hold; in texts, * stands for any characters
     version: str | None = None  #: ``7``, ``3-7``, ``7+``
     topic: str | None = None
     partition: int | None = None
@@ -42,24 +42,24 @@ class Fault:
     listener: str | None = None
     broker: int | None = None
 
-    # ---- what is done: a delay, and at most one of the others
-    delay: int | None = None  #: how long the request, or with ``after`` its answer, is kept waiting
-    error: str | None = None  #: the answer says this error
-    at: str | None = None  #: where it says it: top, topic, partition, group, member, item
-    hold: bool = False  #: it waits until the rule is removed
-    drop: bool = False  #: it is never answered; the connection stays
-    close: bool = False  #: the connection ends without an answer
-    truncate: int | None = None  #: so many bytes of the answer are sent, then the connection ends
-    corrupt: bool = False  #: a byte of the fetched batches is wrong, so that their checksum is
-    duplicate: bool = False  #: the request is carried out twice
-    throttle: int | None = None  #: the answer says throttle_time_ms, and the connection is not read from so long
-    stale: bool = False  #: metadata as it was when the rule was added
-    leader: int | None = None  #: metadata that names this broker as the leader
-    after: bool = False  #: the request is carried out before
+    # ---- the effect: a delay, and at most one of the others
+    delay: int | None = None  #: keep the request waiting, or with ``after`` its answer
+    error: str | None = None  #: answer this error
+    at: str | None = None  #: the level of the error: top, topic, partition, group, member, item
+    hold: bool = False  #: keep the request waiting until the rule is removed
+    drop: bool = False  #: never answer; the connection stays open
+    close: bool = False  #: close the connection without an answer
+    truncate: int | None = None  #: send this many bytes of the answer, then close the connection
+    corrupt: bool = False  #: corrupt the fetched batches, so that their checksums are wrong
+    duplicate: bool = False  #: handle the request twice
+    throttle: int | None = None  #: answer this throttle_time_ms, and mute the connection for that time
+    stale: bool = False  #: answer metadata as of the time when the rule was added
+    leader: int | None = None  #: answer metadata with this broker as the leader
+    after: bool = False  #: handle the request first
 
     # ---- when
-    times: int | None = None  #: so often at most; without it until the rule is removed
-    nth: int | None = None  #: from the n-th request that matches on
+    times: int | None = None  #: the most times; without it, until the rule is removed
+    nth: int | None = None  #: from the n-th matching request on
     probability: float | None = None
     seed: int | None = None
 
@@ -85,7 +85,7 @@ class Fault:
                 yield shlex.quote(f"{name}={value}")
 
     def as_json(self) -> dict[str, Any]:
-        """What was said, and no more; ``from_json`` makes the same rule of it."""
+        """The given options only; ``from_json`` returns the same rule."""
         said = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -95,22 +95,22 @@ class Fault:
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Fault:
-        """The rule that ``as_json`` or a person wrote. Raises BadFault."""
+        """The rule with the options of an object. Raises BadFault."""
         checks.check_words(said)
         return cls(**said)
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """The rule that ``str`` or a person wrote. Raises BadFault."""
+        """The rule in a text, as from ``str``. Raises BadFault."""
         try:
             words = shlex.split(text)
         except ValueError as error:
-            raise BadFault(f"{text!r} cannot be read ({error}); quotes come in pairs") from error
+            raise BadFault(f"{text!r} cannot be parsed ({error}); close the quotes") from error
         return cls.from_words(words)
 
     @classmethod
     def from_words(cls, words: list[str]) -> Fault:
-        """The same, in words as a shell hands them over. Raises BadFault."""
+        """The rule in words, as split by a shell. Raises BadFault."""
         if not words or "=" in words[0]:
             raise BadFault(
                 "a fault begins with an API, or * for all, as in: Produce topic=t error=NOT_LEADER_OR_FOLLOWER"
@@ -119,7 +119,7 @@ class Fault:
         for word in words[1:]:
             name, sign, value = word.partition("=")
             if name in said:
-                raise BadFault(f"{name} is said twice")
+                raise BadFault(f"{name} is given twice")
             said[name] = _value(name, value) if sign else _flag(name)
         return cls.from_json(said)
 

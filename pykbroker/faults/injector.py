@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Injector:
-    """Belongs to the loop that owns the cluster. ``cluster`` is asked each time: it may be another after a reset."""
+    """Belongs to the loop that owns the cluster. ``cluster`` is called each time, since a reset replaces the cluster."""
 
     def __init__(self, dispatcher: Dispatcher, cluster: Callable[[], Cluster]) -> None:
         self._dispatcher = dispatcher
@@ -26,7 +26,7 @@ class Injector:
         self._is_in = False
 
     def add(self, fault: Fault) -> Rule:
-        """Let a fault act from now on. Raises BadFault for a broker or a listener that is not there."""
+        """Add a rule for a fault. Raises BadFault for an unknown broker or listener."""
         self._check_there(fault)
         rule = self.book.add(fault)
         if fault.stale:
@@ -46,14 +46,14 @@ class Injector:
             raise BadFault(f"there is no listener {fault.listener!r}; these are: {', '.join(listeners)}")
 
     def remove(self, number: int) -> Rule:
-        """End a rule; what it held goes on. Raises UnknownRule."""
+        """Remove a rule; requests that it held continue. Raises UnknownRule."""
         rule = self.book.remove(number)
         self._step.released(rule)
         self._leave()
         return rule
 
     def clear(self) -> list[Rule]:
-        """End all of them, and return them."""
+        """Remove all rules, and return them."""
         rules = self.book.clear()
         for rule in rules:
             self._step.released(rule)
@@ -66,7 +66,7 @@ class Injector:
             self._is_in = False
 
     def carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A request of the control socket: ``do`` is list, add, remove or clear. Answered with the rules, or an error."""
+        """Handle a request of the control socket: ``do`` is list, add, remove or clear. Returns the rules, or an error."""
         try:
             match request:
                 case {"do": "list"}:
@@ -78,7 +78,7 @@ class Injector:
                 case {"do": "clear"}:
                     self.clear()
                 case _:
-                    return {"error": f"{request} is nothing that can be done with faults"}
+                    return {"error": f"{request} is not a request about faults"}
         except (BadFault, UnknownRule) as error:
             return {"error": str(error)}
         return {"faults": [{**rule.as_json(), "text": str(rule.fault)} for rule in self.book.rules.values()]}

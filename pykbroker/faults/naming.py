@@ -1,4 +1,4 @@
-"""What a request is about, as rules ask for it: topics, partitions, groups, wherever they stand in it."""
+"""The topics, partitions and groups that a request names at any level, for the conditions of rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def wanted(fault: Fault, image: MetadataImage) -> Wanted | None:
-    """Says of names whether a rule is about them; None where the rule is about whatever is named."""
+    """A condition on names, whether the rule applies to them; None if it applies to all."""
     asked = {role: value for role in ("topic", "partition", "group") if (value := getattr(fault, role)) is not None}
     if not asked:
         return None
@@ -38,7 +38,7 @@ def wanted(fault: Fault, image: MetadataImage) -> Wanted | None:
 
 
 def topic_of(names: Names, image: MetadataImage) -> str | None:
-    """A topic's name, also where the request has its id alone."""
+    """The topic's name, found by its id if the request has only that."""
     name: str | None = names.get("topic")
     if not name and (topic_id := names.get("topic_id", ZERO_UUID)) != ZERO_UUID:
         topic = image.topic_by_id(topic_id)
@@ -52,12 +52,12 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def like(pattern: str, text: str | None) -> bool:
-    """Whether a text is as the pattern says, in which ``*`` stands for any characters."""
+    """Whether a text matches the pattern, in which ``*`` stands for any characters."""
     return text is not None and (pattern == text or ("*" in pattern and _pattern(pattern).fullmatch(text) is not None))
 
 
 def all_names(request: Any, broker: Broker) -> Iterator[Names]:
-    """Everything that a request is about, a partition each where it names partitions."""
+    """The names in a request, one by one for each partition if it names partitions."""
     names = around(request)
     yield from _leaves(request, names)
     if request.API_KEY == ApiKey.FETCH:
@@ -65,7 +65,7 @@ def all_names(request: Any, broker: Broker) -> Iterator[Names]:
 
 
 def session_names(request: Any, broker: Broker) -> Iterator[Names]:
-    """What a fetch is about without saying it: the partitions of its session (KIP-227)."""
+    """The partitions of a Fetch request's session (KIP-227), which the request need not name."""
     session = broker.fetch_sessions.session(request.session_id) if request.session_id else None
     for topic, index in session.items if session is not None else ():
         yield {"topic" if isinstance(topic, str) else "topic_id": topic, "partition": index}

@@ -31,11 +31,11 @@ class FaultStep:
 
     def __init__(self, book: FaultBook) -> None:
         self._book = book
-        #: Frames that were kept waiting, by correlation id, and for which rule: they come a second time.
+        #: The rules of delayed frames, by correlation id: such a frame is handled a second time.
         self._delayed: WeakKeyDictionary[Peer, dict[int, Rule]] = WeakKeyDictionary()
-        #: Connections that are not read from for a while.
+        #: Throttled connections, whose requests wait.
         self._muted: WeakKeyDictionary[Peer, Deferred[None]] = WeakKeyDictionary()
-        #: Frames held, until their rule is removed.
+        #: Held frames wait for these, which complete when the rule is removed.
         self._held: dict[Rule, Deferred[None]] = {}
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
@@ -54,20 +54,20 @@ class FaultStep:
         return proceed()
 
     def released(self, rule: Rule) -> None:
-        """A rule was removed: what it held goes on."""
+        """Let the requests continue that a removed rule held."""
         held = self._held.pop(rule, None)
         if held is not None:
             held.complete(None)
 
     @property
     def is_muting(self) -> bool:
-        """Whether somebody is still to wait for a throttle that was told."""
+        """Whether any connection is still throttled."""
         return bool(self._muted)
 
     def _begin(
         self, rule: Rule, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
     ) -> Answer:
-        """What comes first keeps the whole frame waiting, so that no later request of its connection overtakes it."""
+        """Hold or delay the whole frame, so that no later request of its connection overtakes it; otherwise act."""
         fault = rule.fault
         if fault.hold:
             raise NotYet(self._held.setdefault(rule, Deferred()))
@@ -103,7 +103,7 @@ class FaultStep:
         return answer
 
     def _throttled(self, runtime: Runtime, ctx: RequestContext, ms: int, response: Any) -> Any:
-        """As Kafka: the answer goes out at once, and the connection is muted for that time."""
+        """Answer at once with the throttle time, and mute the connection, as Kafka does."""
         if shapes.carries_throttle(type(response), ctx.api_version):
             response.throttle_time_ms = ms
         peer = ctx.connection
@@ -114,7 +114,7 @@ class FaultStep:
 
 
 def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> bool:
-    """Whether a rule is about a request."""
+    """Whether a rule matches a request."""
     if fault.api not in ("*", APIS[ctx.api_key].name):
         return False
     low, high = checks.version_range(fault)
@@ -134,7 +134,7 @@ def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> 
 
 
 def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
-    """An answer, changed once it is there; one that is not to be sent is not changed."""
+    """The answer, changed once it is there; no answer (None) stays none."""
 
     def changed(response: Any) -> Any:
         return None if response is None else change(response)
@@ -143,7 +143,7 @@ def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
 
 
 def pause(runtime: Runtime, ms: float) -> Deferred[None]:
-    """Completes after so many milliseconds."""
+    """A wait of ``ms`` milliseconds."""
     over: Deferred[None] = Deferred()
     runtime.client_timers.after(ms, lambda: over.complete(None))
     return over
@@ -155,7 +155,7 @@ def _later(runtime: Runtime, ms: int, answer: Answer) -> Answer:
 
 
 def _unanswered(fault: Fault, request: Any, proceed: Callable[[], Answer]) -> Answer:
-    """``drop`` leaves the client waiting: what it sends later on this connection is not answered before, so not at all."""
+    """Drop or close. Later requests on a connection with a dropped one are not answered either, since answers keep their order."""
     answer = proceed() if fault.after else None
     if fault.drop:
         return Deferred()
@@ -165,12 +165,12 @@ def _unanswered(fault: Fault, request: Any, proceed: Callable[[], Answer]) -> An
 
 
 def _closing(request: Any) -> CloseConnection:
-    return CloseConnection(f"a fault ends it at {type(request).__name__}")
+    return CloseConnection(f"a fault closes it at {type(request).__name__}")
 
 
 def _twice(ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
-    """As when the first answer is lost and the client sends it again: what it sees is the second. Batches are patched where
-    they lie when they are appended, so the second time they are as the client sent them.
+    """Handle the request twice and answer the second time, as if the first answer was lost and the client sent it again.
+    Batches are copied before, since appending patches them in place.
     """
     topics = request.topic_data if ctx.api_key == ApiKey.PRODUCE else ()
     produced = [data for topic in topics for data in topic.partition_data if data.records]
@@ -189,11 +189,11 @@ def _cut_off(ctx: RequestContext, size: int, response: Any) -> Any:
     out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
     response.encode(out, ctx.api_version)
     sent = b"".join(map(bytes, out.finish()))[:size]
-    raise CloseConnection(f"a fault ends it after {len(sent)} bytes of an answer", sent)
+    raise CloseConnection(f"a fault closes it after {len(sent)} bytes of an answer", sent)
 
 
 def corrupted(wanted: Wanted | None, response: Any) -> Any:
-    """A fetched answer in which the last byte of each partition's batches is another: their checksums are wrong."""
+    """A Fetch response with the last byte of each partition's batches changed, so that the checksum is wrong."""
     for topic in response.responses:
         for partition in topic.partitions:
             names = own_names(partition, own_names(topic, {}))
@@ -215,16 +215,16 @@ def _led_by(leader: int, wanted: Wanted | None, response: Any) -> Any:
 
 
 def old_image(broker_image: Any) -> Any:
-    """The metadata as it is now, apart from what becomes of it."""
+    """A copy of the present metadata image."""
     return copy.deepcopy(broker_image)
 
 
 def _stale(image: Any, broker: Broker, request: Any, proceed: Callable[[], Answer]) -> Answer:
-    """Metadata is answered in one turn, so for that turn the cluster is what it was. Nothing is created meanwhile."""
+    """Answer with the old image, put in place for the handler's call, in which nothing else runs. No topic is created."""
     metadata = broker.cluster.metadata
     request.allow_auto_topic_creation = False
     now, metadata.image = metadata.image, image
-    metadata.answers.forget()  # they are of now
+    metadata.answers.forget()  # cached answers have the present image
     try:
         return proceed()
     finally:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import ssl
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.config.setting import ConfigError
 
 if TYPE_CHECKING:
     from pykbroker.http.side import HttpSide
+
+#: Where OpenSSL finds the system's authorities: here, none.
+_CERTIFICATES: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 
 
 def side(*, own_process: bool = False) -> type[HttpSide]:
@@ -40,18 +43,19 @@ def _missing(package: str) -> ConfigError:
 
 @contextlib.contextmanager
 def _without_certificates() -> Iterator[None]:
-    """Let TLS contexts that are created meanwhile trust no CA.
+    """Let TLS contexts that are created meanwhile trust no CA, by OpenSSL's variables for the system's certificates.
 
     On import, aiohttp creates two for its client, with all CAs of the system: a fifth of the start with the HTTP side,
     and 5 MB. The only client here has a context of its own (``console/registry.py``), created when needed. In a process
     that others may use aiohttp in, it is imported unchanged.
     """
-
-    def load_none(self: ssl.SSLContext) -> None:
-        """Load no certificates."""
-
-    ssl.SSLContext.set_default_verify_paths = load_none  # type: ignore[method-assign]
+    before = {name: os.environ.get(name) for name in _CERTIFICATES}
+    os.environ.update(_CERTIFICATES)
     try:
         yield
     finally:
-        del ssl.SSLContext.set_default_verify_paths
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

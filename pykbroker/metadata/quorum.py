@@ -1,8 +1,8 @@
-"""The controller quorum of this process, whose only voter it is.
+"""The controller quorum, in which this process is the only voter.
 
-It keeps what Apache Kafka 4.3.1 keeps beside its metadata log, so that either broker can take over from the other: the
-``quorum-state`` file (KIP-595), the LeaderChange record that opens each epoch, and, where the directory was formatted
-with dynamic voters (KIP-853), the kraft.version and voters records, which are preserved.
+It has the files and records of Apache Kafka 4.3.1, so that either broker can go on with the other's metadata log: the
+``quorum-state`` file (KIP-595), the LeaderChange record that opens each epoch and, if the directory was formatted with
+dynamic voters (KIP-853), the kraft.version and voters records.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import posixpath
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.storage.checkpoints import replace_file
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
 from pykbroker.wire.internal.leader_change_message import LeaderChangeMessage, Voter
@@ -20,19 +21,22 @@ from pykbroker.wire.internal.voters_record import Voter as DynamicVoter
 from pykbroker.wire.message import Message
 from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str
 
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
+
 QUORUM_STATE = "quorum-state"
 #: kraft.version with dynamic voters (KIP-853).
 _DYNAMIC = 1
 
 
 class ForeignQuorumError(RuntimeError):
-    """The metadata log belongs to another controller quorum, or to one of several voters."""
+    """The metadata log belongs to another controller quorum, or to one with several voters."""
 
 
 @dataclass(slots=True)
 class Quorum:
-    """Voter ``node_id`` of a quorum of one. ``voters`` is None for static voters (kraft.version 0). ``own_directory_id`` is the
-    directory.id of the log directory that holds the metadata log.
+    """A quorum whose only voter is ``node_id``. ``voters`` is None for static voters (kraft.version 0). ``own_directory_id`` is
+    the directory.id of the log directory that holds the metadata log.
     """
 
     node_id: int
@@ -68,7 +72,7 @@ class Quorum:
         return ZERO_UUID if self.voters is None else self.voters.voters[0].voter_directory_id
 
     def leader_change(self) -> tuple[ControlRecordType, Message, int]:
-        """The control record that opens an epoch; in version 0 with dynamic voters too, as Kafka writes it."""
+        """The control record that opens an epoch: (type, record, version). As in Kafka, version 0 with dynamic voters too."""
         voters = [Voter(voter_id=self.node_id)]
         message = LeaderChangeMessage(leader_id=self.node_id, voters=voters, granting_voters=voters)
         return ControlRecordType.LEADER_CHANGE, message, 0
@@ -78,7 +82,7 @@ class Quorum:
         return [] if self.voters is None else voter_controls(self.voters, self.kraft_version)
 
     def write_state(self, disk: Disk, directory: str, epoch: int) -> None:
-        """Store that this node leads in ``epoch``, below which a controller never goes back."""
+        """Write ``quorum-state``: this node is the leader in ``epoch``. Later epochs are never lower."""
         replace_file(disk, posixpath.join(directory, QUORUM_STATE), self.encode_state(epoch))
 
     def encode_state(self, epoch: int) -> bytes:
@@ -96,8 +100,8 @@ class Quorum:
         if voters != {self.node_id}:
             names = ", ".join(map(str, sorted(voters)))
             raise ForeignQuorumError(
-                f"The metadata log belongs to a controller quorum of the nodes {names}, and this is node {self.node_id}. "
-                "The controller inside this broker can only go on with a quorum of itself alone."
+                f"The metadata log belongs to a controller quorum of the nodes {names}, but this is node {self.node_id}. "
+                "The controller in this broker must be the only voter of its quorum."
             )
 
 

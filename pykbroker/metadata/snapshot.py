@@ -9,16 +9,19 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.metadata.batches import MetadataBatch, decode_batches, encode_controls, encode_records
 from pykbroker.metadata.replay import MetadataRecord
-from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.storage.checkpoints import replace_file
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.snapshot_footer_record import SnapshotFooterRecord
 from pykbroker.wire.internal.snapshot_header_record import SnapshotHeaderRecord
 from pykbroker.wire.message import Message
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 #: The snapshot of a newly formatted log directory: initial feature levels.
 BOOTSTRAP = "bootstrap.checkpoint"

@@ -1,7 +1,6 @@
-"""How a listener with security takes a connection: TLS below it, SASL before its first request, and a limit on the time for both.
+"""Accepts connections on listeners with security: TLS below the connection, SASL before its requests, a time limit for both.
 
-Imported only where a listener asks for it. What it asks for is replaced while it runs (``settings``); connections that are open
-keep what they came in by.
+Imported only with such a listener. Its settings may be replaced at run time (``Admission.settings``), for new connections.
 """
 
 from __future__ import annotations
@@ -24,36 +23,36 @@ if TYPE_CHECKING:
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.runtime import Runtime
 
-#: How long somebody may take to say who he is. Kafka gives him ``connections.max.idle.ms``, which is ten minutes.
+#: The time to authenticate. Kafka has no such limit but connections.max.idle.ms, ten minutes by default.
 TIME_TO_AUTHENTICATE_MS = 60_000
 
 
 class ListenerSecurity(NamedTuple):
-    """What a listener asks of those who connect."""
+    """The security of a listener."""
 
     tls: ssl.SSLContext | None
-    #: Makes names of certificates' subjects, where these say who somebody is.
+    #: ssl.principal.mapping.rules, if the client's certificate names its principal.
     mapping: MappingRules | None
     sasl: Authenticating | None
 
 
 class Turns:
-    """Handshakes of all listeners of the process take turns with each other, so that all of them stop nobody."""
+    """The queue of TLS handshakes that all listeners of the process share, so that its time limit holds for all together."""
 
     def __init__(self) -> None:
         self._handshakes: Handshakes | None = None
 
     def handshakes(self, runtime: Runtime) -> Handshakes:
-        """The TLS handshakes of a listener, which take turns with everything else on the loop."""
+        """The queue for ``runtime``, created by the first call."""
         from pykbroker.network.tls import Handshakes  # noqa: PLC0415 - SASL_PLAINTEXT does without
 
-        if self._handshakes is None or self._handshakes.runtime is not runtime:  # a test's brokers may begin anew
+        if self._handshakes is None or self._handshakes.runtime is not runtime:  # brokers for tests may be reset
             self._handshakes = Handshakes(runtime)
         return self._handshakes
 
 
 class Admission:
-    """One listener's of one broker."""
+    """The admission of one listener of one broker."""
 
     def __init__(self, settings: ListenerSecurity, max_frame: int, turns: Turns) -> None:
         self.settings = settings
@@ -61,15 +60,15 @@ class Admission:
         self._turns = turns
 
     def admit(self, connection: Connection, dispatcher: Dispatcher, block: memoryview) -> asyncio.BaseProtocol:
-        """The protocol for the connection's socket."""
+        """Begin authentication and its time limit; returns the protocol for the connection's socket."""
         settings = self.settings
         runtime = connection.broker.cluster.runtime
-        connection.stranger = runtime.timers.after(
+        connection.authentication_timer = runtime.timers.after(
             TIME_TO_AUTHENTICATE_MS,
-            partial(connection.close, f"it did not say who it is within {TIME_TO_AUTHENTICATE_MS // 1000} s"),
+            partial(connection.close, f"it did not authenticate within {TIME_TO_AUTHENTICATE_MS // 1000} s"),
         )
         if settings.sasl is not None:
-            _Signing(connection, settings.sasl, dispatcher, self._max_frame).begin(None)
+            _Authentications(connection, settings.sasl, dispatcher, self._max_frame).begin(None)
         if settings.tls is None:
             return connection
         from pykbroker.network.tls import TlsLayer  # noqa: PLC0415 - SASL_PLAINTEXT does without
@@ -84,11 +83,11 @@ def _opened(connection: Connection, settings: ListenerSecurity, tls: ssl.SSLObje
     certificate = tls.getpeercert()
     if certificate and settings.mapping is not None:
         connection.principal = user(settings.mapping.name(subject_name(certificate, tls.getpeercert(binary_form=True))))
-    connection.known()
+    connection.authenticated()
 
 
-class _Signing:
-    """A connection's way from one authentication to the next."""
+class _Authentications:
+    """The authentications of one connection: the first, and those that extend its session (KIP-368)."""
 
     def __init__(
         self, connection: Connection, settings: Authenticating, dispatcher: Dispatcher, max_frame: int
@@ -101,16 +100,18 @@ class _Signing:
 
     def begin(self, former: Former | None, begun: float | None = None) -> Answering:
         authentication = Authentication(
-            self._settings, self._runtime, self._dispatcher, partial(self._signed_in, begun), former
+            self._settings, self._runtime, self._dispatcher, partial(self._authenticated, begun), former
         )
-        self._connection.answer_by(authentication.answer, self._settings.max_receive_size)
+        self._connection.answer_by(
+            authentication.answer, self._settings.max_receive_size, "sasl.server.max.receive.size"
+        )
         return authentication.answer
 
-    def _signed_in(self, begun: float | None, outcome: Outcome) -> Answering:
+    def _authenticated(self, begun: float | None, outcome: Outcome) -> Answering:
         connection = self._connection
         connection.principal = user(outcome.identity.name)
         connection.by_token = outcome.identity.by_token
-        connection.known()
+        connection.authenticated()
         answer: Answering = self._dispatcher.answer
         if outcome.lifetime_ms is not None:
             former = Former(connection.principal, outcome.mechanism)

@@ -1,12 +1,12 @@
 """One client connection: frames in, responses out, in the order of the requests.
 
-Bytes are received into a block that all connections share, and parsed where they lie; what stays behind, the beginning
-of a frame, moves to a block of the connection's own. That it keeps while it is busy and the block of reasonable size,
-because a client that sends one such frame sends more. So an idle connection costs a few kilobytes. A handler sees slices
-of the block, so whatever it keeps beyond its call it must copy (wire's decoders copy all but records).
+Bytes are received into a block that all connections share and are parsed in place. The beginning of an incomplete frame
+moves to a block of the connection's own, which it keeps while it is busy and the block not too large, because a client that
+sends one such frame sends more. So an idle connection costs a few kilobytes. Handlers get slices of the block and must copy
+what they keep beyond the call (wire's decoders copy everything except records).
 
-A client that asks for more than it takes is not read from until it has taken that: its answers wait here, in memory,
-but for records that lie in files, which are read as it takes them (streaming.py).
+A client that does not take its responses is not read from until it has: they wait here in memory, except for records
+that lie in files, which are read as the client takes them (``streaming.py``).
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.network.outgoing import Outgoing
+from pykbroker.network.pending_responses import PendingResponse, PendingResponses
 from pykbroker.network.receive_block import ReceiveBlock
-from pykbroker.network.streaming import Stream
 from pykbroker.runtime.waits import Deferred
-from pykbroker.storage.log.stored import StoredRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer  # type: ignore[attr-defined]  # a name for people; Python 3.12 has it
+    from collections.abc import Buffer  # type: ignore[attr-defined]  # for readers; exists from Python 3.12
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.requests.authentication import Answering
@@ -35,38 +34,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Responses smaller than this are joined into one write; joining larger ones costs more than it saves.
-_JOIN_BELOW = 64 * 1024
-#: Answers of this size together are handed to the socket, whatever else is to be answered in this turn.
+#: Bytes of responses that are written at once, although the turn has more requests to answer.
 _FLUSH_AT = 256 * 1024
-#: Requests that may wait at once on one connection before no more of it is read,
-_MAX_WAITING = 128
-#: and bytes of answers that wait for an earlier one.
-_MAX_HELD_BYTES = 1024 * 1024
-#: How long one connection may keep the loop busy with the requests that it has sent already.
+#: Seconds for which one connection may keep the loop busy with requests that it has already sent.
 _TURN_S = 0.01
 
 _SIZE = struct.Struct(">i")
 
 
-class _Slot:
-    """The place of a response that is not there yet, in the order of requests."""
-
-    __slots__ = ("deferred", "done", "pieces", "size")
-
-    def __init__(self) -> None:
-        self.done = False
-        self.deferred: Deferred[list[Buffer] | None] | None = None
-        self.pieces: list[Buffer] | None = None
-        self.size = 0  # of pieces that wait for an earlier answer
-
-
-def _nobody(broker: Broker, peer: Peer, frame: memoryview) -> None:
-    """Takes the frames of a connection that has ended, of which there are none."""
+def _discard(broker: Broker, peer: Peer, frame: memoryview) -> None:
+    """Takes the place of the dispatcher once a connection has ended; no frame arrives any more."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """The protocol of one accepted socket. ``on_close`` is told when it ends."""
+    """The protocol of one accepted socket. ``on_close`` is called when the connection has ended."""
 
     def __init__(
         self,
@@ -89,30 +70,27 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self._max_frame = max_frame
-        #: What cuts a client that does not say in time who he is; None where that is known, or nobody asks.
-        self.stranger: Timer | None = None
+        self._max_frame_setting = "socket.request.max.bytes"
+        #: Closes a connection that does not authenticate in time; None if it has, or need not.
+        self.authentication_timer: Timer | None = None
         self._on_close = on_close
         self._transport: asyncio.Transport | None = None  # until the connection is to end
         self._socket: asyncio.Transport | None = None  # until it has ended
         self._finishing = False
         self._is_cut = False
         self._received = ReceiveBlock(shared_block)
-        self._waiting: deque[_Slot] = deque()
-        self._out: list[Buffer] = []
-        self._out_size = 0
-        self._has_stored = False  # what is to be sent lies in files, in part
-        self._stream: Stream | None = None  # what is being sent out of files, and all behind it
-        self._held_bytes = 0  # of answers that wait for an earlier one
-        self._unsent = 0  # what the socket had not taken when it was full
+        self._pending = PendingResponses()
+        self._outgoing = Outgoing(self._runtime, self._pause_reading, self._stream_ended)
+        self._unsent = 0  # bytes that the socket had not taken when it was full
+        self._counted = 0  # bytes of this connection in the runtime's unsent_bytes
         self._in_turn = False
-        self._write_paused = False
         self._reading_paused = False
         self._muted: Timer | None = None
-        self._held = 0  # how many wait for something before the next frame is taken up
+        self._holds = 0  # reasons not to handle the next frame yet
 
     @property
     def local_host(self) -> str:
-        """The address of ours by which the client came; empty where there is none, or no connection any more."""
+        """The broker's address to which the client connected; empty if there is none or the connection has ended."""
         name = None if self._socket is None else self._socket.get_extra_info("sockname")
         return name[0] if isinstance(name, tuple) else ""
 
@@ -132,22 +110,16 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         log.debug("Connection from %s:%d on listener %s ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
-        self.known()
+        self.authenticated()
         if self._muted is not None:  # hours may be left
             self._muted.cancel()
             self._muted = None
-        waiting, self._waiting = self._waiting, deque()
-        for slot in waiting:
-            deferred, slot.deferred = slot.deferred, None  # which has a callback that has the slot and this connection
-            if deferred is not None:
-                deferred.abandon()
-        self._out.clear()
-        if self._stream is not None:
-            self._stream.stop()
-            self._stream = None
+        self._pending.abandon()
+        self._outgoing.drop()
         self._received.drop()
-        self._set_kept(0, 0)
-        self._dispatch = _nobody  # what took the frames knows this connection: nothing is to hold the other
+        self._unsent = 0
+        self._count_unsent()
+        self._dispatch = _discard  # an authentication refers to its connection: no cycle may remain
         self._on_close(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -158,38 +130,40 @@ class Connection(asyncio.BufferedProtocol):
         self._turn()
 
     def pause_writing(self) -> None:
-        self._write_paused = True
         self._pause_reading()
-        if self._stream is not None:
-            self._stream.pause()
+        self._outgoing.pause()
         if self._socket is not None:
-            self._set_kept(self._held_bytes, self._socket.get_write_buffer_size())
+            self._unsent = self._socket.get_write_buffer_size()
+            self._count_unsent()
 
     def resume_writing(self) -> None:
-        self._write_paused = False
         self.last_active = self._runtime.clock.monotonic()
-        self._set_kept(self._held_bytes, 0)
-        if self._stream is not None:
-            self._stream.resume()
+        self._unsent = 0
+        self._count_unsent()
+        self._outgoing.resume()
         self._resume()
 
-    # ---- who it is ----------------------------------------------------------------------------------------------------
+    # ---- authentication -----------------------------------------------------------------------------------------------
 
-    def answer_by(self, answer: Answering, max_frame: int) -> None:
-        """Let ``answer`` take the frames, from the next turn on; those of this turn still go to whoever took them before."""
+    def answer_by(self, answer: Answering, max_frame: int, max_frame_setting: str = "socket.request.max.bytes") -> None:
+        """Pass frames to ``answer`` from the next turn on; those of this turn still go where they went before.
+
+        ``max_frame_setting`` is the setting that limits a frame to ``max_frame`` bytes, for the log.
+        """
         self._dispatch = answer
         self._max_frame = max_frame
+        self._max_frame_setting = max_frame_setting
 
-    def known(self) -> None:
-        """The client has said in time who he is."""
-        if self.stranger is not None:
-            self.stranger.cancel()
-            self.stranger = None
+    def authenticated(self) -> None:
+        """Stop the timer: the client has authenticated in time."""
+        if self.authentication_timer is not None:
+            self.authentication_timer.cancel()
+            self.authentication_timer = None
 
     # ---- frames in --------------------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
-        """Take up every whole frame that has arrived, then send what was answered in one write."""
+        """Handle every complete frame that has arrived, then send the responses in one write."""
         self._in_turn = True
         runtime = self._runtime
         self.last_active = runtime.clock.monotonic()
@@ -198,25 +172,25 @@ class Connection(asyncio.BufferedProtocol):
         try:
             if runtime.timers.next_due <= self.last_active:  # what is due came before what arrived now
                 runtime.timers.run_due()
-            self._take_frames()
+            self._handle_frames()
         except CloseConnection as error:
-            self._close_for(error, first=not self._waiting)
+            self._close_for(error, first=not self._pending.queue)
         except Exception:
             log.exception("Unhandled error in a request from %s:%d", self.host, self.port)
-            self.close("its request could not be answered (the error stands above)")
+            self.close("its request could not be answered (see the error above)")
         finally:
             self._in_turn = False
-        self._flush()
+        self._outgoing.flush(self._transport)
 
-    def _take_frames(self) -> None:
+    def _handle_frames(self) -> None:
         received, dispatch, runtime = self._received, self._dispatch, self._runtime
-        monotonic, timers = runtime.clock.monotonic, runtime.timers
+        monotonic, timers, outgoing = runtime.clock.monotonic, runtime.timers, self._outgoing
         view, start, end = received.view, received.start, received.end
         turn_ends = self.last_active + _TURN_S
         while end - start >= 4 and not self._reading_paused and self._transport is not None:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
-                raise CloseConnection(self._strange_size(bytes(view[start : start + 4]), size))
+                raise CloseConnection(self._refused_frame(view[start : start + 4]))
             frame_end = start + 4 + size
             if frame_end > end:
                 received.keep(start, 4 + size)
@@ -229,12 +203,12 @@ class Connection(asyncio.BufferedProtocol):
                 return
             self._answer(answer)
             start = frame_end
-            if self._out_size >= _FLUSH_AT:
-                self._flush()
+            if outgoing.size >= _FLUSH_AT:
+                outgoing.flush(self._transport)
             if start < end and not self._reading_paused:
                 now = monotonic()
                 if now >= turn_ends:
-                    self._let_others()
+                    self._yield_turn()
                 elif timers.next_due <= now:
                     timers.run_due()
         if start == end:
@@ -242,106 +216,57 @@ class Connection(asyncio.BufferedProtocol):
         else:
             received.keep(start, 4)
 
-    def _strange_size(self, prefix: bytes, size: int) -> str:
-        if prefix[:2] == b"\x16\x03":
-            return (
-                "it opened with a TLS handshake, but this listener speaks plaintext: its client needs "
-                "security.protocol=PLAINTEXT, or SASL_PLAINTEXT, or the port of another listener"
-            )
-        if prefix in (b"GET ", b"POST", b"HEAD", b"PUT "):
-            return "it speaks HTTP, not Kafka's protocol"
-        return f"it announced a frame of {size} bytes, and socket.request.max.bytes is {self._max_frame}"
+    def _refused_frame(self, prefix: memoryview) -> str:
+        from pykbroker.network.refused_frames import explain  # noqa: PLC0415 - start-up counts
+
+        return explain(bytes(prefix), self._max_frame, self._max_frame_setting)
 
     # ---- responses out ------------------------------------------------------------------------------------------------
 
     def _answer(self, result: list[Buffer] | Deferred[list[Buffer] | None] | None) -> None:
         if result is None:
             return
-        if isinstance(result, list) and not self._waiting:
-            self._send(result)
+        pending = self._pending
+        if isinstance(result, list) and not pending.queue:
+            self._outgoing.add(result)
             return
-        slot = _Slot()
-        self._waiting.append(slot)
+        response = pending.add()
         if isinstance(result, list):
-            self._fill(slot, result)
+            pending.fill(response, result)
+            self._count_unsent()
         else:
-            slot.deferred = result
-            result.when_done(lambda deferred: self._arrived(slot, deferred))
-        if self._waits_for_too_much():
+            response.deferred = result
+            result.when_done(lambda deferred: self._arrived(response, deferred))
+        if pending.is_full:
             self._pause_reading()
 
-    def _send(self, pieces: list[Buffer]) -> None:
-        """With the next flush."""
-        self._out += pieces
-        if len(pieces) == 1:
-            self._out_size += len(pieces[0])
-        else:
-            self._out_size += sum(map(len, pieces))
-            self._has_stored = self._has_stored or any(type(piece) is StoredRecords for piece in pieces)
-
-    def _fill(self, slot: _Slot, pieces: list[Buffer] | None) -> None:
-        slot.pieces = pieces
-        slot.done = True
-        if pieces is not None and slot is not self._waiting[0]:
-            slot.size = sum(len(piece) for piece in pieces if type(piece) is not StoredRecords)
-            self._set_kept(self._held_bytes + slot.size, self._unsent)
-
-    def _arrived(self, slot: _Slot, deferred: Deferred[list[Buffer] | None]) -> None:
+    def _arrived(self, response: PendingResponse, deferred: Deferred[list[Buffer] | None]) -> None:
+        pending = self._pending
         try:
             pieces = deferred.value
         except CloseConnection as error:
-            self._close_for(error, first=bool(self._waiting) and slot is self._waiting[0])  # none wait once it is lost
+            self._close_for(error, first=pending.is_first(response))
             return
         except Exception:
             log.exception("Unhandled error in a waiting request from %s:%d", self.host, self.port)
-            self.close("its request could not be answered (the error stands above)")
+            self.close("its request could not be answered (see the error above)")
             return
         if self._transport is None:
             return
-        self._fill(slot, pieces)
-        self._send_done()
+        pending.fill(response, pieces)
+        ready = pending.take_ready()
+        if ready:
+            self._outgoing.add(ready)
+        if pending.held_bytes + self._unsent != self._counted:
+            self._count_unsent()
         if not self._in_turn:
-            self._flush()
-            if self._finishing and not self._waiting:
+            self._outgoing.flush(self._transport)
+            if self._finishing and not pending.queue:
                 self.close()
             elif self._reading_paused:
                 self._resume()
 
-    def _send_done(self) -> None:
-        """Every answer that waits for no other."""
-        waiting = self._waiting
-        while waiting and waiting[0].done:
-            slot = waiting.popleft()
-            if slot.size:
-                self._set_kept(self._held_bytes - slot.size, self._unsent)
-            if slot.pieces is not None:
-                self._send(slot.pieces)
-
-    def _flush(self) -> None:
-        out, size = self._out, self._out_size
-        if not out or self._transport is None:
-            return
-        self._out, self._out_size = [], 0
-        if self._has_stored or self._stream is not None:
-            self._has_stored = False
-            self._send_stored(self._transport, out)
-        elif len(out) == 1:
-            self._transport.write(out[0])
-        elif size < _JOIN_BELOW:
-            self._transport.write(b"".join(out))
-        else:
-            self._transport.writelines(out)
-
-    def _send_stored(self, transport: asyncio.Transport, pieces: list[Buffer]) -> None:
-        if self._stream is None:
-            self._pause_reading()
-            self._stream = Stream(self._runtime, transport, self._stream_ended)
-            if self._write_paused:
-                self._stream.pause()
-        self._stream.add(pieces)
-
     def _stream_ended(self, error: Exception | None) -> None:
-        self._stream = None
         if error is not None:
             log.warning(
                 "Connection from %s:%d closed: records of its Fetch response cannot be read from the log (%s)",
@@ -355,27 +280,27 @@ class Connection(asyncio.BufferedProtocol):
         elif self._socket is not None:
             self._socket.close()  # the unsent bytes of ``close`` go out first
 
-    # ---- flow ------------------------------------------------------------------------------------------------------------
+    # ---- flow control ----------------------------------------------------------------------------------------------------
 
     def _hold(self, until: Deferred[None]) -> None:
-        """Take up no frame before ``until`` is done; the first is the one that was to be handled now."""
-        self._held += 1
+        """Handle no frame before ``until`` is done; the next one is the one that could not be handled now."""
+        self._holds += 1
         self._pause_reading()
-        until.when_done(lambda _: self._go_on())
+        until.when_done(lambda _: self._release_hold())
 
-    def _let_others(self) -> None:
-        """Take up no frame before other connections had their turn."""
-        self._held += 1
+    def _yield_turn(self) -> None:
+        """Handle no frame before other connections have had their turn."""
+        self._holds += 1
         self._pause_reading()
-        self._runtime.wake_queue.add(self._go_on)
+        self._runtime.wake_queue.add(self._release_hold)
 
     def mute(self, ms: float) -> None:
-        """Take up no frame for so many milliseconds; answers go out meanwhile."""
+        """Handle no frame for ``ms`` milliseconds, as Kafka throttles a client; responses are sent meanwhile."""
         if self._transport is None:
             return
         timer = self._runtime.client_timers.after(ms, self._unmute)
         if self._muted is None:
-            self._held += 1
+            self._holds += 1
             self._pause_reading()
             self._muted = timer
         else:
@@ -384,14 +309,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _unmute(self) -> None:
         self._muted = None
-        self._go_on()
+        self._release_hold()
 
-    def _go_on(self) -> None:
-        self._held -= 1
+    def _release_hold(self) -> None:
+        self._holds -= 1
         self._resume()
-
-    def _waits_for_too_much(self) -> bool:
-        return len(self._waiting) >= _MAX_WAITING or self._held_bytes >= _MAX_HELD_BYTES
 
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None:
@@ -399,62 +321,59 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _resume(self) -> None:
-        """Go on reading once the client takes its responses again; frames that lie in the block come first."""
-        may_read = not (
-            self._write_paused
-            or self._stream is not None
-            or self._held
-            or self._finishing
-            or self._waits_for_too_much()
-        )
+        """Read again unless something still forbids it; frames that are already in the block come first."""
+        may_read = not (self._outgoing.is_blocked or self._holds or self._finishing or self._pending.is_full)
         if self._reading_paused and may_read:
             self._reading_paused = False
             self._turn()
             if not self._reading_paused and self._transport is not None:
                 self._transport.resume_reading()
 
-    def _set_kept(self, held: int, unsent: int) -> None:
-        """Bytes of answers kept in memory: behind an earlier one, and for a socket that is full."""
-        self._runtime.unsent_bytes += held + unsent - self._held_bytes - self._unsent
-        self._held_bytes, self._unsent = held, unsent
+    def _count_unsent(self) -> None:
+        """Add to the runtime's unsent_bytes what changed: responses behind an earlier one, and for a socket that is full."""
+        unsent = self._pending.held_bytes + self._unsent
+        self._runtime.unsent_bytes += unsent - self._counted
+        self._counted = unsent
 
     @property
     def is_sending(self) -> bool:
-        """Whether the client has not taken all that was answered."""
-        return self._stream is not None or (self._socket is not None and self._socket.get_write_buffer_size() > 0)
+        """Whether the client has not taken all its responses."""
+        return self._outgoing.is_streaming or (self._socket is not None and self._socket.get_write_buffer_size() > 0)
 
-    def let_memory_go(self) -> None:
-        """Of a connection that is idle for now."""
+    def release_memory(self) -> None:
+        """Give back the receive block of a connection that is idle."""
         self._received.let_go()
 
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
     def finish(self) -> None:
-        """Take up no more requests, and end the connection when those taken up are answered."""
+        """Handle no more requests, and close the connection once those in flight are answered."""
         self._finishing = True
         self._pause_reading()
-        if not self._waiting:
+        if not self._pending.queue:
             self.close()
 
     def cut(self) -> None:
-        """End the connection at once; what was not sent yet is lost."""
+        """End the connection at once; unsent responses are lost."""
         self._transport = None
         self._is_cut = True
         if self._socket is not None:
             self._socket.abort()
 
     def _close_for(self, error: CloseConnection, *, first: bool) -> None:
-        """Last words are sent where no answer is still to come before them."""
+        """Close; the error's last words are sent only if no earlier response is still due."""
         if error.last_words and first and self._transport is not None:
-            self._send([error.last_words])
+            self._outgoing.add([error.last_words])
         self.close(str(error))
 
     def close(self, reason: str | None = None) -> None:
-        """End the connection once what was answered so far is sent; with a reason, say so in one log line."""
+        """Close the connection once the responses so far are sent; a reason is logged."""
         if self._transport is None:
             self._is_cut = self._is_cut or self._socket is None  # its socket may be about to come
             return
         if reason is not None:
             log.warning("Connection from %s:%d on listener %s closed: %s", self.host, self.port, self.listener, reason)
-        self._flush()
+        self._outgoing.flush(self._transport)
         transport, self._transport = self._transport, None
-        if self._stream is None:
+        if not self._outgoing.is_streaming:
             transport.close()

@@ -1,7 +1,7 @@
-"""A listener that takes connections one by one, as limits allow. Imported with the first limit; others are the loop's to take.
+"""Accepts connections one at a time, as limits allow. Imported with the first limit; without limits the event loop accepts.
 
-As with Kafka one connection is accepted and waits for its turn, further ones wait unaccepted, and to their clients both look the
-same: connected, and not answered yet.
+As in Kafka, one accepted connection waits for the limits and further ones wait in the socket's backlog; clients see both as
+connected and not yet answered.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Final, Protocol
 
 log = logging.getLogger(__name__)
 
-#: Connections that are accepted in one turn of the loop.
+#: Connections accepted in one turn of the loop.
 _AT_ONCE: Final = 64
-#: Where no descriptor is left, one is asked for again after this time.
+#: The pause after accept has failed, usually for lack of file descriptors.
 _NO_DESCRIPTOR_MS: Final = 1000
 
 
 class Refused(Exception):
-    """A connection is not taken: it is closed, after ``ms`` milliseconds."""
+    """The connection is refused, and to be closed after ``ms`` milliseconds."""
 
     def __init__(self, reason: str, ms: int = 0) -> None:
         super().__init__(reason)
@@ -31,20 +31,20 @@ class Refused(Exception):
 
 
 class Rules(Protocol):
-    """What a door asks."""
+    """The limits that a door observes."""
 
     def arrived(self, listener: str) -> int:
-        """Milliseconds that a connection that arrived has to wait before anything else."""
+        """Count a new connection in the rates; returns the milliseconds that it has to wait for them."""
 
     def has_room(self, listener: str) -> bool:
-        """Whether there is room for one more."""
+        """Whether the listener may have one more connection."""
 
     def take(self, listener: str, address: str) -> None:
-        """Count it. Raises Refused."""
+        """Count a connection as open. Raises Refused."""
 
 
 class Door:
-    """One listening socket. ``enter`` is handed each connection that is let in, its socket and its address."""
+    """One listening socket. ``enter`` is called with the socket and address of each connection that is let in."""
 
     def __init__(
         self,
@@ -69,18 +69,18 @@ class Door:
 
     @property
     def held(self) -> int:
-        """Sockets that are here, and not let in."""
+        """The number of accepted sockets that are not let in."""
         return len(self._refused) + (self._accepted is not None)
 
     def look_again(self) -> None:
-        """There may be room for who waits."""
+        """Let the waiting connection in if there is room now."""
         if self._accepted is not None and self._wait is None and self._rules.has_room(self.listener):
             (accepted, address), self._accepted = self._accepted, None
             self._take(accepted, address)
             self._read()
 
     def turn_away(self) -> None:
-        """Close those who wait, accepted or not; who comes from now on is as welcome as before."""
+        """Close the waiting connections, accepted or not. Later ones are accepted as before."""
         self._close_held()
         with contextlib.suppress(OSError):
             while True:
@@ -88,7 +88,7 @@ class Door:
         self._read()
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop listening, and close the waiting connections."""
         self._is_open = False
         self._loop.remove_reader(self._listening)
         self._close_held()
@@ -115,7 +115,7 @@ class Door:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                log.warning("No connection can be accepted on listener %s: %s", self.listener, error.strerror)
+                log.warning("Connections cannot be accepted on listener %s: %s", self.listener, error.strerror)
                 self._pause(_NO_DESCRIPTOR_MS)
                 return
             accepted.setblocking(False)
@@ -124,7 +124,7 @@ class Door:
                 return
 
     def _arrived(self, accepted: socket.socket, address: str) -> bool:
-        """Whether the next may come."""
+        """Let a connection in or keep it waiting; returns whether the next may be accepted."""
         wait_ms = self._rules.arrived(self.listener)
         if not wait_ms and self._rules.has_room(self.listener):
             self._take(accepted, address)
@@ -165,7 +165,7 @@ class Door:
 
 
 def taken_over(server: asyncio.Server, backlog: int) -> list[socket.socket]:
-    """The sockets of a server, which is closed: they listen, and who is waiting to be accepted goes on waiting."""
+    """Close a server of the loop; returns its sockets, which still listen with the same connections in their backlog."""
     sockets = [socket.socket(fileno=os.dup(each.fileno())) for each in server.sockets]
     server.close()
     for each in sockets:

@@ -1,4 +1,4 @@
-"""A broker's listeners where connections are limited: who is inside, who waits at the doors, and who has to go for others."""
+"""The connections of a broker with connection limits: those that are open, those that wait, and those closed for others."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Makes a connection, and the protocol for its socket.
+#: Creates a connection and the protocol for its socket.
 Make = Callable[[], tuple["Connection", "asyncio.BaseProtocol"]]
 
 
 class BrokerRules(Rules, Protocol):
-    """What decides for the listeners of one broker."""
+    """The connection limits of one broker."""
 
     def begin(self, inside: Iterable[tuple[str, str]]) -> None:
-        """Count those that are inside already, by listener and address."""
+        """Count the open connections, given as listener and address."""
 
     def left(self, listener: str, address: str) -> None:
         """A connection that was let in has ended."""
 
     def excess(self) -> int:
-        """How many are to be closed, of listeners that are not protected."""
+        """The number of connections to close on listeners that are not protected."""
 
     def is_protected(self, listener: str) -> bool:
-        """Whether others have to go for a listener's connections."""
+        """Whether connections of other listeners are closed to make room for this listener's."""
 
 
 class Limited:
-    """See the module. ``has_descriptors`` says whether the process may have one connection more at all."""
+    """See the module. ``has_descriptors`` says whether the process may have one more connection."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, has_descriptors: Callable[[], bool]) -> None:
         self._loop = loop
@@ -52,26 +52,26 @@ class Limited:
         self._entering: set[asyncio.Task[bool]] = set()
 
     def hold_to(self, rules: BrokerRules, inside: Iterable[Connection]) -> None:
-        """Let ``rules`` decide from now on; ``inside`` are the connections that are open."""
+        """Apply ``rules`` from now on; ``inside`` are the open connections."""
         self._rules = rules
         self._inside = {each: self._inside.get(each, each.host) for each in inside}
         rules.begin((each.listener, address) for each, address in self._inside.items())
         self.look_again()
 
     def open(self, server: asyncio.Server, backlog: int, listener: str, make: Make) -> None:
-        """Take the place of a server."""
+        """Replace a server of the loop by doors; ``make`` creates the connections."""
         for listening in taken_over(server, backlog):
             self._doors.append(Door(self._loop, listening, listener, self, partial(self._enter, make)))
 
     def turn_away(self) -> None:
-        """Close those who are not in yet: what they have said was said to brokers that are no more."""
+        """Close the connections that wait: they connected to brokers that no longer exist."""
         for door in self._doors:
             door.turn_away()
         for task in self._entering:
             task.cancel()
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop listening, and close the connections that wait."""
         while self._doors:
             self._doors.pop().close()
         for task in self._entering:
@@ -79,24 +79,24 @@ class Limited:
 
     @property
     def held(self) -> int:
-        """Sockets that are not let in."""
+        """The number of accepted sockets that are not let in."""
         return sum(door.held for door in self._doors)
 
     def look_again(self) -> None:
-        """There may be room, or less of it than before."""
+        """Close excess connections and let waiting ones in: a limit or the number of connections has changed."""
         self._close_excess()
         for door in sorted(self._doors, key=attrgetter("accepted_at")):
             door.look_again()
 
     def left(self, connection: Connection) -> None:
-        """A connection has ended."""
+        """A connection has ended: let the next one in."""
         address = self._inside.pop(connection, None)
         self._going.discard(connection)
         if address is not None:
             self._rules.left(connection.listener, address)
             self.look_again()
 
-    # ---- what doors ask ----------------------------------------------------------------------------------------------
+    # ---- the limits for doors ----------------------------------------------------------------------------------------
 
     def arrived(self, listener: str) -> int:
         return self._rules.arrived(listener)
@@ -106,7 +106,7 @@ class Limited:
 
     def take(self, listener: str, address: str) -> None:
         if not self._has_descriptors():
-            raise Refused("as many connections are open as the limit on open files allows")
+            raise Refused("the limit on open files (ulimit -n) allows no more connections")
         self._rules.take(listener, address)
 
     # ---- in and out --------------------------------------------------------------------------------------------------
@@ -127,17 +127,17 @@ class Limited:
         return True
 
     def _entered(self, connection: Connection, accepted: socket.socket, task: asyncio.Task[bool]) -> None:
-        """Not the task's own end: of one that is cancelled before its first step nothing runs, and its connection stayed."""
+        """Clean up after a failed entry; a callback, since a task that is cancelled before its first step runs no code."""
         self._entering.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            log.error("Unhandled error while a connection of %s is let in", connection.host, exc_info=error)
+            log.error("Unhandled error in accepting a connection on listener %s", connection.listener, exc_info=error)
         if task.cancelled() or error is not None or not task.result():
             accepted.close()
             connection.connection_lost(None)
 
     def _close_excess(self) -> None:
-        """Those that were idle for longest."""
+        """Close the connections that have been idle longest."""
         too_many = self._rules.excess() - len(self._going)
         if too_many > 0:
             others = (
@@ -145,4 +145,4 @@ class Limited:
             )
             for each in heapq.nsmallest(too_many, others, key=attrgetter("last_active")):
                 self._going.add(each)
-                each.close("there are more than max.connections, and it was idle for longest")
+                each.close("max.connections is exceeded, and it has been idle longest")

@@ -1,26 +1,26 @@
-"""Where a connection's bytes are received: in a block that all share, or in one of its own."""
+"""The memory that a connection receives into: a block that all connections share, or one of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import mmap
 
-#: Size of the shared block, and of the smallest of a connection's own.
+#: Bytes of the shared block, and of the smallest block of a connection's own.
 BLOCK = 64 * 1024
-#: A block up to this size stays with its connection; a larger frame gets memory of its own, for itself alone.
+#: A connection keeps its own block up to this size; a larger one is released after its frame.
 KEPT_BLOCK = 2 * 1024 * 1024
 
 
 def shared_block() -> memoryview:
-    """For the connections of one event loop: what one has received is parsed before another receives."""
+    """The block for the connections of one event loop: what one receives is parsed before another receives."""
     return memoryview(bytearray(BLOCK))
 
 
 class ReceiveBlock:
-    """The bytes that were received and not parsed yet: ``view[start:end]``; the next ones go to ``view[end:]``.
+    """Received bytes that are not parsed yet, ``view[start:end]``; the next ones go to ``view[end:]``.
 
-    The shared block may hold them only until the loop's next turn: before that, call ``keep``, or ``emptied`` where none
-    are left.
+    They may stay in the shared block only for the present turn of the loop: before it ends, call ``keep``, or ``emptied``
+    if none are left.
     """
 
     __slots__ = ("_shared", "end", "start", "view")
@@ -32,7 +32,7 @@ class ReceiveBlock:
         self.end = 0
 
     def keep(self, start: int, needed: int) -> None:
-        """Parsed up to ``start``. See that the ``needed`` bytes from there can be received whole behind the present ones."""
+        """Everything up to ``start`` is parsed: make room to receive the rest of the ``needed`` bytes from there, and more."""
         view = self.view
         shared = view is self._shared
         if not shared and start + needed <= len(view) and self.end < len(view):
@@ -48,26 +48,26 @@ class ReceiveBlock:
         self.start, self.end = 0, have
 
     def emptied(self) -> None:
-        """All is parsed."""
+        """Everything is parsed; a large block is released."""
         self.start = self.end = 0
         if len(self.view) > KEPT_BLOCK:
             self.view = self._shared
 
     def let_go(self) -> None:
-        """Give back the memory that is not in use."""
+        """Release the connection's own block if it holds nothing."""
         if self.start == self.end:
             self.start = self.end = 0
             self.view = self._shared
 
     def drop(self) -> None:
-        """Give back everything: nothing more will be parsed."""
+        """Release the connection's own block and what it holds: nothing more is parsed."""
         self.start = self.end = 0
         self.view = self._shared
 
 
 def _block(size: int) -> memoryview:
-    """Memory of which pages appear only as bytes arrive, whatever a frame announces, and which goes back at once."""
+    """A block whose pages are allocated only as bytes arrive, whatever size a frame announces, and returned at once."""
     pages = mmap.mmap(-1, max(BLOCK, 1 << (size - 1).bit_length()) if size <= KEPT_BLOCK else size)
-    with contextlib.suppress(OSError, AttributeError):  # a system without huge pages
+    with contextlib.suppress(OSError, AttributeError):  # the system has no huge pages
         pages.madvise(mmap.MADV_NOHUGEPAGE)
     return memoryview(pages)

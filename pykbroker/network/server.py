@@ -1,6 +1,6 @@
-"""The shell: sockets, signals, threads and the one event loop that owns all state.
+"""The shell around the event loop, which owns all state: sockets, signals and threads.
 
-Everything inside is plain functions on injected time; here they meet asyncio (uvloop where it is installed).
+The rooms below are plain functions on injected time; this module connects them to asyncio (uvloop if it is installed).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _IDLE_CHECK_MS = 10_000
-#: How soon the end of the parent is noticed. A second costs nothing, and no system has to offer more than getppid.
+#: How often the parent process is checked. Polling getppid costs nothing and works on every system.
 _PARENT_CHECK_S = 0.5
 
 
 class Threads:
-    """A few worker threads, made when they are first needed."""
+    """A pool of a few worker threads, created when it is first needed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.made: ThreadPoolExecutor | None = None
 
     def pool(self) -> ThreadPoolExecutor:
-        """The threads, made when the first work comes."""
+        """The pool, created by the first call."""
         if self.made is None:
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
 
@@ -48,9 +48,9 @@ class Threads:
 
 
 class Server:
-    """Runs a cluster's brokers on one loop. Open the sockets first: only they tell which ports the brokers have.
+    """Runs a cluster's brokers on one loop. Sockets are opened first, since they determine the brokers' ports.
 
-    More than ``most_connections`` at once are not accepted. ``dispatcher`` answers their requests.
+    At most ``most_connections`` are open at once. ``dispatcher`` answers their requests.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class Server:
         self._loop = loop
         self.dispatcher = dispatcher or Dispatcher()
         self._most_connections = most_connections
-        self._said_full = False
+        self._full_logged = False
         self._cluster: Cluster | None = None
         self._sockets: dict[int, BrokerSockets] = {}
         self._threads = Threads("pykbroker")
-        #: Apart, so that nobody waits behind a slow read who does not read himself.
+        #: A pool of its own, so that slow reads delay only other reads.
         self._reading_threads = Threads("pykbroker-read")
         self._wake_up: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
@@ -73,9 +73,9 @@ class Server:
     # ---- sockets -----------------------------------------------------------------------------------------------------
 
     async def listen(self, node_id: int, bind: Bind, max_frame: int) -> int:
-        """Open a socket for a listener of a broker and return its port. Raises OSError when the address cannot be had.
+        """Open a socket for a listener of a broker; returns its port. Raises OSError if the address cannot be bound.
 
-        Connections are accepted once ``start_serving`` is called; the cluster must have the broker by then.
+        Connections are accepted from ``start_serving`` on, when the cluster must have the broker.
         """
         sockets = self._sockets.get(node_id)
         if sockets is None:
@@ -85,30 +85,30 @@ class Server:
         return await sockets.open(bind, max_frame)
 
     def _broker(self, node_id: int) -> Broker:
-        assert self._cluster is not None, "nobody is accepted before start_serving"
+        assert self._cluster is not None, "no connection is accepted before start_serving"
         return self._cluster.brokers[node_id]
 
     def _has_room(self) -> bool:
-        """For one connection more; the first that finds none is worth a line in the log. There is none between two clusters,
-        whose clients are to connect again.
+        """Whether one more connection may be accepted; the first refusal is logged. Between two clusters all are refused, so
+        that clients connect again.
         """
         if not self._serving:
             return False
         room = sum(sockets.count for sockets in self._sockets.values()) < self._most_connections
-        if not room and not self._said_full:
+        if not room and not self._full_logged:
             log.warning(
                 "Connections are refused: %d are open, as many as the limit on open files (ulimit -n) allows",
                 self._most_connections,
             )
-        self._said_full = not room
+        self._full_logged = not room
         return room
 
     def sockets(self, node_id: int) -> BrokerSockets:
-        """Those of one broker."""
+        """The sockets of one broker."""
         return self._sockets[node_id]
 
     def take_up(self, cluster: Cluster) -> None:
-        """Give the cluster this loop's time and threads."""
+        """Run the cluster on this loop, with its timers and threads."""
         self._cluster = cluster
         cluster.runtime.offload = partial(self.offload, self._threads)
         cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
@@ -118,14 +118,14 @@ class Server:
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
 
     async def start_serving(self) -> None:
-        """Accept connections, for the cluster that was taken up."""
+        """Accept connections to the brokers of the cluster that was taken up."""
         self._serving = True
         for sockets in self._sockets.values():
             await sockets.start_serving()
 
     def forget_cluster(self) -> None:
-        """Cut the connections, and drive the cluster's timers no more; listening goes on, and who connects before
-        ``start_serving`` is turned away.
+        """Cut the connections and stop the cluster's timers. The sockets keep listening; connections before the next
+        ``start_serving`` are closed.
         """
         self._serving = False
         if self._cluster is not None:
@@ -140,7 +140,7 @@ class Server:
     # ---- time and threads ----------------------------------------------------------------------------------------------
 
     def _drive(self, cluster: Cluster) -> None:
-        """Keep one loop timer on the earliest deadline of the cluster's heap."""
+        """Keep one timer of the loop at the earliest deadline of the cluster's timers."""
         timers, clock = cluster.runtime.timers, cluster.runtime.clock
 
         def wake(deadline: float) -> None:
@@ -165,9 +165,9 @@ class Server:
         work()
 
     def offload(self, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
-        """Run a function in one of the threads; its result arrives on the loop.
+        """Run a function in a thread; the wait completes on the loop with its result or its error.
 
-        Once the server is closed nothing is begun any more, and nobody is left to wait for it.
+        After ``close`` nothing is started and the wait never completes: no client is left.
         """
         deferred: Deferred[Any] = Deferred()
         if self._closed:
@@ -184,13 +184,13 @@ class Server:
 
         try:
             running = self._loop.run_in_executor(threads.pool(), function, *args)
-        except RuntimeError as error:  # no thread can be started: an error of this call, not of its caller
+        except RuntimeError as error:  # no thread can be started; callers expect errors in the wait only
             return Deferred.failed(error)
         running.add_done_callback(arrived)
         return deferred
 
     def _look_after_idle(self, cluster: Cluster, limit_ms: int) -> None:
-        """Idle connections keep no memory to receive in, and after ``limit_ms`` (if it is positive) they are closed."""
+        """Release the receive blocks of idle connections, and close those idle for ``limit_ms`` (if positive)."""
 
         def check() -> None:
             now = cluster.runtime.clock.monotonic()
@@ -198,10 +198,10 @@ class Server:
             closed_since = now - limit_ms / 1000 if limit_ms > 0 else -math.inf
             for sockets in self._sockets.values():
                 for connection in [c for c in sockets.connections if c.last_active < idle_since]:
-                    connection.let_memory_go()
+                    connection.release_memory()
                     if connection.last_active < closed_since:
                         if connection.is_sending:
-                            connection.cut()  # its socket takes nothing, so an orderly end would never come
+                            connection.cut()  # the client reads nothing, so an orderly close would never finish
                         else:
                             connection.close()
 
@@ -210,7 +210,7 @@ class Server:
     # ---- the end ---------------------------------------------------------------------------------------------------------
 
     def stop_on_signals(self) -> None:
-        """Let SIGTERM, SIGINT and SIGHUP end ``wait_stopped``; the last one not under nohup."""
+        """End ``wait_stopped`` on SIGTERM, SIGINT and SIGHUP, except those that are ignored (nohup ignores SIGHUP)."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._loop.add_signal_handler(number, self._stop_by, number)
@@ -220,7 +220,7 @@ class Server:
         self._stopped.set()
 
     def stop_with_parent(self) -> None:
-        """Let the end of the process that started this one end ``wait_stopped``."""
+        """End ``wait_stopped`` when the parent process ends."""
         parent = os.getppid()
 
         def look() -> None:
@@ -240,9 +240,7 @@ class Server:
         await self._stopped.wait()
 
     async def close(self) -> None:
-        """Stop accepting, close the connections, let the threads finish. The logs are still open afterwards, and no timer
-        touches them any more.
-        """
+        """Stop listening, close the connections, stop the timers, and wait for the threads. The logs remain open."""
         self._closed = True
         for sockets in self._sockets.values():
             sockets.close()

@@ -1,6 +1,4 @@
-"""The sockets of one broker: where it listens, and the connections that came in there. They can end while the process,
-and its other brokers, go on.
-"""
+"""The listening sockets and connections of one broker. They can be closed while other brokers of the process run on."""
 
 from __future__ import annotations
 
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1024
-#: How long a stopping broker waits for answers in flight; a long poll may be longer, and is cut short.
+#: How long a stopping broker waits for requests in flight. Long polls may last longer and are cut.
 _FINISH_LIMIT_S = 2.0
 
 
 class Bind(NamedTuple):
-    """A socket to open for a listener. Port 0 lets the system choose. ``admission`` is there where the listener has security."""
+    """The address of a listener. Port 0 lets the system choose. Listeners with security have an ``admission``."""
 
     listener: str
     host: str
@@ -36,7 +34,7 @@ class Bind(NamedTuple):
 
 
 class _Listening(NamedTuple):
-    """A socket that is open."""
+    """An open listening socket."""
 
     bind: Bind
     max_frame: int
@@ -44,15 +42,15 @@ class _Listening(NamedTuple):
 
 
 class _Refused(asyncio.Protocol):
-    """A connection that is one too many."""
+    """The protocol of a connection above the limit, which it closes."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()
 
 
 class BrokerSockets:
-    """See the module. ``broker`` is asked for each connection: a broker that is started again is another object.
-    ``has_room`` is asked whether there may be one more.
+    """See the module. ``broker`` is called for each connection, since a restarted broker is another object. ``has_room`` says
+    whether the process may have one more connection.
     """
 
     def __init__(
@@ -75,9 +73,9 @@ class BrokerSockets:
         self._shared_block = shared_block()
 
     async def open(self, bind: Bind, max_frame: int) -> int:
-        """Open a socket for a listener and return its port; connections wait until ``start_serving``.
+        """Open a socket for a listener; returns its port. Connections wait until ``start_serving``.
 
-        Raises OSError when the address cannot be had.
+        Raises OSError if the address cannot be bound.
         """
         server = await self._listen(bind, max_frame)
         port: int = server.sockets[0].getsockname()[1]
@@ -85,7 +83,7 @@ class BrokerSockets:
         return port
 
     async def open_again(self) -> None:
-        """Open the sockets that were closed, on the same ports. Raises OSError when one is taken meanwhile."""
+        """Open the closed sockets again, on the same ports. Raises OSError if one is in use by now."""
         try:
             for bind, max_frame in self._opened:
                 await self._listen(bind, max_frame)
@@ -102,9 +100,9 @@ class BrokerSockets:
             await each.server.start_serving()
 
     def limit(self, rules: BrokerRules) -> None:
-        """Accept connections only as ``rules`` allow, which take the place of former ones. Those that are open are counted."""
+        """Accept connections as ``rules`` allow, instead of earlier rules. Open connections are counted."""
         if self._limited is None:
-            from pykbroker.network.limited import Limited  # noqa: PLC0415 - few have limits
+            from pykbroker.network.limited import Limited  # noqa: PLC0415 - few brokers have limits
 
             self._limited = Limited(self._loop, self._has_room)
         self._limited.hold_to(rules, self.connections)
@@ -112,17 +110,17 @@ class BrokerSockets:
             self._open_doors(self._limited)
 
     def limits_changed(self) -> None:
-        """The rules are others: more may come in, or some have to go."""
+        """Apply changed rules: accept waiting connections, or close excess ones."""
         if self._limited is not None:
             self._limited.look_again()
 
     @property
     def count(self) -> int:
-        """Of sockets of clients, those that are not let in yet among them."""
+        """The number of connections, including accepted ones that wait for a limit."""
         return len(self.connections) + (0 if self._limited is None else self._limited.held)
 
     async def finish(self) -> None:
-        """Stop listening, and end every connection when it has its answers in flight, or after a while without them."""
+        """Stop listening, and close each connection once its requests in flight are answered; cut it if that takes long."""
         self._stop_listening()
         for connection in list(self.connections):
             connection.finish()
@@ -134,19 +132,19 @@ class BrokerSockets:
                 self.cut()
 
     def cut(self) -> None:
-        """Stop listening, and end every connection at once, as the end of a process does."""
+        """Stop listening, and end all connections at once, as when a process is killed."""
         self._stop_listening()
         self.cut_connections()
 
     def cut_connections(self) -> None:
-        """End every connection at once, those that wait to be let in, too, and go on listening."""
+        """End all connections at once, including those that wait for a limit; listening continues."""
         if self._limited is not None:
             self._limited.turn_away()
         for connection in list(self.connections):
             connection.cut()
 
     def close(self) -> None:
-        """Stop listening, and end every connection once what was written to it is sent."""
+        """Stop listening, and close each connection once its responses so far are sent."""
         self._stop_listening()
         for connection in list(self.connections):
             connection.close()
@@ -170,7 +168,7 @@ class BrokerSockets:
         return made, bind.admission.admit(made, self._dispatcher, self._shared_block)
 
     def _open_doors(self, limited: Limited) -> None:
-        """In place of servers that accept whoever comes."""
+        """Replace the loop's servers, which accept every connection, by doors."""
         while self._listening:
             bind, max_frame, server = self._listening.pop()
             limited.open(server, _BACKLOG, bind.listener, partial(self._made, bind, max_frame))
@@ -191,9 +189,9 @@ class BrokerSockets:
 
 
 def _hosts(bind: Bind) -> Any:
-    """As the loop takes them. In ASCII there is nothing to encode, and the tables by which text would be are a hundredth of a start.
+    """The addresses for ``create_server``. ASCII is passed as bytes: encoding text imports IDNA, a hundredth of a start.
 
-    To Java all addresses of version 6 are those of version 4 as well; a port that the system chooses is one of either.
+    As in Java, :: listens on all IPv4 addresses too, unless the system chooses the port, which would differ.
     """
     if not bind.host:
         return None

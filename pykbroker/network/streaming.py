@@ -1,7 +1,7 @@
-"""Answers whose records lie in files: they are read a slice at a time, as the client takes them.
+"""Sends responses whose records lie in files: reads them in slices, as the client takes them.
 
-So an answer of 50 MB costs a slice of memory, however long a client takes or does not, and other connections have their
-turn between two slices.
+So a response of 50 MB needs the memory of one slice, however slowly the client reads, and other connections have their turn
+between slices.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class _Sink(Protocol):
 
 
 class Stream:
-    """Sends pieces in their order. ``ended`` is called once: with None when all is handed to the socket, else with why
-    there cannot be more.
+    """Sends pieces in order. ``ended`` is called once: with None when everything is written to the socket, or with the error
+    for which the rest cannot be read.
     """
 
     __slots__ = ("_at", "_ended", "_paused", "_pieces", "_runtime", "_sink", "_under_way")
@@ -36,12 +36,12 @@ class Stream:
         self._sink = sink
         self._ended = ended
         self._pieces: deque[Any] = deque()
-        self._at = 0  # bytes of the first piece that are sent
+        self._at = 0  # sent bytes of the first piece
         self._paused = False
-        self._under_way = False  # a slice is being read, or the next turn is planned
+        self._under_way = False  # a slice is being read, or the next turn is scheduled
 
     def add(self, pieces: Iterable[Any]) -> None:
-        """Send these too; the first of them in the next turn at the earliest."""
+        """Append pieces, to be sent from the next turn on."""
         self._pieces.extend(pieces)
         self._soon()
 
@@ -55,7 +55,7 @@ class Stream:
         self._soon()
 
     def stop(self) -> None:
-        """Nobody takes anything any more."""
+        """Send nothing more."""
         self._pieces.clear()
 
     def _soon(self) -> None:
@@ -77,7 +77,7 @@ class Stream:
         stored: StoredRecords = self._pieces[0]
         try:
             data = stored.slice_now(self._at, _SLICE)
-        except Exception as error:  # noqa: BLE001 - handed on: the connection says it and ends
+        except Exception as error:  # noqa: BLE001 - the connection logs it and closes
             self._ended(error)
             return
         if data is None:
@@ -92,7 +92,7 @@ class Stream:
             return
         try:
             data = done.value
-        except Exception as error:  # noqa: BLE001 - handed on as above
+        except Exception as error:  # noqa: BLE001 - as above
             self._ended(error)
             return
         self._send(data)

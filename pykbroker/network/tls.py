@@ -1,8 +1,8 @@
-"""TLS between a socket and a connection: to the socket it is the protocol, to the connection the transport.
+"""TLS between a socket and a connection: a protocol to the socket, a transport to the connection.
 
-OpenSSL works on two blocks of memory (``ssl.MemoryBIO``), so bytes are received into one block that all connections share, as
-without TLS, and an idle connection keeps none of its own. A handshake costs as much as dozens of requests; so each has its turn in a
-queue that uses a little of every turn of the loop, and others go on meanwhile, however many connect at once.
+OpenSSL works on memory (``ssl.MemoryBIO``), so bytes are received into the block that all connections share, as without
+TLS, and an idle connection has no receive buffer. A handshake costs as much as dozens of requests, so handshakes wait in a
+queue that gets a little of each turn of the loop; other connections are served meanwhile, however many connect at once.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: How long handshakes may keep one turn of the loop.
+#: Seconds of one turn of the loop that handshakes may take.
 _HANDSHAKES_S = 0.002
-#: What may lie here of a client that has not finished its handshake: its largest part is a chain of certificates.
-_MOST_UNPROVED = 256 * 1024
+#: Bytes that may wait for a handshake; the largest part of one is a certificate chain.
+_MOST_IN_HANDSHAKE = 256 * 1024
 _HANDSHAKE_RECORD = 0x16
 
 
 class Handshakes:
-    """Those that have their next step to do, in the order in which they came."""
+    """The queue of handshakes whose next step is due, in order of arrival."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self._queue: deque[TlsLayer] = deque()
 
     def add(self, layer: TlsLayer) -> None:
-        """Let it have its turn."""
+        """Append a handshake that has received bytes."""
         if not self._queue:
             self.runtime.wake_queue.add(self._go_on)
         self._queue.append(layer)
@@ -58,8 +58,8 @@ class Handshakes:
 
 
 class TlsLayer(asyncio.BufferedProtocol):
-    """See the module. ``opened`` is called with the TLS object once the handshake is over, and says whose connection it is; it
-    may raise what says that it is nobody's.
+    """See the module. ``opened`` is called with the TLS object after the handshake and sets the connection's principal. It may
+    raise UnreadableName or NoRuleApplies, which fail the handshake.
     """
 
     def __init__(
@@ -118,17 +118,17 @@ class TlsLayer(asyncio.BufferedProtocol):
     def _handshake_goes_on(self) -> None:
         if self._first_byte != _HANDSHAKE_RECORD:
             self._inner.close(
-                "it speaks without TLS, and this listener is for TLS: its client needs security.protocol=SSL, or SASL_SSL, "
+                "it does not use TLS, but this listener requires it: its client needs security.protocol=SSL, or SASL_SSL, "
                 "or the port of another listener"
             )
-        elif self._incoming.pending > _MOST_UNPROVED:
-            self._inner.close("it sent more than a TLS handshake takes")
+        elif self._incoming.pending > _MOST_IN_HANDSHAKE:
+            self._inner.close(f"it sent more than {_MOST_IN_HANDSHAKE} bytes without finishing its TLS handshake")
         elif not self._queued:
             self._queued = True
             self._handshakes.add(self)
 
     def shake_hands(self) -> None:
-        """Take the next step, with all that was received."""
+        """Take the next step with the bytes received so far."""
         self._queued = False
         if self._closing:
             return
@@ -139,12 +139,12 @@ class TlsLayer(asyncio.BufferedProtocol):
             self._send_on()
             return
         except (ssl.SSLError, UnreadableName, NoRuleApplies) as error:
-            self._send_on()  # the alert that tells the client why
+            self._send_on()  # the alert with the reason
             self._inner.close(f"its TLS handshake failed: {_words(error)}")
             return
-        except Exception:  # those behind it in the queue have their turn all the same
+        except Exception:  # must not stop the queue
             log.exception("Unhandled error in a TLS handshake")
-            self._inner.close("its TLS handshake could not be finished (the error stands above)")
+            self._inner.close("its TLS handshake could not be finished (see the error above)")
             return
         self._open = True
         self._send_on()
@@ -153,7 +153,7 @@ class TlsLayer(asyncio.BufferedProtocol):
     # ---- records in ---------------------------------------------------------------------------------------------------
 
     def _decrypt(self) -> None:
-        """Hand on what was received whole, as long as the connection takes it."""
+        """Pass complete TLS records to the connection as long as it reads."""
         inner, incoming, tls = self._inner, self._incoming, self._tls
         try:
             while (incoming.pending or tls.pending()) and not self._paused and not self._closing:
@@ -175,11 +175,11 @@ class TlsLayer(asyncio.BufferedProtocol):
         except ssl.SSLZeroReturnError:
             self._inner.close()  # the peer sent close_notify
         except ssl.SSLError as error:
-            self._inner.close(f"its TLS is broken: {_words(error)}")
+            self._inner.close(f"it sent an invalid TLS record: {_words(error)}")
         if self._outgoing.pending:
             self._send_on()
 
-    # ---- the connection's side: what it needs of a transport -----------------------------------------------------------
+    # ---- the connection's side: the methods of a transport -------------------------------------------------------------
 
     def write(self, data: Buffer) -> None:
         if self._socket is not None and not self._closing:
@@ -223,15 +223,13 @@ class TlsLayer(asyncio.BufferedProtocol):
         return default if self._socket is None else self._socket.get_extra_info(name, default)
 
     def close(self) -> None:
-        """Say goodbye, and close once that is sent."""
+        """Send close_notify, then close."""
         if self._closing:
             return
         self._closing = True
         if self._socket is not None:
             if self._open:
-                with contextlib.suppress(
-                    ssl.SSLError
-                ):  # unwrap asks for the peer's close_notify, for which nobody waits
+                with contextlib.suppress(ssl.SSLError):  # raised since the peer's close_notify is not awaited
                     self._tls.unwrap()
                 self._send_on()
             self._socket.close()
@@ -244,7 +242,7 @@ class TlsLayer(asyncio.BufferedProtocol):
 
 
 def _words(error: Exception) -> str:
-    """What is wrong, and what is usually meant by it."""
+    """OpenSSL's reason, with its usual cause."""
     if not isinstance(error, ssl.SSLError):
         return str(error)
     reason = (error.reason or str(error)).replace("_", " ").lower()
@@ -255,10 +253,10 @@ def _words(error: Exception) -> str:
 
 _MEANINGS = {
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": " (ssl.client.auth=required, and the client has no key store, or none that fits)",
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": " (the client does not trust this broker's certificate, or its name is another)",
-    "TLSV1_ALERT_UNKNOWN_CA": " (the client does not know the authority of this broker's certificate)",
-    "SSLV3_ALERT_BAD_CERTIFICATE": " (the client refuses this broker's certificate)",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": " (the client does not trust this broker's certificate, or the host name differs)",
+    "TLSV1_ALERT_UNKNOWN_CA": " (the client's trust store lacks the authority of this broker's certificate)",
+    "SSLV3_ALERT_BAD_CERTIFICATE": " (the client rejects this broker's certificate)",
     "UNSUPPORTED_PROTOCOL": " (the client's TLS is older than ssl.enabled.protocols allows)",
     "NO_SHARED_CIPHER": " (client and broker have no cipher in common)",
-    "HTTP_REQUEST": " (it speaks HTTP without TLS)",
+    "HTTP_REQUEST": " (an HTTP request without TLS)",
 }

@@ -153,7 +153,7 @@ class Housekeeping:
         over: Deferred[None] = Deferred()
 
         def look() -> None:
-            compacted = logs.compacted()
+            compacted = logs.compactions.logs()
             both = [log for log, _ in compacted if log.config.delete]
             retained = self._retain(both) if both else Deferred.completed(None)
             retained.map(partial(find, compacted)).pass_failure_to(over)
@@ -166,8 +166,8 @@ class Housekeeping:
             looked_ahead.map(next_one).pass_failure_to(over)
 
         def next_one(due: bool) -> None:
-            logs.cleaner_memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
-            plan = logs.plan_compaction(cluster.runtime.clock.now_ms()) if due else None
+            logs.compactions.memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
+            plan = logs.compactions.plan(cluster.runtime.clock.now_ms()) if due else None
             if plan is None:
                 over.complete(None)
                 return
@@ -181,7 +181,7 @@ class Housekeeping:
             if isinstance(outcome, CleanerStopped):
                 over.complete(None)
                 return
-            logs.finish_compaction(plan, outcome)  # a failure is logged there and retried later
+            logs.compactions.finish(plan, outcome)  # a failure is logged there and retried later
             look()
 
         look()

@@ -8,7 +8,7 @@ from typing import Final
 
 from pykbroker.config.listener_security import MechanismSettings
 from pykbroker.config.setting import ConfigError
-from pykbroker.security.exposed import tell_if_exposed
+from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.kerberos.login_module import SERVICE, file_of, is_true
 from pykbroker.security.kerberos.names import RuleError, ShortNames
 from pykbroker.security.sasl.gssapi import GssapiExchange
@@ -32,7 +32,7 @@ def with_tickets(settings: MechanismSettings) -> Mechanism:
     except ImportError as error:
         raise ConfigError(_MISSING.format(error)) from error
     if (key_table := file_of(options, "keyTab")) is not None:
-        tell_if_exposed(key_table, "keys of Kerberos")
+        warn_if_exposed(key_table, "keys of Kerberos")
     try:
         acceptor = Acceptor(principal, key_table)
         names = ShortNames(settings.value(_RULES), default_realm())

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.contents import ForeignDirectoryError, check_ours
-from pykbroker.storage.disk import DirectoryLock, RealDisk
+from pykbroker.storage.directory_lock import DirectoryLock
+from pykbroker.storage.real_disk import RealDisk
 
 log = logging.getLogger(__name__)
 

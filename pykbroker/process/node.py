@@ -31,7 +31,7 @@ from pykbroker.process.listening import address, advertised, is_everywhere, open
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.one_by_one import OneByOne, done
 from pykbroker.runtime.clock import SystemClock
-from pykbroker.storage.disk import Disk, RealDisk
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.waits import Deferred
-    from pykbroker.storage.disk import DirectoryLock
+    from pykbroker.storage.directory_lock import DirectoryLock
+    from pykbroker.storage.disk import Disk
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
 from pykbroker.network.admission import Admission, ListenerSecurity, Turns
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
-from pykbroker.security.exposed import tell_if_exposed
+from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.principals import MappingRules, RuleError
 from pykbroker.security.tls.settings import TlsError
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -123,7 +123,7 @@ class SecuredListeners:
         location = config.listener_value(listener, "ssl.keystore.location")
         if made.tls is not None and location is not None and location not in self._told:
             self._told.add(location)
-            tell_if_exposed(location, "a private key")
+            warn_if_exposed(location, "a private key")
             if made.tls.is_weak:
                 log.warning(
                     "%s holds a weak certificate (a short key, or signed with SHA-1 or MD5): clients on OpenSSL refuse it as a "

@@ -1,8 +1,8 @@
-"""How many connections a broker takes, and how fast (KIP-402, KIP-612): Kafka's ConnectionQuotas as a pure state machine.
+"""Limits on the number and rate of connections (KIP-402, KIP-612): Kafka's ConnectionQuotas as a pure state machine.
 
-A connection that arrives is counted at once in the rates of its listener and of the broker, and may have to wait for them; then it
-waits until there is room for it; then the limits of its address decide whether it is taken. The inter-broker listener, where there
-are others, knows no limit of the broker, only its own: brokers are to find each other however many clients there are.
+A new connection counts at once in the rates of its listener and of the broker and may have to wait for them, then for room;
+finally the limits of its address accept or refuse it. The inter-broker listener, if there are others, is subject to its own
+limits only, not to the broker's, so that brokers reach each other however many clients are connected.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ UNLIMITED: Final = 2**31 - 1
 
 
 class ListenerLimits(NamedTuple):
-    """Of one listener: connections that are open, and new ones a second."""
+    """The limits of one listener: open connections, and new ones per second."""
 
     connections: int = UNLIMITED
     rate: int = UNLIMITED
 
 
 class ConnectionLimits(NamedTuple):
-    """Of one broker. Addresses are written as the ``ipaddress`` module writes them; None is the default of all others."""
+    """The limits of one broker. Addresses are in the form of the ``ipaddress`` module; None is the default for all others."""
 
     listeners: Mapping[str, ListenerLimits]
     inter_broker: str
@@ -37,27 +37,27 @@ class ConnectionLimits(NamedTuple):
 
 
 class TooManyConnections(Exception):
-    """Its address has as many connections as it may have."""
+    """The connection's address already has the maximum number of connections."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"its address has already the maximum of {most} connections")
+        super().__init__(f"its address already has the maximum of {most} connections")
 
 
 class ConnectionThrottled(Exception):
-    """Its address connects too often. The connection is not taken, and closed after so many milliseconds."""
+    """The connection's address connects too often. The connection is refused, and to be closed after ``ms`` milliseconds."""
 
     def __init__(self, ms: int) -> None:
-        super().__init__(f"its address connects too often, for another {ms} ms")
+        super().__init__(f"its address connects too often; it is throttled for {ms} ms")
         self.ms = ms
 
 
 class ConnectionQuotas:
-    """See the module. ``inside`` are the listener and the address of each connection that is open already."""
+    """See the module. ``inside`` has the listener and address of each open connection. Times are milliseconds."""
 
     def __init__(self, limits: ConnectionLimits, windows: Windows, inside: Iterable[tuple[str, str]] = ()) -> None:
         self.limits = limits
         self._windows = windows
-        #: By listener; of the broker under None. A rate begins with the first that is counted.
+        #: By listener, the broker's under None. A rate begins with its first connection.
         self._rates: dict[str | None, Rate] = {}
         self._address_rates = RateUsage(Limits({}, ""), windows, most_ms=windows.size_ms)
         self._by_listener: Counter[str] = Counter()
@@ -66,20 +66,20 @@ class ConnectionQuotas:
             self._count(listener, address)
 
     def arrived(self, listener: str, now: int) -> int:
-        """A connection has arrived. Returns how many milliseconds it has to wait, whatever room there is."""
+        """Count a new connection in the rates; returns the milliseconds that it has to wait for them."""
         wait_ms = self._wait_ms(listener, self.limits.listeners[listener].rate, now)
         if self.is_protected(listener):
             return wait_ms
         return max(wait_ms, self._wait_ms(None, self.limits.rate, now))
 
     def has_room(self, listener: str) -> bool:
-        """For one connection more."""
+        """Whether the listener may have one more connection."""
         if self._by_listener[listener] >= self.limits.listeners[listener].connections:
             return False
         return self.is_protected(listener) or self._by_listener.total() < self.limits.connections
 
     def take(self, listener: str, address: str, now: int) -> None:
-        """Let a connection in. Raises TooManyConnections or ConnectionThrottled where its address may not have it."""
+        """Count a connection as open. Raises TooManyConnections or ConnectionThrottled for a limit of its address."""
         rate = _of(self.limits.rate_per_address, address)
         if rate != UNLIMITED:
             self._check_rate(listener, address, rate, now)
@@ -96,16 +96,16 @@ class ConnectionQuotas:
             del self._by_address[address]
 
     def excess(self) -> int:
-        """How many connections of listeners that are not protected are to be closed."""
+        """The number of connections to close on listeners that are not protected."""
         others = sum(count for listener, count in self._by_listener.items() if not self.is_protected(listener))
         return min(others, max(0, self._by_listener.total() - self.limits.connections))
 
     def is_protected(self, listener: str) -> bool:
-        """Whether a listener comes before others: it is that of brokers, and clients have another."""
+        """Whether it is the inter-broker listener, and clients have another."""
         return listener == self.limits.inter_broker and len(self.limits.listeners) > 1
 
     def rates(self, now: int) -> dict[str, float]:
-        """Connections a second by listener, over the windows."""
+        """New connections per second by listener, over the windows."""
         return {listener: rate.per_second(now) for listener, rate in self._rates.items() if listener is not None}
 
     def _wait_ms(self, whose: str | None, limit: int, now: int) -> int:
@@ -118,7 +118,7 @@ class ConnectionQuotas:
         return min(rate.throttle_ms(limit, now), self._windows.size_ms) if limit else self._windows.size_ms
 
     def _check_rate(self, listener: str, address: str, rate: int, now: int) -> None:
-        """A connection that is not taken counts in no rate."""
+        """Check the rate of an address. A connection that it refuses is subtracted from the other rates."""
         limit = Limit((address, ""), rate)
         throttle_ms = self._address_rates.record(limit, 1, now)
         if throttle_ms:

@@ -1,30 +1,30 @@
-"""Which quota holds for whom: Kafka's precedence of users, client ids, both and defaults."""
+"""Which quota applies to a client: Kafka's precedence of users, client ids, both and defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-#: An entity as the metadata image has it: ((type, name or None for the default), ...), sorted by type.
+#: An entity of the metadata image: ((type, name or None for the default), ...), sorted by type.
 Entity = tuple[tuple[str, str | None], ...]
-#: Of whom use is counted together: a user, a client id, or both; "" for what makes no difference.
+#: The clients that share one quota: (user, client id), with "" for a part that does not matter.
 Holder = tuple[str, str]
 
 _USER: Final = "user"
 _CLIENT: Final = "client-id"
-#: Clients choose their ids: no more of what was found for them is remembered at once.
+#: Cached results; clients choose their ids, so there may be any number.
 _MOST_REMEMBERED: Final = 10_000
 
 
 class Limit(NamedTuple):
-    """What somebody is held to, together with all others that are counted with him."""
+    """A quota value, and the clients that share it."""
 
     holder: Holder
     bound: float
 
 
 class Limits:
-    """The quotas of one key."""
+    """The quotas of one key, such as producer_byte_rate."""
 
     def __init__(self, quotas: Mapping[Entity, Mapping[str, float]], key: str) -> None:
         self._bounds = {
@@ -38,7 +38,7 @@ class Limits:
         return bool(self._bounds)
 
     def of(self, user: str, client: str) -> Limit | None:
-        """The quota for a client with this id (empty where it says none) of a user, or None."""
+        """The quota for a user's client with this client id (empty if it has none); None for no quota."""
         if not self._bounds:
             return None
         asked = (user, client)
@@ -59,7 +59,7 @@ class Limits:
 
 
 def _candidates(user: str, client: str) -> Iterator[tuple[Entity, Holder]]:
-    """The entities that may have the quota, the first before the others, and of whom it counts the use."""
+    """The entities whose quota may apply, in order of precedence, each with the clients that share it."""
     if client:
         yield ((_CLIENT, client), (_USER, user)), (user, client)
         yield ((_CLIENT, None), (_USER, user)), (user, client)

@@ -1,4 +1,4 @@
-"""One request's changes to the metadata, and whether they may be made (KIP-599)."""
+"""The controller mutation quota for the changes of one request (KIP-599)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pykbroker.runtime.clock import Clock
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
-#: The APIs that change partitions, with the version from which on their clients know that they may be refused.
+#: The APIs that create or delete partitions, with the version from which they may answer THROTTLING_QUOTA_EXCEEDED.
 STRICT_SINCE: Final[dict[int, int]] = {
     int(ApiKey.CREATE_TOPICS): 6,
     int(ApiKey.DELETE_TOPICS): 5,
@@ -18,8 +18,8 @@ STRICT_SINCE: Final[dict[int, int]] = {
 
 
 class Mutations:
-    """What a request takes of its client's tokens. ``strict``: nothing is done while tokens are owed; else it is done, and the
-    client waits.
+    """Takes tokens for a request's changes. With ``strict`` a change is refused while the bucket is overdrawn; otherwise it is
+    made and the client is throttled.
     """
 
     def __init__(self, bucket: TokenBucket, bound: float, clock: Clock, *, strict: bool) -> None:
@@ -31,7 +31,7 @@ class Mutations:
         self._told_at = 0
 
     def __call__(self, partitions: int) -> None:
-        """So many partitions are about to be created or deleted. Raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
+        """Take tokens for ``partitions`` to be created or deleted. Raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
         now = milliseconds(self._clock)
         if self._strict:
             self._owed(now)
@@ -43,7 +43,7 @@ class Mutations:
             self._owed(now)
 
     def throttle_ms(self) -> int:
-        """How long the client has to wait, from now on."""
+        """Milliseconds for which the client is to be throttled from now on."""
         return max(0, self._throttle_ms - (milliseconds(self._clock) - self._told_at))
 
     def _owed(self, now: int) -> None:
@@ -52,5 +52,5 @@ class Mutations:
 
 
 def milliseconds(clock: Clock) -> int:
-    """The time that quotas count in."""
+    """The time of quotas: whole milliseconds of the monotonic clock."""
     return int(clock.monotonic() * 1000)

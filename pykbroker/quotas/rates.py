@@ -1,4 +1,4 @@
-"""How much was used, and what that costs in waiting: Kafka's Rate over windows, and its token bucket. Pure; times are milliseconds."""
+"""Kafka's Rate over windows and its TokenBucket, with the throttle time of each. Pure; times are milliseconds."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Windows(NamedTuple):
 
     @property
     def burst_s(self) -> float:
-        """Seconds' worth of a rate that may pass at once: the time is taken to be so long even when nothing was used before."""
+        """Seconds' worth of a rate that may be used at once: a rate is measured over at least this time."""
         return (self.number - 1) * self.size_ms / 1000
 
 
 class _Sample:
-    """What was used from ``start`` on, for the last time at ``last``."""
+    """Use since ``start``, recorded last at ``last``."""
 
     __slots__ = ("last", "start", "value")
 
@@ -36,23 +36,23 @@ class _Sample:
 
 
 class Rate:
-    """Use per second, over the samples that reach into the last windows.
+    """Use per second over the last windows, as Kafka's Rate and SampledStat compute it.
 
-    One sample more than windows is kept, for the oldest lies across the border. A sample begins when something is used and not
-    before, so the time that they cover is told by the start of the oldest, and is at least all windows but one.
+    One more sample than windows is kept, since the oldest may be only partly within them. A sample begins with the first
+    use, so the samples cover the time since the start of the oldest, which counts as at least all windows but one.
     """
 
     __slots__ = ("_at", "_samples", "_windows", "limit")
 
     def __init__(self, windows: Windows, now: int) -> None:
-        #: What it is held to, for those who tell of it.
+        #: The quota, for metrics.
         self.limit = math.inf
         self._windows = windows
         self._samples = [_Sample(now)]
         self._at = 0
 
     def record(self, value: float, now: int) -> None:
-        """Count a use; a negative one takes back what was counted."""
+        """Add a use; a negative one takes an earlier one back."""
         sample = self._samples[self._at]
         if now - sample.start >= self._windows.size_ms:
             sample = self._next(now)
@@ -60,7 +60,7 @@ class Rate:
         sample.last = now
 
     def measure(self, now: int) -> tuple[float, int]:
-        """What was used, and in how many milliseconds."""
+        """(use, milliseconds in which it was used)."""
         for sample in self._samples:
             if now - sample.last >= self._windows.total_ms:
                 sample.begin(now)
@@ -71,18 +71,18 @@ class Rate:
         return sum(sample.value for sample in self._samples), max(passed, 1)
 
     def per_second(self, now: int) -> float:
-        """The rate."""
+        """The use per second."""
         used, passed_ms = self.measure(now)
         return used * 1000 / passed_ms
 
     def throttle_ms(self, limit: float, now: int) -> int:
-        """How long nothing may be used until the rate is ``limit`` again; 0 where it is not above."""
+        """Milliseconds without use after which the rate is down to ``limit``; 0 if it is not above."""
         used, passed_ms = self.measure(now)
         rate = used / (passed_ms / 1000)
         return 0 if rate <= limit else rounded((rate - limit) / limit * passed_ms)
 
     def is_idle(self, now: int) -> bool:
-        """Whether it is as good as a new one."""
+        """Whether nothing was used within the windows, so that a new object would be equivalent."""
         return all(now - sample.last >= self._windows.total_ms for sample in self._samples)
 
     def _next(self, now: int) -> _Sample:
@@ -95,36 +95,36 @@ class Rate:
 
 
 class TokenBucket:
-    """Tokens come at the limit's rate, as many as the windows are long at most. They may be overdrawn once."""
+    """Gains tokens at the rate of the limit, at most those of all windows. May be overdrawn, after which tokens are owed."""
 
     __slots__ = ("_tokens", "_updated", "_windows")
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
-        self._tokens = math.inf  # full, whatever the limit is
+        self._tokens = math.inf  # full, for any limit
         self._updated = 0
 
     def tokens(self, limit: float, now: int) -> float:
-        """How many there are; below 0 as many as are owed."""
+        """The number of tokens; negative if tokens are owed."""
         most = limit * self._windows.total_ms / 1000
         self._tokens = min(most, self._tokens + limit * (now - self._updated) / 1000)
         self._updated = now
         return self._tokens
 
     def take(self, count: float, limit: float, now: int) -> None:
-        """Take some, whether they are there or not."""
+        """Take ``count`` tokens, even if there are fewer."""
         self._tokens = self.tokens(limit, now) - count
 
     def throttle_ms(self, limit: float, now: int) -> int:
-        """How long it takes until nothing is owed; 0 where nothing is."""
+        """Milliseconds until no tokens are owed; 0 if none are."""
         tokens = self.tokens(limit, now)
         return 0 if tokens >= 0 else rounded(-tokens / limit * 1000)
 
     def is_full(self, limit: float, now: int) -> bool:
-        """Whether it is as good as a new one."""
+        """Whether all tokens are back, so that a new object would be equivalent."""
         return self.tokens(limit, now) >= limit * self._windows.total_ms / 1000
 
 
 def rounded(milliseconds: float) -> int:
-    """As Java rounds, and as much as throttle_time_ms can say."""
+    """Rounded as by Java's Math.round, at most the largest throttle_time_ms."""
     return min(math.floor(milliseconds + 0.5), 2**31 - 1)

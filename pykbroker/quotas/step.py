@@ -1,8 +1,9 @@
-"""The dispatcher's step that holds clients to their quotas. It stands there only while there are quotas.
+"""The dispatcher step that applies quotas, present only while there are any.
 
-As with Kafka everybody is answered at once, told how long he has to wait, and for so long nothing is read of his connection. Use
-is counted when the answer is made: a produce is what the request weighs, a fetch what its answer does, and one that is too much
-is answered empty. Of the time only that of handling counts; the rest of a request is not told apart in a turn of the loop.
+As in Kafka, a request above a quota is answered at once with its throttle_time_ms, and the connection is muted for that time.
+Use is recorded when the response is built: the size of a Produce request, the size of a Fetch response, which is replaced by
+an empty one above the quota. Request time is the time in the handler, since the other work on a request is shared in its turn
+of the loop.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
-#: What brokers ask of each other is not held up.
+#: Requests between brokers are not throttled.
 _EXEMPT: Final = frozenset(map(int, (ApiKey.WRITE_TXN_MARKERS,)))
 
 
 class BrokerUsage:
-    """What is counted on each broker for itself."""
+    """The use of quotas that are counted per broker."""
 
     def __init__(self, produce: RateUsage, fetch: RateUsage, time: RateUsage) -> None:
         self.produce = produce
@@ -41,7 +42,7 @@ class BrokerUsage:
 
 
 class ThrottleStep:
-    """See the module; a ``Step``. ``usage`` is by broker; what is changed in the metadata is counted for all together."""
+    """See the module; a ``Step``. ``usage`` returns a broker's use; ``mutations`` is counted for all brokers together."""
 
     def __init__(self, usage: Callable[[int], BrokerUsage], mutations: TokenUsage, clock: Clock) -> None:
         self._usage = usage
@@ -54,7 +55,7 @@ class ThrottleStep:
         return _Measured(self, broker, ctx, request).run(proceed)
 
     def mutations_of(self, ctx: RequestContext, user: str, client: str) -> Mutations | None:
-        """What counts the request's changes of partitions, where it makes any and they are limited."""
+        """The mutation quota for a request; None if the API changes no partitions or the client has no such quota."""
         strict_since = STRICT_SINCE.get(ctx.api_key)
         limit = None if strict_since is None else self._mutations.limits.of(user, client)
         if limit is None or strict_since is None:
@@ -71,7 +72,7 @@ class ThrottleStep:
 
 
 class _Measured:
-    """One request on its way."""
+    """One request, measured while it is handled."""
 
     def __init__(self, step: ThrottleStep, broker: Broker, ctx: RequestContext, request: Any) -> None:
         self._broker = broker
@@ -111,7 +112,7 @@ class _Measured:
         key = self._ctx.api_key
         return key in _EXEMPT or (key == _PRODUCE and self._request.acks == 0)
 
-    # ---- what becomes of it ------------------------------------------------------------------------------------------
+    # ---- the response ------------------------------------------------------------------------------------------------
 
     def _told(self, response: Any) -> Any:
         if self._fetch is not None:
@@ -119,7 +120,7 @@ class _Measured:
         return self._throttled(response, self._wait_ms())
 
     def _refused(self, error: KafkaError) -> NoReturn:
-        """It costs time as any other; whoever makes the answer of the error says how long."""
+        """Record an error's time too. The throttle time goes with the error, whose response is built elsewhere."""
         throttle_ms = self._wait_ms()
         if throttle_ms:
             error.throttle_time_ms = throttle_ms
@@ -164,7 +165,7 @@ class _Measured:
 
 
 def _size(response: FetchResponse, version: int) -> int:
-    """Bytes of the answer with its size; records stay where they are."""
+    """Bytes of the encoded response with its size field, without copying records."""
     out = FrameWriter()
     response.encode(out, version)
     return len(out) + sum(len(records) for _, records in out.cuts)

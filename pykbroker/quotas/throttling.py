@@ -1,4 +1,4 @@
-"""The quotas of a process: read off the metadata, and held by a step of the dispatcher while there are any."""
+"""The client quotas of a process: read from the metadata, and applied by a dispatcher step while there are any."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MUTATIONS: Final = "controller_mutation_rate"
 
 
 class Throttling:
-    """See the module. It belongs to one cluster."""
+    """See the module; one per cluster."""
 
     def __init__(self, cluster: Cluster, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._windows = windows(cluster.config, "quota")
         self._limits = self._read(cluster.metadata.image)
-        #: What is used, on each broker, and of the metadata by all.
+        #: Use by broker; mutations are counted for the cluster.
         self.brokers: dict[int, BrokerUsage] = {}
         self.mutations = TokenUsage(self._limits[MUTATIONS], windows(cluster.config, "controller.quota"))
         self._step = ThrottleStep(self._of_broker, self.mutations, cluster.runtime.clock)
@@ -37,7 +37,7 @@ class Throttling:
         self._put_in_or_take_out()
 
     def changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """A subscriber of the metadata."""
+        """Read the quotas again after a metadata change; a metadata subscriber."""
         if not delta.client_quotas:
             return
         self._limits = self._read(image)
@@ -49,7 +49,7 @@ class Throttling:
         self._put_in_or_take_out()
 
     def stop(self) -> None:
-        """Hold nobody any more."""
+        """Remove the step: nobody is throttled any more."""
         if self._is_in:
             self._dispatcher.remove_step(self._step)
             self._is_in = False
@@ -76,5 +76,5 @@ class Throttling:
 
 
 def windows(config: BrokerConfig, prefix: str) -> Windows:
-    """Those that a kind of quotas is counted in."""
+    """The windows from the settings ``prefix``.window.num and ``prefix``.window.size.seconds."""
     return Windows(config[f"{prefix}.window.num"], config[f"{prefix}.window.size.seconds"] * 1000)

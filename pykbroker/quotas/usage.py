@@ -1,4 +1,4 @@
-"""The use of all who are held to one quota key on one broker."""
+"""The use of one quota key on one broker, by holder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from pykbroker.quotas.limits import Holder, Limit, Limits
 from pykbroker.quotas.rates import Rate, TokenBucket, Windows
 
-#: Of more than so many holders at once, those that used nothing for long are forgotten.
+#: Above this number of holders, those without recent use are removed.
 _SWEEP_FLOOR: Final = 1000
 
 
 class RateUsage:
-    """Of bytes, or of time. ``most_ms``: how long anybody has to wait at most."""
+    """The use of bytes or time. ``most_ms`` is the longest throttle time."""
 
     def __init__(self, limits: Limits, windows: Windows, most_ms: int | None = None) -> None:
         self.limits = limits
@@ -23,7 +23,7 @@ class RateUsage:
         self._sweep_at = _SWEEP_FLOOR
 
     def record(self, limit: Limit, value: float, now: int) -> int:
-        """Count a use. Returns how many milliseconds to wait for it."""
+        """Record a use at ``now`` (milliseconds); returns the throttle time in milliseconds."""
         rate = self._rates.get(limit.holder)
         if rate is None:
             if len(self._rates) >= self._sweep_at:
@@ -34,16 +34,16 @@ class RateUsage:
         return self.throttle_ms(rate, now)
 
     def throttle_ms(self, rate: Rate, now: int) -> int:
-        """How long a holder has to wait."""
+        """The throttle time of a holder with this rate, in milliseconds."""
         throttle_ms = rate.throttle_ms(rate.limit, now)
         return throttle_ms if self._most_ms is None else min(throttle_ms, self._most_ms)
 
     def holders(self) -> Iterable[tuple[Holder, Rate]]:
-        """All that used something, with their use."""
+        """The holders with recent use, and their rates."""
         return self._rates.items()
 
     def take_back(self, limit: Limit, value: float, now: int) -> None:
-        """What was counted just now was not used after all."""
+        """Subtract a use that was recorded and did not happen."""
         self._rates[limit.holder].record(-value, now)
 
     def rates(self, now: int) -> dict[Holder, float]:
@@ -56,7 +56,7 @@ class RateUsage:
 
 
 class TokenUsage:
-    """Of changes to the metadata, in partitions."""
+    """The use of controller mutations, in partitions."""
 
     def __init__(self, limits: Limits, windows: Windows) -> None:
         self.limits = limits
@@ -65,7 +65,7 @@ class TokenUsage:
         self._sweep_at = _SWEEP_FLOOR
 
     def bucket(self, limit: Limit, now: int) -> TokenBucket:
-        """The holder's."""
+        """The token bucket of the limit's holder."""
         kept = self._buckets.get(limit.holder)
         if kept is None and len(self._buckets) >= self._sweep_at:
             self._sweep(now)
@@ -74,7 +74,7 @@ class TokenUsage:
         return bucket
 
     def tokens(self, now: int) -> dict[Holder, float]:
-        """How many each holder has left."""
+        """The remaining tokens of each holder."""
         return {holder: bucket.tokens(bound, now) for holder, (bucket, bound) in self._buckets.items()}
 
     def _sweep(self, now: int) -> None:

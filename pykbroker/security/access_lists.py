@@ -1,6 +1,6 @@
-"""What requests about access lists (ACLs) must say at least, and the refusal of a broker without an authorizer.
+"""Validation that all ACL requests share, and the errors of a broker without an authorizer.
 
-Words: AclApis, DescribeAcls of the broker, the others of the controller, Apache Kafka 4.3.1.
+The messages are those of Apache Kafka 4.3.1: of the broker's AclApis for DescribeAcls, of the controller's for the others.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ NO_AUTHORIZER_ON_THE_BROKER: Final = "No Authorizer is configured on the broker"
 
 
 class Codes(Protocol):
-    """An access list, or a filter of them: whom it concerns does not matter here."""
+    """The codes of an ACL or of an ACL filter."""
 
     operation: int
     permission_type: int
 
 
 def check_codes(asked: Codes, resource_type: int, pattern_type: int) -> None:
-    """Refuse UNKNOWN for a type, operation or permission: KafkaError INVALID_REQUEST, which ends the connection, as in Apache
-    Kafka. Other codes are for the controller to know.
+    """Refuse UNKNOWN as a type, operation or permission. Raises KafkaError INVALID_REQUEST, which closes the connection, as in
+    Apache Kafka. The controller checks other codes.
     """
     if UNKNOWN in (resource_type, pattern_type, asked.operation, asked.permission_type):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "an access list or a filter of it says UNKNOWN")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "an ACL or an ACL filter has the code UNKNOWN")

@@ -1,4 +1,4 @@
-"""One access list entry (ACL), and a filter of them: values without behaviour but for comparing."""
+"""An ACL (access control entry) and an ACL filter, as values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ ALLOW = 3
 #: Kafka's names, by code.
 PERMISSION_NAMES = ("UNKNOWN", "ANY", "DENY", "ALLOW")
 
-#: As a principal: everybody.
+#: The principal that stands for all users.
 EVERYBODY = "User:*"
 
 
 class AclRecord(Protocol):
-    """An entry as the metadata log holds it."""
+    """An ACL as a record of the metadata log."""
 
     resource_type: int
     resource_name: str
@@ -30,7 +30,7 @@ class AclRecord(Protocol):
 
 
 class Acl(NamedTuple):
-    """What is allowed or denied, of which resources, to whom, from where."""
+    """An operation on resources, allowed or denied to a principal from a host."""
 
     resource_type: int
     resource_name: str
@@ -46,7 +46,7 @@ class Acl(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """What entries must have; ANY and None ask for nothing. See ``_is_named``."""
+    """The fields that ACLs must have; ANY and None match everything. Names are matched by ``_is_named``."""
 
     resource_type: int = ANY
     resource_name: str | None = None
@@ -57,7 +57,7 @@ class AclFilter(NamedTuple):
     permission_type: int = ANY
 
     def matches(self, acl: Acl) -> bool:
-        """Whether an entry is meant. A host or a principal is its own text here: ``*`` means entries that say ``*``."""
+        """Whether the ACL passes the filter. Hosts and principals are compared as text: ``*`` matches ACLs with ``*`` only."""
         return (
             self.resource_type in (ANY, acl.resource_type)
             and self._is_named(acl)
@@ -68,7 +68,7 @@ class AclFilter(NamedTuple):
         )
 
     def _is_named(self, acl: Acl) -> bool:
-        """MATCH with a name means every pattern that would apply to a resource of that name."""
+        """Whether the resource pattern passes. MATCH with a name matches every pattern that applies to that resource."""
         if self.pattern_type not in (ANY, MATCH, acl.pattern_type):
             return False
         if self.resource_name is None or self.resource_name == acl.resource_name:
@@ -81,12 +81,12 @@ class AclFilter(NamedTuple):
 
 
 def name_of(code: int, names: tuple[str, ...]) -> str:
-    """Kafka's name for a code; one that it does not have is UNKNOWN, as in Kafka."""
+    """Kafka's name of a code; UNKNOWN for other codes, as in Kafka."""
     return names[code] if 0 <= code < len(names) else names[resources.UNKNOWN]
 
 
 def as_kafka_writes(acl: Acl) -> str:
-    """An entry as Kafka's log has it."""
+    """An ACL in the form of Kafka's authorizer log."""
     return (
         f"StandardAcl(resourceType={name_of(acl.resource_type, TYPE_NAMES)}, resourceName={acl.resource_name}, "
         f"patternType={name_of(acl.pattern_type, PATTERN_NAMES)}, principal={acl.principal}, host={acl.host}, "

@@ -1,8 +1,7 @@
-"""The log of who was refused what, by the name and in the words of Kafka's: ``kafka.authorizer.logger``.
+"""The authorizer's audit log, with the name and format of Kafka's: ``kafka.authorizer.logger``.
 
-A refusal is a line at INFO, what was allowed one at DEBUG. A client that is refused again and again, as those that retry
-are, fills no disk: the same refusal is told once a minute, with how many there were in between, and there are at most so
-many lines in a second.
+Denied requests are logged at INFO, allowed ones at DEBUG. Clients that retry must not fill the disk: the same denial is
+logged once a minute, with the number in between, and the lines per second are limited.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ log = logging.getLogger("kafka.authorizer.logger")
 
 _REPEATED_AFTER_S: Final = 60.0
 _LINES_A_SECOND: Final = 100
-#: Different refusals that are remembered, and how much of a resource's name is, and is told.
+#: Distinct denials remembered, and the characters of a resource name that are remembered and logged.
 _MAX_REMEMBERED: Final = 10_000
 _LONGEST_NAME: Final = 300
 
@@ -34,21 +33,21 @@ class AuditLog:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        #: When a refusal was told last, and how often it came since.
+        #: By denial: when it was last logged, and how often it was repeated since.
         self._told: dict[tuple[int, Action], tuple[float, int]] = {}
         self._second = -1.0
         self._lines = 0
         self._left_out = 0
 
     def tells_allowed(self) -> bool:
-        """Whether anybody wants to know what was allowed."""
+        """Whether allowed requests are logged."""
         return log.isEnabledFor(logging.DEBUG)
 
     def allowed(self, api_key: int, action: Action, verdict: Verdict, count: int) -> None:
         log.debug("%s", _line(api_key, action, verdict, count))
 
     def denied(self, api_key: int, action: Action, verdict: Verdict, count: int) -> None:
-        """Log a refusal; one that is repeated is counted, and told after a while."""
+        """Log a denial; repetitions are counted and logged later."""
         if not log.isEnabledFor(logging.INFO):
             return
         action = _shortened(action)
@@ -63,21 +62,21 @@ class AuditLog:
         if len(self._told) >= _MAX_REMEMBERED:
             self._told.clear()
         self._told[key] = now, 0
-        again = f" ({since} more times since it was told last)" if since else ""
+        again = f" ({since} more times since it was last logged)" if since else ""
         log.info("%s%s", _line(api_key, action, verdict, count), again)
 
     def _has_room(self, now: float) -> bool:
         if now - self._second >= 1:
             self._second, self._lines = now, 0
             if self._left_out:
-                log.info("%d more denied requests were not logged: there were too many", self._left_out)
+                log.info("%d more denied requests were not logged: too many in one second", self._left_out)
                 self._left_out = 0
         self._lines += 1
         return self._lines <= _LINES_A_SECOND
 
 
 def _shortened(action: Action) -> Action:
-    """Names come from clients, and may have any length."""
+    """The action with a name of limited length, since names come from clients."""
     name = action.resource_name
     if len(name) <= _LONGEST_NAME:
         return action

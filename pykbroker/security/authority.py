@@ -1,6 +1,6 @@
-"""An authority of one's own, for tests and for one machine: it makes certificates for brokers and clients (extra ``security``).
+"""A certificate authority for tests and development machines (extra ``security``): issues certificates of brokers and clients.
 
-Not for where secrets are worth money: its key lies beside the certificates, and it revokes nothing.
+Not for production: its key is unencrypted beside the certificates, and it revokes nothing.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: Clocks of clients may be behind that of the machine where a certificate is made.
+#: Certificates are valid from this long before their issue, since clients' clocks may be behind.
 _BEFORE: Final = timedelta(hours=1)
 DEFAULT_DAYS: Final = 365
 
 
 class Certificate(NamedTuple):
-    """A key and its certificates in PEM, the own one first."""
+    """A private key and its certificate chain in PEM, the key's certificate first."""
 
     key: str
     chain: str
 
     @property
     def pem(self) -> str:
-        """Both, as a key store in PEM has them."""
+        """Key and chain, as in a PEM key store."""
         return self.key + self.chain
 
 
 class Authority:
-    """See the module. ``certificate`` is what those believe who are to believe it."""
+    """See the module. ``certificate`` is its own, in PEM, for trust stores."""
 
     def __init__(self, name: str, now_ms: int, days: float = DEFAULT_DAYS) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -45,10 +45,10 @@ class Authority:
 
     @classmethod
     def restored(cls, pem: str) -> Authority:
-        """The one that ``pem`` was read of. Raises ValueError."""
+        """The authority with this ``pem``, as the property returns it. Raises ValueError."""
         key = serialization.load_pem_private_key(pem.encode(), None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError("its key is of another kind than those that are made here")  # noqa: TRY004 - a value that was read
+            raise ValueError("the authority's key is not an elliptic curve key")  # noqa: TRY004 - about the text, not its type
         certificate = x509.load_pem_x509_certificate(pem.encode())
         found = cls.__new__(cls)
         found._key, found._name = key, certificate.subject  # noqa: SLF001 - its own
@@ -57,7 +57,7 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        """Its key and its certificate. Who has it can issue whatever he wants."""
+        """Its private key and certificate: a secret, with which anybody can issue certificates."""
         return _pem_of_key(self._key) + self.certificate
 
     def issue(
@@ -69,8 +69,8 @@ class Authority:
         days: float = DEFAULT_DAYS,
         organization: str | None = None,
     ) -> Certificate:
-        """For whoever is called ``name``; a broker also needs the ``hosts``, names and addresses, by which it is reached.
-        Fewer ``days`` than none make one that has run out.
+        """A certificate for ``name``; a broker's needs the ``hosts``, names and addresses, to which clients connect. Negative
+        ``days`` make an expired one.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
@@ -95,7 +95,7 @@ def _unsigned(
     now_ms: int,
     days: float,
 ) -> x509.CertificateBuilder:
-    """With whose key it is and whose signs it: without these two, strict clients (Python from 3.13 on) believe none."""
+    """With the subject and authority key identifiers, which strict clients require (Python since 3.13)."""
     now = datetime.fromtimestamp(now_ms // 1000, UTC)
     ends = now + timedelta(days=days)
     begins = min(now - _BEFORE, ends - _BEFORE)

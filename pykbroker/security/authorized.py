@@ -1,4 +1,4 @@
-"""What answers say that the asker may do: all that can be done, where there is no authorizer."""
+"""The authorized operations in responses (KIP-430); without an authorizer, all operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERY = {resource_type: operation_bits(*operations) for resource_type, operatio
 
 
 def authorized_operations(authorizer: Authorizer | None, asker: RequestContext, resource_type: int, name: str) -> int:
-    """What the asker may do to a topic, a group or the cluster."""
+    """The operations that the client may do to a topic, a group or the cluster, as bits."""
     if authorizer is None:
         return _EVERY[resource_type]
     may = authorizer.may
@@ -29,7 +29,7 @@ def authorized_operations(authorizer: Authorizer | None, asker: RequestContext, 
 
 
 def cluster_operations(authorizer: Authorizer | None, asker: RequestContext) -> int:
-    """What the asker may do to the cluster; nothing for whom it may not describe."""
+    """The operations that the client may do to the cluster, as bits; none without DESCRIBE."""
     if authorizer is not None and not authorizer.may(asker, DESCRIBE, CLUSTER, CLUSTER_NAME):
         return 0
     return authorized_operations(authorizer, asker, CLUSTER, CLUSTER_NAME)

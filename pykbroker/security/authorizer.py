@@ -1,7 +1,6 @@
-"""StandardAuthorizer: may somebody do something? Asked of every request, so what was decided is remembered.
+"""StandardAuthorizer: decides whether a principal may do something, and caches the decisions, since every request asks.
 
-A decision is good until the next access list comes or goes. Order and wording of the rules: ``rules.py``; what is logged:
-``audit.py``.
+Decisions are dropped when an ACL is added or removed. ``rules.py`` has the rules, ``audit.py`` the log.
 """
 
 from __future__ import annotations
@@ -19,18 +18,20 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.security.context import RequestContext
 
-#: The class that this is, as ``authorizer.class.name`` names it.
+#: The value of authorizer.class.name.
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
-#: Decisions kept: names come from clients, so there is an end of their number, and of their length. Topics have 249 characters.
+#: Limits on cached decisions and on the names in them, which come from clients. Topic names have at most 249 characters.
 _MAX_DECISIONS: Final = 100_000
 _LONGEST_NAME: Final = 300
-#: Who, from where, what, the type of the resource, its name.
+#: (principal, host, operation, resource type, resource name)
 _Question = tuple[str, str, int, int, str]
 
 
 class Authorizer:
-    """See the module. ``super_users`` may do everything; ``otherwise`` says whether everybody may do what no list is about."""
+    """See the module. ``super_users`` may do everything; ``otherwise`` is allow.everyone.if.no.acl.found. ``now`` is a monotonic
+    time in seconds.
+    """
 
     def __init__(
         self,
@@ -43,21 +44,20 @@ class Authorizer:
         self._otherwise = otherwise
         self.rules = Rules(otherwise=otherwise)
         self._decisions: dict[_Question, Verdict] = {}
-        #: What was allowed, for who need not be told (``AuditLog``), topics also by their ids: whoever finds a question here
-        #: need not ask it.
+        #: Questions that are allowed and need no audit line, topics also by id: callers may look here instead of asking.
         self.granted: set[tuple[str, str, int, int, str | bytes]] = set()
         self._any: dict[tuple[str, str, int, int], bool] = {}
         self._audit = AuditLog(now)
 
-    # ---- the lists ---------------------------------------------------------------------------------------------------
+    # ---- ACLs --------------------------------------------------------------------------------------------------------
 
     def load(self, image: MetadataImage) -> None:
-        """Begin with what the metadata holds."""
+        """Read all ACLs from the metadata."""
         self.rules = Rules((Acl.of(record) for record in image.acls.values()), otherwise=self._otherwise)
         self.forget()
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """A subscriber of the metadata."""
+        """Apply added and removed ACLs; a metadata subscriber."""
         del image
         if not delta.acls:
             return
@@ -69,7 +69,7 @@ class Authorizer:
         self.forget()
 
     def forget(self) -> None:
-        """Decide anew: the lists have changed, or what is logged of them."""
+        """Drop all cached decisions: the ACLs or the level of the audit log have changed."""
         self._decisions.clear()
         self.granted.clear()
         self._any.clear()
@@ -86,8 +86,8 @@ class Authorizer:
         tells: bool = True,
         count: int = 1,
     ) -> bool:
-        """Whether the asker may do it. ``tells`` is false where a refusal is no refusal of what was asked for, and no line
-        in the log; ``count`` is how often the request names the resource.
+        """Whether the client may do an operation on a resource. Without ``tells`` a denial is not logged: for checks that only
+        filter a response. ``count`` is how often the request names the resource.
         """
         question = (asker.principal, asker.client_host, operation, resource_type, name)
         verdict = self._decisions.get(question)
@@ -105,21 +105,23 @@ class Authorizer:
     def grant_by_id(
         self, asker: RequestContext, operation: int, resource_type: int, topic_id: bytes, name: str
     ) -> None:
-        """What was allowed of a topic by its name holds for its id, which no other topic will ever have."""
+        """Add a topic's id to ``granted`` if its name is there; ids are never reused."""
         who = asker.principal, asker.client_host, operation, resource_type
         if (*who, name) not in self.granted:
             return
-        if len(self.granted) >= 2 * _MAX_DECISIONS:  # of topics that come and go by the thousand
+        if len(self.granted) >= 2 * _MAX_DECISIONS:  # ids of deleted topics stay until then
             self.forget()
         self.granted.add((*who, topic_id))
 
     def may_do_to_cluster(self, asker: RequestContext, operation: int, *, tells: bool = True) -> bool:
-        """``may``, of the cluster itself."""
+        """``may`` for the cluster resource."""
         return self.may(asker, operation, CLUSTER, CLUSTER_NAME, tells=tells)
 
     def may_to_any(self, asker: RequestContext, operation: int, resource_type: int) -> bool:
-        """Whether the asker may do it to any resource of a type that there is, or could be."""
-        if self.may(asker, operation, resource_type, "hardcode", tells=False):  # a name as good as any: Kafka's
+        """Whether the client may do an operation on any existing or possible resource of a type
+        (Authorizer.authorizeByResourceType).
+        """
+        if self.may(asker, operation, resource_type, "hardcode", tells=False):  # the arbitrary name that Kafka uses
             return True
         question = (asker.principal, asker.client_host, operation, resource_type)
         allowed = self._any.get(question)
@@ -144,10 +146,10 @@ def _action(question: _Question) -> Action:
 
 
 def as_java_writes(host: str) -> str:
-    """An address as access lists for Kafka have it: Java does not shorten those of version 6."""
+    """An address as in ACLs for Kafka: Java does not shorten IPv6 addresses."""
     if ":" not in host:
         return host
-    from ipaddress import IPv6Address  # noqa: PLC0415 - few have one
+    from ipaddress import IPv6Address  # noqa: PLC0415 - most clients use IPv4
 
     address, _, zone = host.partition("%")
     parsed = IPv6Address(address)

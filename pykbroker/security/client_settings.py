@@ -1,4 +1,4 @@
-"""The settings by which clients of every kind connect to a listener that was made ready for them."""
+"""Settings with which clients of every kind connect to a listener that ``ready_made.py`` has set up."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ _MODULES: Final = "org.apache.kafka.common.security"
 
 
 class Shown(Protocol):
-    """Whom clients believe, and what they show of themselves, in the form that each kind of client takes."""
+    """Trust stores and key stores of clients, in the form that each kind of client takes."""
 
     def to_java(self, name: str | None) -> dict[str, str]:
-        """``ssl.truststore.*``; with the ``name`` of a client ``ssl.keystore.*`` as well."""
+        """``ssl.truststore.*``, and with the ``name`` of a client also ``ssl.keystore.*``."""
         ...
 
     def to_librdkafka(self, name: str | None) -> dict[str, str]:
-        """``ssl.ca.*``, and of the client ``ssl.certificate.*`` and ``ssl.key.*``."""
+        """``ssl.ca.*``, and with the ``name`` of a client also ``ssl.certificate.*`` and ``ssl.key.*``."""
         ...
 
     def to_python(self, name: str | None) -> dict[str, Any]:
-        """``ssl_...``, arguments of kafka-python and of aiokafka."""
+        """``ssl_...`` arguments of kafka-python and aiokafka."""
         ...
 
 
 class ClientSettings:
-    """``users`` are those of PLAIN, by name, with their passwords; under SSL their names are those of certificates."""
+    """``users`` are the users of PLAIN with their passwords; with SSL, the names in client certificates."""
 
     def __init__(self, protocol: str, users: Mapping[str, str], shown: Shown) -> None:
         self.protocol = protocol
@@ -41,7 +41,10 @@ class ClientSettings:
         return self.protocol.startswith("SASL")
 
     def java(self, user: str | None = None) -> dict[str, str]:
-        """Settings of Kafka's own clients and tools, and of pykbroker's commands: for a user, or the first."""
+        """Settings of Kafka's own clients and tools and of pykbroker's commands, for ``user`` or the first user.
+
+        This and the other methods raise ValueError for an unknown user of SASL.
+        """
         name = self._name(user)
         settings = {"security.protocol": self.protocol}
         if self.has_tls:
@@ -55,11 +58,11 @@ class ClientSettings:
         return settings
 
     def spark(self, user: str | None = None) -> dict[str, str]:
-        """Options of Spark's source and sink."""
+        """Options of Spark's Kafka source and sink."""
         return {f"kafka.{name}": value for name, value in self.java(user).items()}
 
     def librdkafka(self, user: str | None = None) -> dict[str, str]:
-        """Settings of librdkafka, and so of confluent-kafka."""
+        """Settings of librdkafka and its clients, such as confluent-kafka."""
         name = self._name(user)
         settings = {"security.protocol": self.protocol}
         if self.has_tls:
@@ -69,7 +72,7 @@ class ClientSettings:
         return settings
 
     def python(self, user: str | None = None) -> dict[str, Any]:
-        """Arguments of kafka-python and of aiokafka."""
+        """Arguments of kafka-python and aiokafka."""
         name = self._name(user)
         settings: dict[str, Any] = {"security_protocol": self.protocol}
         if self.has_tls:
@@ -90,6 +93,6 @@ class ClientSettings:
 
 
 def quoted(text: str) -> str:
-    """As JAAS has it."""
+    """The text as a quoted value of JAAS."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

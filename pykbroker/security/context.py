@@ -1,4 +1,4 @@
-"""Who asks: what the broker knows of a connection, and a handler of a request beside its body."""
+"""What the broker knows of a client's connection, and what a handler gets beside a request's body."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Protocol
 
 
 class Peer(Protocol):
-    """The other end of a connection, as requests know it."""
+    """A client's connection, as requests see it."""
 
     host: str
     port: int
     listener: str
     principal: str
-    #: Whether a delegation token said who it is.
+    #: Whether it authenticated with a delegation token.
     by_token: bool
-    #: Name and version of the client's library, as ApiVersions tells them from version 3 on (KIP-511).
+    #: Name and version of the client library, sent in ApiVersions from version 3 on (KIP-511).
     client_software: tuple[str, str]
 
     @property
     def local_host(self) -> str:
-        """The address of ours by which it came; empty where there is none."""
+        """The broker's address to which the client connected; empty if there is none."""
         ...
 
     def mute(self, ms: float) -> None:
-        """Read nothing of what it sends for so many milliseconds. What is answered meanwhile goes out."""
+        """Handle no request of the connection for ``ms`` milliseconds; responses are sent meanwhile."""
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """Who asks, in which version, over which listener."""
+    """The header of a request, and its principal, host, listener and connection."""
 
     api_key: int
     api_version: int
@@ -40,7 +40,8 @@ class RequestContext:
     listener: str
     principal: str
     connection: Peer | None = None
-    #: Where a quota holds for changes of partitions: told how many before they are made, it may raise KafkaError.
+    #: The controller mutation quota, if one applies: called with the number of partitions before they are created or deleted;
+    #: raises KafkaError THROTTLING_QUOTA_EXCEEDED.
     may_change: Callable[[int], None] | None = None
-    #: Bytes of the request; there for the dispatcher's steps.
+    #: Bytes of the request, for steps of the dispatcher.
     size: int = field(init=False, repr=False, compare=False)

@@ -1,7 +1,7 @@
-"""Delegation tokens (KIP-48): by which secret one signs in for its owner, and who may ask for one.
+"""Delegation tokens (KIP-48): their secrets, and who may request them.
 
-A token's secret is kept nowhere: it is the HMAC of its id under ``delegation.token.secret.key``, so all brokers that have the key
-know it, Apache Kafka's too. Whoever holds it signs in by SCRAM, with the id for a name and the HMAC in base64 for a password.
+A token's secret is not stored: it is the HMAC of its id with ``delegation.token.secret.key``, so every broker with the key can
+compute it, Apache Kafka's too. Clients authenticate by SCRAM with the id as user name and the HMAC in base64 as password.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Settings(Protocol):
 
 
 class Token(Protocol):
-    """What the metadata has of a token."""
+    """A token in the metadata."""
 
     owner: str
     requester: str
@@ -44,19 +44,19 @@ class Token(Protocol):
 
 
 def secret_of(settings: Settings) -> bytes | None:
-    """The key that tokens are made with; None where there are to be no tokens."""
+    """delegation.token.secret.key; None if delegation tokens are disabled."""
     key: str | None = settings["delegation.token.secret.key"]
     return key.encode() if key else None
 
 
 def hmac_of(secret: bytes, token_id: str) -> bytes:
-    """The secret of a token."""
+    """The HMAC of a token: its secret."""
     return hmac.digest(secret, token_id.encode(), "sha512")
 
 
 def may_ask(ctx: RequestContext, protocols: Mapping[str, str]) -> bool:
-    """Whether requests about tokens are answered: to those who are known by name, and not by a token. ``protocols`` are those
-    of the listeners.
+    """Whether a client may send requests about tokens: it must be authenticated, and not by a token. ``protocols`` are the
+    security protocols of the listeners, by name.
     """
     if ctx.connection is not None and ctx.connection.by_token:
         return False
@@ -65,7 +65,7 @@ def may_ask(ctx: RequestContext, protocols: Mapping[str, str]) -> bool:
 
 
 def concerns(token: Token, principal: str) -> bool:
-    """Whether somebody owns a token, asked for it, or may renew it."""
+    """Whether the principal is the token's owner, requester or one of its renewers."""
     return principal in (token.owner, token.requester, *token.renewers)
 
 
@@ -78,10 +78,10 @@ class _Credential:
 
 
 class TokenSecrets:
-    """The secrets of the tokens of a cluster. What SCRAM needs of one is made when it first signs in, and remembered."""
+    """The secrets of a cluster's tokens. A token's SCRAM credential is computed at its first use, and cached."""
 
     def __init__(self, secret: bytes, tokens: Mapping[str, Token], rng: Random) -> None:
-        """``tokens`` are those that there are, by id, and change."""
+        """``tokens`` are the present tokens by id; the mapping changes with the metadata."""
         self._secret = secret
         self._tokens = tokens
         self._rng = rng
@@ -91,7 +91,7 @@ class TokenSecrets:
         return hmac_of(self._secret, token_id)
 
     def find(self, token_id: str, mechanism: int) -> Found | None:
-        """Who signs in by a token with a mechanism of SCRAM, and what proves it."""
+        """The owner of a token and its credential for a SCRAM mechanism (1 or 2); None if there is no such token."""
         token = self._tokens.get(token_id)
         if token is None:
             return None
@@ -100,7 +100,7 @@ class TokenSecrets:
         return Found(self._credential(token_id, mechanism), identity)
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """A subscriber of the metadata: what is gone is forgotten."""
+        """Drop the credentials of deleted tokens; a metadata subscriber."""
         del image
         for token_id, is_there in delta.delegation_tokens:
             if not is_there:

@@ -1,11 +1,11 @@
-"""The name of a certificate's subject as Kafka writes it: RFC 2253, the last part first (X500Principal.getName of Java 17)."""
+"""The distinguished name of a certificate's subject as in Kafka: RFC 2253, last part first (Java 17's X500Principal.getName)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-#: Attributes that have a keyword, by OpenSSL's long names. Others are written as their OID, with the value in DER.
+#: Attributes with a keyword, by OpenSSL's long names. Others are written as OID, with the value in DER.
 _KEYWORDS: Final = {
     "commonName": "CN",
     "organizationalUnitName": "OU",
@@ -30,16 +30,16 @@ _OIDS: Final = {
 }
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
 
-#: A relative name: one attribute, or several at once; each as it is written.
+#: A relative distinguished name: its attributes as text, usually one.
 _Part = Sequence[str]
 
 
 class UnreadableName(ValueError):
-    """A name that cannot be read, or with attributes that only the extra ``pykbroker[security]`` can read."""
+    """The name cannot be read, or has attributes that need the extra ``pykbroker[security]``."""
 
 
 def subject_name(certificate: Mapping[str, Any], der: bytes | None) -> str:
-    """The subject of a peer's certificate, as ``SSLSocket.getpeercert`` gives it and as it was sent. Raises UnreadableName."""
+    """The subject of a certificate, given as by ``SSLSocket.getpeercert`` and in DER. Raises UnreadableName."""
     subject = certificate.get("subject", ())
     if all(name in _KEYWORDS for part in subject for name, _ in part):
         return _joined([f"{_KEYWORDS[name]}={_escaped(value)}" for name, value in part] for part in subject)
@@ -60,13 +60,13 @@ def _escaped(value: str) -> str:
 
 
 def _parts_of(der: bytes | None) -> list[_Part]:
-    """With the types of values, which getpeercert does not tell."""
+    """The parts read from DER: getpeercert lacks the types of values."""
     try:
         from cryptography import x509  # noqa: PLC0415 - an extra, and only such names need it
     except ImportError as error:
         raise UnreadableName(
-            "the certificate's name has attributes other than CN, OU, O, C, L, ST, STREET, DC and UID, and to read those "
-            "the extra pykbroker[security] must be installed"
+            "the certificate's name has attributes other than CN, OU, O, C, L, ST, STREET, DC and UID: install the extra "
+            "pykbroker[security] to read them"
         ) from error
     assert der is not None, "a certificate that has a subject was sent"
     try:
@@ -80,7 +80,7 @@ def _written(attribute: Any) -> str:
     oid, value = attribute.oid.dotted_string, attribute.value
     if oid in _OIDS:
         return f"{_OIDS[oid]}={_escaped(value)}"
-    kind = attribute._type  # noqa: SLF001 - nothing public tells it, and Kafka's name holds it
+    kind = attribute._type  # noqa: SLF001 - has no public name, and Kafka's form contains it
     content = value if isinstance(value, bytes) else value.encode(_ENCODINGS.get(kind.name, "utf-8"))
     return f"{oid}=#{(bytes([kind.value]) + _length(len(content)) + content).hex()}"
 

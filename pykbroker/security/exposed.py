@@ -1,4 +1,4 @@
-"""Files with secrets that every user of the machine may read: the log says so, for nothing else would."""
+"""Warns of files with secrets that every user of the machine may read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 
-def tell_if_exposed(location: str | Path, holds: str) -> None:
-    """Log a warning where others may read a file. ``holds`` is what is in it."""
+def warn_if_exposed(location: str | Path, holds: str) -> None:
+    """Log a warning if all users may read a file. ``holds`` names its content for the log."""
     try:
         mode = Path(location).stat().st_mode
-    except OSError:  # whoever reads it says why it cannot be read
+    except OSError:  # reported where the file is read
         return
     if mode & stat.S_IROTH:
         log.warning(
-            "%s holds %s, and every user of this machine may read it: take that away by chmod o-rwx", location, holds
+            "%s holds %s and is readable by every user of this machine: restrict it with chmod o-rwx", location, holds
         )

@@ -1,4 +1,4 @@
-"""JAAS settings as values of ``sasl.jaas.config``: login modules with options, ``Module required key="value";``."""
+"""Parses ``sasl.jaas.config``: a login module with options, ``Module required key="value";``."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _FLAGS: Final = {"required", "requisite", "sufficient", "optional"}
 
 
 class JaasError(ValueError):
-    """A value that is not in the form of JAAS. The text never holds a part of the value: it has passwords."""
+    """The value is not valid JAAS. The text never quotes the value, which contains passwords."""
 
 
 class LoginModule(NamedTuple):
-    """One entry."""
+    """The class name and options of a login module."""
 
     name: str
     options: dict[str, str]
 
 
 def parse_jaas(text: str) -> LoginModule:
-    """The one login module that the value of a mechanism holds. Raises JaasError."""
+    """The login module in the value of a mechanism. Raises JaasError."""
     words = _words(text)
     if not words:
         raise JaasError("Login module not specified in JAAS config")
     if words[-1] != _END:
         raise JaasError("JAAS config entry not terminated by semi-colon")
     if words.count(_END) > 1:
-        raise JaasError("JAAS config has more than one login module, and a mechanism takes one")
+        raise JaasError("JAAS config has more than one login module, but a mechanism takes one")
     name, *rest = words[:-1]
     if not rest or rest[0].lower() not in _FLAGS:
         raise JaasError(
-            "Login module control flag not specified in JAAS config: write `required` behind the module's name"
+            "Login module control flag not specified in JAAS config: write `required` after the module's name"
         )
     return LoginModule(name, _options(rest[1:]))
 
@@ -48,13 +48,13 @@ _EQUALS: Final = "\0="
 
 
 def _words(text: str) -> list[str]:
-    """Words and strings, and the two signs, which no word can be taken for."""
+    """The words and strings; the signs ; and = are marked by a NUL, so that no string equals them."""
     words, at = [], 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
             raise JaasError(
-                "JAAS config has a string that does not end: its quotes, or a backslash before the last, are wrong"
+                "JAAS config has an unterminated string: check its quotes, and any backslash before the last one"
             )
         at = found.end()
         if found["sign"] is not None:

@@ -1,6 +1,6 @@
-"""Operations on resources, and the set of them that answers carry: bit n stands for the operation with code n (KIP-430).
+"""Operations on resources, and their encoding in responses as bits: bit n is the operation with code n (KIP-430).
 
-Codes: org.apache.kafka.common.acl.AclOperation; which apply to what: AclEntry.supportedOperations, Kafka 4.3.1.
+Codes are those of org.apache.kafka.common.acl.AclOperation, ``SUPPORTED`` is AclEntry.supportedOperations (Kafka 4.3.1).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ OPERATION_NAMES = (
     *("DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
 )
 
-#: The field's default: the client did not ask.
+#: The default of the response fields, if the request does not ask for operations.
 NOT_ASKED = -(2**31)
 
-#: What can be done to a resource of a type, as far as answers tell of it.
+#: The operations on a resource type that responses list.
 SUPPORTED = {
     TOPIC: (READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS),
     GROUP: (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS),
@@ -40,5 +40,5 @@ SUPPORTED = {
 
 
 def operation_bits(*operations: int) -> int:
-    """The operations as one number."""
+    """The operations as bits."""
     return sum(1 << operation for operation in operations)

@@ -1,4 +1,4 @@
-"""Principals: who somebody is to Kafka, ``User:`` and a name; and the rules that make names of certificates' subjects."""
+"""Kafka's principals, ``User:`` and a name, and the rules that map certificates' subjects to names."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _GROUP: Final = re.compile(r"\\(.)|\$(\d)(\d*)")
 
 
 class RuleError(ValueError):
-    """Rules that cannot be read."""
+    """A rule is invalid."""
 
 
 class NoRuleApplies(ValueError):
-    """A subject that no rule matches: it is nobody."""
+    """No rule matches the subject, so the connection has no principal."""
 
 
 Rule = Callable[[str], str | None]
-"""From the whole name of a subject to a user's name; None where the rule does not match."""
+"""Maps a subject's distinguished name to a user name; None if the rule does not match."""
 
 
 def user(name: str) -> str:
@@ -31,10 +31,10 @@ def user(name: str) -> str:
 
 
 class MappingRules:
-    """``ssl.principal.mapping.rules``: rules between commas, the first that matches the whole name decides.
+    """``ssl.principal.mapping.rules``: comma-separated rules, of which the first that matches the whole name decides.
 
-    ``DEFAULT`` takes the name as it is; ``RULE:pattern/replacement/`` puts groups of the match in place of ``$1`` and so on, and
-    writes the result in lower or upper case where ``L`` or ``U`` follows.
+    ``DEFAULT`` keeps the name; ``RULE:pattern/replacement/`` replaces ``$1`` and so on by groups of the match and, with ``L`` or
+    ``U`` at the end, converts the result to lower or upper case.
     """
 
     def __init__(self, text: str) -> None:
@@ -42,7 +42,7 @@ class MappingRules:
         self._rules = list(_parsed(text.strip()))
 
     def name(self, subject: str) -> str:
-        """The name of whoever has this subject. Raises NoRuleApplies."""
+        """The user name for a subject. Raises NoRuleApplies."""
         for rule in self._rules:
             found = rule(subject)
             if found is not None:
@@ -59,10 +59,10 @@ def _parsed(text: str) -> Iterator[Rule]:
         elif found := _RULE.match(text, at):
             at = found.end()
             yield _rule(*found.groups())
-        elif text[at] != ",":  # an empty rule says nothing
+        elif text[at] != ",":  # empty rules are allowed
             raise RuleError(
                 f"Invalid rule in ssl.principal.mapping.rules: {text[at:]!r}. A rule is DEFAULT, or RULE:pattern/replacement/ "
-                "with L or U behind it for lower or upper case; rules stand between commas."
+                "followed by L or U for lower or upper case; rules are separated by commas."
             )
         separator = _SEPARATOR.match(text, at)
         if separator is None:
@@ -87,7 +87,7 @@ def _rule(pattern: str, replacement: str, case: str) -> Rule:
 
 
 def _filled_in(replacement: str, found: re.Match[str]) -> str:
-    """As Java replaces: ``$12`` is group 12 where there is one, else group 1 and a 2; one that does not exist is text."""
+    """Replacement as in Java: ``$12`` is group 12 if it exists, otherwise group 1 and a 2; without group 1 it is text."""
     groups = found.re.groups
 
     def text(reference: re.Match[str]) -> str:

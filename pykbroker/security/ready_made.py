@@ -1,5 +1,5 @@
-"""A listener with security, ready made, for tests and for one machine: an authority, certificates, users, tokens, and the settings
-that clients of every kind need for them (extra ``security``). Without more all of it is in line, in no file.
+"""A complete secured listener for tests and development machines (extra ``security``): an authority, certificates, users, tokens,
+and the settings of broker and clients. By default everything is inline in the settings, without files.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pykbroker.security.client_settings import ClientSettings, Shown, quoted
 PROTOCOLS: Final = ("ssl", "sasl_plaintext", "sasl_ssl")
 HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 _MODULES: Final = "org.apache.kafka.common.security"
-#: Those that somebody needs a password for.
+#: Mechanisms that authenticate by password.
 WITH_PASSWORDS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _DAYS: Final = 365.0
 
 
 class ReadyMade(ClientSettings):
-    """See the module. ``protocol`` is one of PROTOCOLS; ``users`` are those of PLAIN, by name, with their passwords."""
+    """See the module. ``protocol`` is one of PROTOCOLS; ``users`` are the users of PLAIN with their passwords."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class ReadyMade(ClientSettings):
         mechanisms: Iterable[str] = (*WITH_PASSWORDS, "OAUTHBEARER"),
         token_key: str | None = None,
     ) -> None:
-        """Raises ValueError for a protocol that is none. ``shown`` is what clients believe and show, if it is not in line. Tokens
-        of OAUTHBEARER are believed unsigned; delegation tokens are made with ``token_key``, or one that nobody knows.
+        """``shown`` has the stores of clients, if they are not inline. OAUTHBEARER accepts unsigned tokens; ``token_key`` is
+        delegation.token.secret.key, by default a random one. Raises ValueError for another protocol.
         """
         if protocol.lower() not in PROTOCOLS:
-            raise ValueError(f"security is {protocol!r}; write one of {', '.join(PROTOCOLS)}")
+            raise ValueError(f"security is {protocol!r}; it must be one of {', '.join(PROTOCOLS)}")
         super().__init__(protocol.upper(), users, shown or self)
         self._now_ms = now_ms
         self._hosts = tuple(dict.fromkeys((*HOSTS, *hosts)))
@@ -50,14 +50,14 @@ class ReadyMade(ClientSettings):
 
     @property
     def authority(self) -> str:
-        """The certificate that clients are to believe, in PEM."""
+        """The authority's certificate in PEM, for clients' trust stores."""
         return self._authority.certificate
 
     # ---- the broker's side
 
     def broker_settings(self, listeners: Iterable[str] | None = None) -> dict[str, str]:
-        """What ``listeners`` need, which without more is the one that is called by its protocol. The first of them is for brokers
-        among themselves.
+        """The broker's settings for ``listeners``, by default one named like its protocol. The first is the inter-broker
+        listener.
         """
         names = tuple(listeners or (self.protocol,))
         settings = {"inter.broker.listener.name": names[0]}
@@ -84,7 +84,7 @@ class ReadyMade(ClientSettings):
         return settings
 
     def key_store(self, days: float = _DAYS) -> dict[str, str]:
-        """A new certificate for the broker; fewer days than none make one that has run out."""
+        """Settings with a new certificate for the broker; negative days make an expired one."""
         made = self._authority.issue("localhost", self._now_ms(), hosts=self._hosts, days=days)
         return {"ssl.keystore.type": "PEM", "ssl.keystore.key": made.key, "ssl.keystore.certificate.chain": made.chain}
 
@@ -96,19 +96,19 @@ class ReadyMade(ClientSettings):
             return f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required;"
         return f"{_MODULES}.scram.ScramLoginModule required;"
 
-    # ---- what clients show
+    # ---- credentials of clients
 
     def certificate(self, name: str, days: float = _DAYS) -> Certificate:
-        """For a client; fewer days than none make one that has run out."""
+        """A new certificate for a client; negative days make an expired one."""
         return self._authority.issue(name, self._now_ms(), days=days)
 
     def token(self, name: str, seconds: float = 3600.0) -> str:
-        """For OAUTHBEARER, unsigned; it runs out after so many seconds, and has run out with fewer than none."""
+        """An unsigned token of OAUTHBEARER that expires after ``seconds``; negative ones make an expired token."""
         now = self._now_ms() / 1000
         claims = {"sub": name, "iat": min(now, now + seconds) - 1, "exp": now + seconds}
         return unsigned_token(claims)
 
-    # ---- in line
+    # ---- stores inline in the settings
 
     def to_java(self, name: str | None) -> dict[str, str]:
         settings = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": self.authority}
@@ -129,5 +129,5 @@ class ReadyMade(ClientSettings):
         return settings
 
     def to_python(self, name: str | None) -> dict[str, Any]:
-        """They show no certificate, for those have to lie in files."""
+        """Without a client certificate, which Python reads from files only."""
         return {"ssl_context": ssl.create_default_context(cadata=self.authority)}

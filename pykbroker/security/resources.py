@@ -1,4 +1,4 @@
-"""What access lists are about: types of resources, and how a list names them (codes of ResourceType and PatternType)."""
+"""Resource types and pattern types of ACLs (codes of Kafka's ResourceType and PatternType)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ TRANSACTIONAL_ID = 5
 DELEGATION_TOKEN = 6
 USER = 7
 
-#: Kafka's names, by code: as its logs write them, and as requests and tools do.
+#: Kafka's names, by code: in its logs, and in requests and tools.
 TYPE_TITLES = ("Unknown", "Any", "Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User")
 TYPE_NAMES = ("UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")
 
-#: The only name that a resource of type CLUSTER has.
+#: The name of the only resource of type CLUSTER.
 CLUSTER_NAME = "kafka-cluster"
 
-#: For a filter: every list that would apply to a resource of the name.
+#: In filters only: every ACL that applies to a resource of the name.
 MATCH = 2
 LITERAL = 3
 PREFIXED = 4
 PATTERN_NAMES = ("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
 
-#: As a literal name: every resource of the type. As a host: every host.
+#: As a literal name, every resource of the type; as a host, every host.
 WILDCARD = "*"

@@ -1,7 +1,7 @@
-"""All access lists of a cluster, and what follows from them: a pure index, without time, logs or a cache.
+"""An index of a cluster's ACLs, and the decisions that follow from them; pure, without time, log or cache.
 
-The rules are those of StandardAuthorizerData of Kafka 4.3.1: any list that denies wins over all that allow, whether it
-names the resource, a prefix of it or all of its type; and only where no list is about a resource at all does the default hold.
+The rules are those of Kafka 4.3.1's StandardAuthorizerData: an ACL that denies wins over all that allow, whether its pattern
+is the name, a prefix or the wildcard; the default applies only to resources that no ACL matches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pykbroker.security import operations
 from pykbroker.security.acl import DENY, EVERYBODY, Acl
 from pykbroker.security.resources import LITERAL, PREFIXED, WILDCARD
 
-#: Who may do the one thing may do the other, too. What is denied implies nothing.
+#: Operations that allow another one. Denials imply nothing.
 _IMPLIED_BY = {
     operations.DESCRIBE: frozenset(
         (operations.DESCRIBE, operations.READ, operations.WRITE, operations.DELETE, operations.ALTER)
@@ -24,7 +24,7 @@ _IMPLIED_BY = {
 
 
 class Action(NamedTuple):
-    """Somebody, from somewhere (an address as text), is about to do something."""
+    """An operation on a resource by a principal from a host (an address as text)."""
 
     principal: str
     host: str
@@ -34,24 +34,24 @@ class Action(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """``acl`` decided it; None where no list did."""
+    """A decision, and the ACL that made it; None for a default."""
 
     allowed: bool
     acl: Acl | None = None
 
 
 _DENIED_BY_DEFAULT = Verdict(allowed=False)
-#: For a super user no list is looked at.
+#: The verdict on every action of a super user.
 SUPER_USER = Verdict(allowed=True)
 
 
 class _OfType:
-    """The lists about resources of one type, by the names they give."""
+    """The ACLs for resources of one type, by name."""
 
     def __init__(self) -> None:
         self.literal: dict[str, list[Acl]] = {}
         self.prefixed: dict[str, list[Acl]] = {}
-        #: How many prefixes there are of each length.
+        #: The number of prefixes by length.
         self.lengths: Counter[int] = Counter()
 
     def add(self, acl: Acl) -> None:
@@ -71,10 +71,10 @@ class _OfType:
         del names[acl.resource_name]
         if acl.pattern_type == PREFIXED:
             self.lengths[len(acl.resource_name)] -= 1
-            self.lengths += Counter()  # drops those that are none
+            self.lengths += Counter()  # removes zero counts
 
     def about(self, name: str) -> Iterator[Acl]:
-        """The lists about one resource."""
+        """The ACLs that match a resource name."""
         yield from self.literal.get(name, ())
         if name != WILDCARD:
             yield from self.literal.get(WILDCARD, ())
@@ -89,7 +89,7 @@ class _OfType:
 
 
 class Rules:
-    """See the module. ``otherwise`` is the verdict on a resource that no list is about."""
+    """See the module. ``otherwise`` is the decision for resources that no ACL matches."""
 
     def __init__(self, acls: Iterable[Acl] = (), *, otherwise: bool = False) -> None:
         self._otherwise = Verdict(otherwise)
@@ -101,11 +101,11 @@ class Rules:
         self._by_type.setdefault(acl.resource_type, _OfType()).add(acl)
 
     def remove(self, acl: Acl) -> None:
-        """Take out a list that was added."""
+        """Remove an ACL that was added."""
         self._by_type[acl.resource_type].remove(acl)
 
     def decide(self, action: Action) -> Verdict:
-        """Whether an action is allowed."""
+        """The decision on an action."""
         of_type = self._by_type.get(action.resource_type)
         verdict = self._otherwise
         for acl in () if of_type is None else of_type.about(action.resource_name):
@@ -119,8 +119,8 @@ class Rules:
         return verdict
 
     def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        """Whether the operation is allowed on some resource of the type that may exist: one that a list names, or would name,
-        without another that denies it (Authorizer.authorizeByResourceType).
+        """Whether some possible resource of the type has an ACL that allows the operation and none that denies it
+        (Authorizer.authorizeByResourceType).
         """
         lists = [
             acl
@@ -136,7 +136,7 @@ class Rules:
 
 
 def _is_dominated(allowing: Acl, denied: set[tuple[int, str]]) -> bool:
-    """Whether everything that a list allows is denied by others."""
+    """Whether everything that an ACL allows is denied by others."""
     name = allowing.resource_name
     if allowing.pattern_type == LITERAL:
         if name == WILDCARD:
@@ -147,7 +147,7 @@ def _is_dominated(allowing: Acl, denied: set[tuple[int, str]]) -> bool:
 
 
 def _applies(acl: Acl, action: Action) -> bool:
-    """Whether a list about the resource speaks of who acts, from where, and of what is done."""
+    """Whether an ACL that matches the resource also matches the action's principal, host and operation."""
     if acl.principal not in (action.principal, EVERYBODY) or acl.host not in (action.host, WILDCARD):
         return False
     if acl.operation in (action.operation, operations.ALL):

@@ -9,9 +9,13 @@ from __future__ import annotations
 import threading
 import traceback
 from threading import get_ident
+from typing import TYPE_CHECKING
 
-from pykbroker.storage.disk import File, RealDisk, RealFile
+from pykbroker.storage.real_disk import RealDisk, RealFile
 from pykbroker.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import File
 
 _PAGE = 4096
 #: Where the length and the times of a file are kept: a page like others, and not one of its content.

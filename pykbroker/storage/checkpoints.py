@@ -1,4 +1,4 @@
-"""The small files beside the records, in Kafka's own formats.
+"""The small files beside the records, in Kafka's own formats, and their atomic replacement.
 
 Offset checkpoints and the leader epoch checkpoint are text: a version line, a count line, a line per entry
 (``CheckpointFile`` of Kafka). meta.properties and partition.metadata are lists of names and values.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from pykbroker.storage.disk import Disk, replace_file
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -26,6 +29,14 @@ TopicPartition = tuple[str, int]
 
 class CorruptCheckpointError(ValueError):
     """The content of a file is corrupt, for instance after a power loss."""
+
+
+def replace_file(disk: Disk, path: str, data: bytes) -> None:
+    """Replace the content of ``path`` by ``data``, so that a crash leaves the old or the new content, never a mixture."""
+    temporary = path + ".tmp"
+    disk.write(temporary, data)
+    disk.rename(temporary, path)
+    disk.sync_directory(os.path.dirname(path))  # noqa: PTH120 - a string
 
 
 def encode_lines(lines: Iterable[str]) -> bytes:

@@ -11,11 +11,14 @@ import errno
 import logging
 from collections.abc import Callable
 from random import Random
+from typing import TYPE_CHECKING
 
 from pykbroker.runtime.clock import Clock
-from pykbroker.storage.disk import Disk
 from pykbroker.storage.names import DELETE, put_aside_as, remove_partition
 from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +36,7 @@ _FULL = {
     errno.EDQUOT: "the disk quota of the broker's user is used up",
     errno.EFBIG: "the file has the greatest size that the system allows",
 }
-#: The least time between two log lines about a full disk, in seconds: small writes may succeed in between.
+#: The least time between two log lines about a full disk, in milliseconds: small writes may succeed in between.
 _TOLD_AGAIN_MS = 60_000
 #: A file in the directory of a log that was ever compacted: gaps between its offsets are no sign of loss. Apache Kafka
 #: ignores it.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pykbroker.storage.disk import Disk
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 logger = logging.getLogger(__name__)
 

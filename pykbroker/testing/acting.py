@@ -55,7 +55,7 @@ class Acting(Access):
         _ = self._here
         return self._on_reset
 
-    # ---- what goes wrong, and when -------------------------------------------------------------------------------------
+    # ---- faults, brokers and time --------------------------------------------------------------------------------------
 
     @property
     def faults(self) -> Faults:
@@ -86,8 +86,8 @@ class Acting(Access):
         self._ask_later(move_coordinator, to, group=group, transactional_id=transactional_id)
 
     def advance(self, /, text: str | float | None = None, **units: float) -> None:
-        """Let time pass: ``advance("45s")``, ``advance(seconds=45)``; returns when all that became due is done. Raises ValueError
-        for a text that is no duration, and RuntimeError without ``clock="manual"``.
+        """Advance the clock: ``advance("45s")``, ``advance(seconds=45)``; returns when all that became due is done. Raises ValueError
+        for an invalid duration, and RuntimeError without ``clock="manual"``.
         """
         time = self._here.time
         if time is None:

@@ -76,9 +76,9 @@ def move_leader(cluster: Cluster, topic: str, partition: int, to: int) -> Deferr
 
 
 def move_coordinator(cluster: Cluster, to: int, *, group: str | None, transactional_id: str | None) -> Deferred[None]:
-    """The same for the partition of a group or a transactional id. Raises ValueError, too."""
+    """``move_leader`` for the coordinator's partition of a group or a transactional id. Raises ValueError without one."""
     if (group is None) == (transactional_id is None):
-        raise ValueError("say whose coordinator is to move: write group=..., or transactional_id=...")
+        raise ValueError("whose coordinator is to move? write group=..., or transactional_id=...")
     topic, key = (_GROUPS, group) if group is not None else (_TRANSACTIONS, transactional_id)
     image = cluster.metadata.image.topic(topic)
     if image is None:

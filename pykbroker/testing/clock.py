@@ -99,14 +99,14 @@ def _wake(loop: asyncio.AbstractEventLoop, timers: Timers, now: Callable[[], flo
 def duration(text: str | float | None, units: dict[str, float]) -> int:
     """Milliseconds of ``"45s"``, or of ``seconds=45``. Raises ValueError, in words."""
     if (text is None) == (not units):
-        raise ValueError('say how far: advance("45s"), or advance(seconds=45)')
+        raise ValueError('write a duration: advance("45s"), or advance(seconds=45)')
     if text is not None:
         return milliseconds(text)
     sizes = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
     total = 0
     for name, amount in units.items():
         if name not in sizes:
-            raise ValueError(f"{name} is no unit of time here; write one of {', '.join(sizes)}")
+            raise ValueError(f"{name} is not a unit of time; write one of {', '.join(sizes)}")
         total += (
             milliseconds(amount) * sizes[name] if float(amount).is_integer() else milliseconds(amount * sizes[name])
         )

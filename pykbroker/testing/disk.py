@@ -50,14 +50,14 @@ class DiskFaults:
     def fail(
         self, operation: str = "any", *, error: str = "EIO", path: str = "*", times: int | None = None
     ) -> DiskFault:
-        """Let ``read``, ``write``, ``sync``, ``grow`` or ``any`` fail with an error of the system, for paths such as
-        ``*/t-0/*.log``, so often or until ``heal``. Raises BadDiskFault.
+        """Let ``read``, ``write``, ``sync``, ``grow`` or ``any`` fail with a system error, for paths such as ``*/t-0/*.log``,
+        ``times`` times or until ``heal``. Raises BadDiskFault.
         """
         if operation not in OPERATIONS:
-            raise BadDiskFault(f"{operation!r} is nothing that a disk does; write one of {', '.join(OPERATIONS)}")
+            raise BadDiskFault(f"{operation!r} is not a disk operation; write one of {', '.join(OPERATIONS)}")
         number: Any = getattr(errno, error, None)
         if not (error.startswith("E") and isinstance(number, int)):
-            raise BadDiskFault(f"{error!r} is not an error of the system; write its name, such as EIO or ENOSPC")
+            raise BadDiskFault(f"{error!r} is not a system error; write its name, such as EIO or ENOSPC")
         if times is not None and times < 1:
             raise BadDiskFault(f"times is {times}; write a number from 1 on, or leave it out")
         fault = DiskFault(OPERATIONS[operation], number, path, times)
@@ -71,11 +71,11 @@ class DiskFaults:
             self._faults.clear()
 
     def wrap(self, disk: Disk) -> Disk:
-        """A disk that also fails when it is told to."""
+        """The disk with these faults."""
         return _FaultyDisk(disk, self)
 
     def check(self, operation: str, path: str) -> None:
-        """Raises OSError where the operation is to fail."""
+        """Raises OSError if the operation is to fail."""
         if not self._faults:
             return
         with self._lock:
@@ -135,7 +135,7 @@ class _FaultyFile(_Faulty):
 
 
 class _FaultyDisk(_Faulty):
-    """A ``Disk``: every operation on names asks by its own name."""
+    """A ``Disk``: every operation on a path checks the faults under its own name."""
 
     def open(self, path: str) -> File:
         file: Any = _FaultyFile(self._real.open(path), self._faults)

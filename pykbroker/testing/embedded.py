@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Embedded:
-    """A Node on a loop of its own, in the life after life that ``begin_anew`` gives it."""
+    """A Node on a loop of its own, which ``reset`` and ``restore`` start again with other data."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class Embedded:
         release: Release | None = None,
     ) -> None:
         self.disk = DiskFaults()
-        #: What is there at the start, and again after a reset.
+        #: The topics and records at the start and after each reset.
         self.seed: Seed | None = None
-        #: Where the clock stands still.
+        #: The manual clock, if there is one.
         self.time: ManualTime | None = None
         self._settings = settings
         self._brokers = brokers
@@ -55,14 +55,14 @@ class Embedded:
         self._directory: Path | None = None
         self._node: Node | None = None
         self._snapshots: dict[str, Path] = {}
-        #: Called on the loop, before a life ends by ``reset`` or ``restore``, and when one has begun.
+        #: Called on the loop, before ``reset`` and ``restore`` discard the cluster, and when a cluster has started.
         self.ending: Callable[[], None] = lambda: None
         self.begun: Callable[[Node], None] = lambda _: None
 
     @classmethod
     def of_node(cls, node: Node, loop: asyncio.AbstractEventLoop, folder: Path | None) -> Self:
-        """A node that runs already, on its own loop, which starts and stops it. ``folder`` is where its data lie, and what is
-        kept of them is put; None for data that stay.
+        """A node that already runs, on a loop that starts and stops it. ``folder`` is the temporary folder of its data, in which
+        snapshots are saved too; None for permanent data.
         """
         config = node.cluster.config
         directory = Path(node.cluster.logs.metadata_directory.path)
@@ -77,12 +77,12 @@ class Embedded:
 
     @property
     def snapshots(self) -> list[str]:
-        """The names of what is kept."""
+        """The names of the snapshots."""
         return sorted(self._snapshots)
 
     @property
     def node(self) -> Node:
-        """The brokers; they belong to the loop. Raises RuntimeError where they do not run."""
+        """The brokers, to be used on their loop only. Raises RuntimeError if they do not run."""
         if self._node is None:
             raise RuntimeError("the broker is not running; enter it with `with`, or call start()")
         return self._node
@@ -92,7 +92,7 @@ class Embedded:
         return self._node is not None
 
     def start(self) -> None:
-        """Raises StartFailed; then nothing is left behind."""
+        """Start the brokers; returns when clients are accepted. Raises StartFailed, and then leaves nothing open."""
         self._thread.start()
         try:
             self._thread.begin(self._start()).result()
@@ -119,7 +119,7 @@ class Embedded:
         self._node = node
 
     def stop(self) -> None:
-        """Harmless when repeated."""
+        """Stop the brokers and remove temporary data. Harmless when repeated."""
         if self._node is not None:
             try:
                 self._thread.begin(self._node.stop()).result()
@@ -135,7 +135,7 @@ class Embedded:
             self._temporary = None
 
     def drop(self) -> None:
-        """What is left to do when the interpreter ends: no thread can be started any more, so the shutdown is unclean."""
+        """Clean up when the interpreter ends. No thread can be started then, so the shutdown is unclean."""
         self._end()
 
     def addresses(self) -> list[str]:
@@ -151,16 +151,16 @@ class Embedded:
         """Call a function between two turns of the broker's loop."""
         return self._thread.call(function, *args)
 
-    # ---- lives -----------------------------------------------------------------------------------------------------------
+    # ---- reset and snapshots ---------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Go on with nothing."""
+        """Start again without data, except for the seed. Raises RuntimeError for permanent data."""
         self._check_may_forget("reset")
         self.disk.heal()
         self._go_on_with(self._new_folder(), seeded=True)
 
     def snapshot(self, name: str) -> None:
-        """Keep what there is under a name, in place of what was kept under it before."""
+        """Save all data under ``name``; replaces an earlier snapshot of that name."""
         before = self._snapshots.get(name)
         target = self._new_folder()
         self._thread.call(self._photograph, target)
@@ -169,12 +169,12 @@ class Embedded:
             self._folder().remove_later(before)
 
     def _photograph(self, target: Path) -> None:
-        """All at one moment: nothing is handled meanwhile."""
+        """Copy all data at one moment: called on the loop, so that nothing changes meanwhile."""
         assert self._directory is not None
         shutil.copytree(self._directory, target, ignore=_not_data, dirs_exist_ok=True)
 
     def restore(self, name: str) -> None:
-        """Go on with what is kept under a name. Raises LookupError."""
+        """Start again with the data of a snapshot. Raises LookupError for an unknown name, RuntimeError for permanent data."""
         kept = self._snapshots.get(name)
         if kept is None:
             raise LookupError(
@@ -188,7 +188,7 @@ class Embedded:
         self._go_on_with(directory, seeded=False)
 
     def forget_snapshots(self) -> None:
-        """What was kept goes."""
+        """Remove all snapshots."""
         while self._snapshots:
             self._folder().remove_later(self._snapshots.popitem()[1])
 
@@ -207,7 +207,7 @@ class Embedded:
         self.begun(self.node)
 
     def _sow(self, cluster: Cluster) -> Deferred[None]:
-        """Topics that a kept folder has already are left as they are."""
+        """Create the seed's topics and records, except for topics that exist in a ``data_dir``."""
         if self.seed is None:
             return Deferred.completed(None)
         from pykbroker.seeding.sowing import sow  # noqa: PLC0415 - start-up counts
@@ -217,7 +217,7 @@ class Embedded:
     def _check_may_forget(self, what: str) -> None:
         if self._kept is not None:
             raise RuntimeError(
-                f"{what}() removes all data, and this broker was given a data_dir that stays; leave it out"
+                f"{what}() removes all data, but this broker has a permanent data_dir; leave data_dir out"
             )
 
     def _config(self, directory: Path) -> BrokerConfig:
@@ -234,5 +234,5 @@ class Embedded:
 
 
 def _not_data(_directory: str, names: list[str]) -> set[str]:
-    """A lock and a socket are of the process, not of its data."""
+    """Names not to copy: the lock and the socket belong to the process."""
     return {name for name in names if name in (".lock", SOCKET)}

@@ -94,7 +94,7 @@ class Faults:
         if isinstance(fault, str):
             fault = Fault.parse(fault) if " " in fault and not words else Fault(fault, **words)
         elif words:
-            raise BadFault("a fault that is made already takes no more words; say them where it is made")
+            raise BadFault("a Fault object takes no more options; give them when it is created")
         rule: Rule = self._host.call(lambda: self._injector().add(fault))
         placed = self._placed[rule.number] = PlacedFault(self, rule)
         return placed
@@ -104,19 +104,19 @@ class Faults:
         return self.add(api, error=error, **words)
 
     def cut(self, **who: Any) -> PlacedFault:
-        """Cut off whoever is meant, such as ``client="app-*"``, ``listener="EXTERNAL"``, ``broker=2``, until it is removed:
-        connections of a broker or a listener end now, any other with its next request. Raises BadFault for other words.
+        """Cut connections, such as those with ``client="app-*"``, ``listener="EXTERNAL"`` or ``broker=2``, until the fault is
+        removed: those of a broker or a listener now, others at their next request. Raises BadFault for other words.
         """
         for word in who:
             if word not in _WHO:
-                raise BadFault(f"connections are not told apart by {word}; write one of {', '.join(_WHO)}")
+                raise BadFault(f"connections cannot be selected by {word}; write one of {', '.join(_WHO)}")
         placed = self.add("*", close=True, **who)
         self._host.call(self._cut_now, placed.fault)
         return placed
 
     def _cut_now(self, fault: Fault) -> None:
         if fault.client is not None or fault.principal is not None:
-            return  # a socket does not name its process
+            return  # known only from a request
         node = self._host.node
         for broker in list(node.cluster.brokers):
             if fault.broker in (None, broker):
@@ -141,7 +141,7 @@ class Faults:
             self.remove(placed)
 
     def forget(self) -> None:
-        """The same, on the brokers' own thread: before they forget everything."""
+        """Remove all faults, on the brokers' own thread, before a reset."""
         if self._placed:
             for placed in self.list():
                 self._note(placed)

@@ -144,8 +144,8 @@ def transaction(cluster: Cluster, transactional_id: str) -> Transaction:
 
 
 def _of_coordinator(cluster: Cluster, ask: Callable[[Broker], Deferred[T]]) -> T | None:
-    """What the broker says that coordinates; None where none does yet, where it is still reading its topic, and while what it
-    would say is not committed.
+    """The coordinator's answer; None if there is no coordinator yet, if it is still loading, or while the state that it would
+    answer is not committed.
     """
     for broker in cluster.brokers.values():
         answer = attempt(ask, broker)
@@ -164,8 +164,8 @@ def _classic_members(found: ClassicGroup) -> list[Member]:
 
 
 def _assignment(encoded: bytes) -> Partitions:
-    """Empty where there is none, or it is not in the consumers' own format (Connect has another)."""
-    try:  # version 0 is read whatever version is written: every later one begins with it, behind two bytes of version
+    """The partitions in a member's assignment; none if it is not in the format of consumers (Connect has another)."""
+    try:  # every version begins like version 0, after two bytes with the version
         assignment, _ = ConsumerProtocolAssignment.decode(encoded, 2, 0)
     except WireError:
         return {}

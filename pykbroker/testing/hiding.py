@@ -1,4 +1,4 @@
-"""Secrets that clients send and are sent, out of what is kept for people to look at."""
+"""Removes secrets from the requests and responses that the request log and recordings keep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pykbroker.wire.message import WireStruct
 _CONFIGS: Final = (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
 #: APIs with fields that are secrets.
 _OTHERS: Final = (
-    ApiKey.SASL_AUTHENTICATE,  # of who signs in where nobody asks for it
+    ApiKey.SASL_AUTHENTICATE,  # reaches the dispatcher on listeners without SASL
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.CREATE_DELEGATION_TOKEN,
     ApiKey.RENEW_DELEGATION_TOKEN,
@@ -25,7 +25,7 @@ _HIDDEN: Final = "(hidden)"
 
 
 def without_secrets(message: Any) -> Any:
-    """The message, or a copy of it where it may hold secrets."""
+    """The message, or a copy without secrets if its API has any."""
     if message is None or message.API_KEY not in _CONFIGS + _OTHERS:
         return message
     return _hidden(message)

@@ -1,6 +1,6 @@
-"""What stands between clients and handlers in a test's broker: a dispatcher that lets others look at requests, and act.
+"""The dispatcher of a test's broker, whose steps can be changed while it runs.
 
-One list for all who do, the outermost first: ``request log`` sees what the client sees, then come the faults.
+The steps are one list, the outermost first: the request log, which sees what the client sees, then faults.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pykbroker.security.context import Peer, RequestContext
     from pykbroker.sessions.recording import Recorder
 
-#: Told of a frame that was no request, or none that is served, and of why its connection is closed.
+#: Called with a frame that is malformed or not served, and the reason for which its connection is closed.
 Refused = Callable[["Broker", "Peer", memoryview, CloseConnection], None]
 
 
 class Interceptors:
-    """Steps as one step of the dispatcher; they may be added and removed while the broker runs."""
+    """A list of steps that is one step of the dispatcher; it may change while the broker runs."""
 
     def __init__(self) -> None:
         #: The outermost first.
@@ -37,7 +37,7 @@ class Interceptors:
 
 
 class WatchedDispatcher(Dispatcher):
-    """A dispatcher that also tells of what does not come as far as its steps: what is not served, or malformed."""
+    """A dispatcher that also reports frames that do not reach its steps: malformed ones, and those of APIs not served."""
 
     def __init__(self, intercept: Interceptors, refused: Refused, release: Release | None = None) -> None:
         if release is None:
@@ -46,11 +46,11 @@ class WatchedDispatcher(Dispatcher):
             super().__init__(release.table, amend=release.amend, intercept=intercept)
         self._interceptors = intercept
         self._refused = refused
-        #: Takes down what passes, as long as a session is recorded.
+        #: Records requests and answers, while a session is being recorded.
         self.recorder: Recorder | None = None
 
     def add_step(self, step: Step, *, innermost: bool = False) -> None:
-        """Behind those that look on: they see what the client sees."""
+        """Add a step inside those that observe, so that they see what the client sees."""
         if innermost:
             super().add_step(step, innermost=True)
         else:

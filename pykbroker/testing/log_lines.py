@@ -1,7 +1,7 @@
-"""The newest lines of each broker's log, kept apart from the logging of the process that the brokers run in.
+"""The newest log lines of each broker, kept apart from the logging of the process in which the brokers run.
 
-Loggers belong to the process. While a broker of a test runs, that of ``pykbroker`` lets INFO pass, to a gate in place of its
-parent that keeps the lines; whoever set up the logging of the process gets what he would have got without that, and no more.
+Loggers belong to the process. While a broker of a test runs, the logger ``pykbroker`` passes INFO to a gate that replaces its
+parent and keeps the lines. The process's own logging gets exactly what it would get without the gate.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 
 _LOGGER: Final = logging.getLogger("pykbroker")
 _KEPT: Final = 200
-#: INFO, but for somebody's own INFO, which is to be told from it.
+#: A level that works like INFO and can be told from an INFO that the process has set.
 _OURS: Final = logging.INFO - 1
 _FORMAT: Final = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 class LogLines:
-    """Those of one broker: what is logged in threads whose names begin with ``thread``."""
+    """The lines of one broker: what is logged in threads whose names begin with ``thread``."""
 
     def __init__(self, thread: str) -> None:
         self.thread = thread
@@ -29,7 +29,7 @@ class LogLines:
         _gate.add(self)
 
     def close(self) -> None:
-        """The lines stay, and no more come. Harmless when repeated."""
+        """Keep no more lines; the present ones remain. Harmless when repeated."""
         _gate.remove(self)
 
     def keep(self, record: logging.LogRecord) -> None:
@@ -40,14 +40,14 @@ class LogLines:
 
 
 class _Gate(logging.Handler):
-    """Stands between the logger of ``pykbroker`` and the root while brokers of tests run."""
+    """The parent of the logger ``pykbroker`` while brokers of tests run, in place of the root logger."""
 
     def __init__(self) -> None:
         super().__init__()
         self._open: dict[LogLines, None] = {}
         self._changing = threading.Lock()
         self._found = logging.NOTSET
-        #: Not one of the process's loggers: pytest listens at each of these that hands on nothing.
+        #: Not registered with ``logging``: pytest attaches its handler to registered loggers that do not propagate.
         self._logger = logging.Logger("pykbroker.testing")  # noqa: LOG001 - on purpose
         self._logger.propagate = False
         self._logger.addHandler(self)

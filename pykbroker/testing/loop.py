@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: where a broker runs inside somebody else's process."""
+"""The event loop of a broker in a test's process: in a thread of its own, or one that already runs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 
 class RunningLoop:
-    """A loop that somebody else runs. Everything may be called from any other thread."""
+    """A loop that is run elsewhere. All methods may be called from any other thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
 
     def start(self) -> None:
-        """It runs."""
+        """Do nothing: the loop already runs."""
 
     def stop(self) -> None:
-        """It goes on."""
+        """Do nothing: the loop runs on."""
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start a coroutine on the loop."""
@@ -39,7 +39,7 @@ class RunningLoop:
 
 
 class LoopThread:
-    """Runs from ``start`` to ``stop``. Everything else may be called from any other thread."""
+    """A loop that runs from ``start`` to ``stop``. The other methods may be called from any other thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -48,14 +48,14 @@ class LoopThread:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop. Raises RuntimeError where it does not run."""
+        """The loop. Raises RuntimeError if it does not run."""
         if self._loop is None:
             raise RuntimeError("the broker is not running; enter it with `with`, or call start()")
         return self._loop
 
     def start(self) -> None:
         running: Future[asyncio.AbstractEventLoop] = Future()
-        # A daemon: an interpreter that ends in the middle of a test must not wait for a loop that nobody stops.
+        # A daemon thread, so that an interpreter that exits in the middle of a test does not wait for the loop.
         self._thread = threading.Thread(target=self._run, args=(running,), name=self._name, daemon=True)
         self._thread.start()
         self._loop = running.result()
@@ -67,7 +67,7 @@ class LoopThread:
             loop.run_forever()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine on the loop. Raises RuntimeError where it does not run."""
+        """Start a coroutine on the loop. Raises RuntimeError if it does not run."""
         try:
             loop = self.loop
         except RuntimeError:
@@ -84,7 +84,7 @@ class LoopThread:
         return self.begin(called()).result()
 
     def stop(self) -> None:
-        """End the loop; what still runs on it is cancelled."""
+        """Stop the loop; tasks that still run are cancelled."""
         if self._loop is None or self._thread is None:
             return
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -88,7 +88,7 @@ def _append(
 
 
 def as_bytes(value: Bytes) -> bytes | None:
-    """Text in UTF-8. Raises TypeError for what is neither text, bytes nor None."""
+    """The bytes of a key or value, text encoded in UTF-8. Raises TypeError for other types."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):

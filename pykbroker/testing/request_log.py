@@ -54,11 +54,11 @@ class Request:
     topics: frozenset[str] = frozenset()
     #: Why the connection was closed without an answer: not served in this version, or malformed.
     refused: str | None = None
-    #: Why the connection was closed in place of an answer to what is served: a fault, say.
+    #: Why the connection was closed instead of an answer, for instance by a fault.
     closed: str | None = None
     #: The error of the request as a whole, if its handler raised one.
     error: ErrorCode | None = None
-    #: Its arrival, in milliseconds since 1970 on the broker's clock, and the duration until its answer.
+    #: Its arrival in milliseconds since the epoch on the broker's clock, and the milliseconds until its answer.
     at_ms: int = 0
     took_ms: float | None = None
     weight: int = field(default=1, repr=False)
@@ -84,18 +84,18 @@ class Request:
 
 
 class RequestLog:
-    """A step of the dispatcher that notes what passes. It belongs to the broker's thread."""
+    """A step of the dispatcher that records requests and answers. Belongs to the broker's thread."""
 
     def __init__(self) -> None:
         self._kept: deque[Request] = deque()
         self._weight = 0
-        #: Those that were put off and will be handed in again, with when they came.
+        #: Requests that were put off (NotYet) and come again, with the time of their first arrival.
         self._put_off: dict[tuple[str, int], tuple[Request, float]] = {}
-        #: What ended a connection last of those that came as far as this.
+        #: The last error that closed a connection after this step.
         self._told: CloseConnection | None = None
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all requests."""
         self._kept.clear()
         self._put_off.clear()
         self._weight = 0
@@ -136,7 +136,7 @@ class RequestLog:
             closed(error)
             raise
         if isinstance(answer, Deferred):
-            # A branch beside the line: who waits for the answer is served by the answer itself.
+            # A branch beside the answer itself, which the connection gets unchanged.
             over = answer.map(answered).recover(KafkaError, failed).recover(CloseConnection, closed)
             over.or_log("noting an answer")
         else:
@@ -156,7 +156,7 @@ class RequestLog:
         return noted
 
     def refused(self, broker: Broker, peer: Peer, frame: memoryview, error: CloseConnection) -> None:
-        """Note a frame that did not come as far as the steps before the handlers."""
+        """Record a frame that did not reach the steps."""
         if error is self._told:
             return
         try:
@@ -188,7 +188,7 @@ class RequestLog:
         self._shrink()
 
     def _grow(self, noted: Request, weight: int) -> None:
-        if noted.weight:  # else it was dropped before its answer came
+        if noted.weight:  # otherwise it was removed before its answer came
             noted.weight += weight
             self._weight += weight
             self._shrink()
@@ -204,7 +204,7 @@ class RequestLog:
 def chosen(
     requests: Iterable[Request], api: str | None = None, client_id: str | None = None, topic: str | None = None
 ) -> list[Request]:
-    """Those of an API, of a client, about a topic. Raises ValueError for an API that Kafka does not have."""
+    """The requests of an API, of a client, about a topic. Raises ValueError for an unknown API."""
     name = None if api is None else api_name(api)
     return [
         each
@@ -216,7 +216,7 @@ def chosen(
 
 
 def api_name(text: str) -> str:
-    """Kafka's name of an API, however it is written. Raises ValueError that says what to write instead."""
+    """Kafka's name of an API, given in any spelling. Raises ValueError with similar names."""
     known = {name.lower(): name for name in API_NAMES.values()}
     name = known.get(text.replace("_", "").lower())
     if name is None:
@@ -227,7 +227,7 @@ def api_name(text: str) -> str:
 
 
 def without_records(message: Any) -> Any:
-    """The message, or a copy of it where it holds records: of these the first bytes, for the rest belongs to others."""
+    """The message, or a copy with only the first bytes of its records: their memory is reused after the request."""
     if message is None or message.API_KEY not in (ApiKey.PRODUCE, ApiKey.FETCH):
         return message
     return _cut(message)
@@ -249,11 +249,11 @@ def _first_bytes(records: Any) -> bytes:
         return bytes(records[:KEPT_RECORD_BYTES])
     if isinstance(records, list | tuple):
         return b"".join(_first_bytes(each) for each in records)[:KEPT_RECORD_BYTES]
-    return b""  # what lies in files is not read for a log
+    return b""  # records in files are not read for the log
 
 
 def _walk(struct: Any, topics: set[str] | None, name_of: Callable[[bytes], str | None] | None) -> int:
-    """How many structs there are; the topics they name are added to ``topics``."""
+    """The number of structs; the names of topics in them are added to ``topics``."""
     if struct is None:
         return 0
     count = 1

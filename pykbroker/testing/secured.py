@@ -1,4 +1,4 @@
-"""Security of brokers for tests: made when asked for, and changed while they run."""
+"""The security of brokers for tests: set up on request, and altered while they run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SET: Final = 0
 
 
 def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> ReadyMade:
-    """Raises ConfigError where the extra is missing, and ValueError for a protocol that is none."""
+    """A secured listener for a test's broker. Raises ConfigError if the extra is missing, ValueError for another protocol."""
     try:
         from pykbroker.security.ready_made import ReadyMade  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -32,13 +32,13 @@ def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> Rea
 
 
 def another_certificate(security: ReadyMade, days: float) -> dict[str, str]:
-    """The settings of a listener with a new certificate; fewer days than none make one that has run out."""
+    """The settings of the listener with a new certificate; negative days make an expired one."""
     prefix = f"listener.name.{security.protocol.lower()}."
     return {f"{prefix}{name}": value for name, value in security.key_store(days).items()}
 
 
 def alter(cluster: Cluster, settings: Mapping[str, str]) -> Deferred[None]:
-    """Alter settings of the broker by which listeners go. Fails with KafkaError INVALID_REQUEST where they cannot be had."""
+    """Alter dynamic settings of the broker. Fails with KafkaError INVALID_REQUEST if they are not valid."""
     node_id = cluster.config.node_id
     changes = [Change(name, _SET, value) for name, value in settings.items()]
     wanted = [Alteration(BROKER_RESOURCE, str(node_id), changes)]

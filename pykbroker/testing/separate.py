@@ -1,4 +1,4 @@
-"""Brokers in a process of their own, for tests that kill them, or whose own process has better things to do."""
+"""Brokers in a process of their own, for tests that kill them or need their own process's CPU time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pykbroker.seeding.seed import Seed
 
 _KEPT_LINES: Final = 200
-#: How long an orderly stop may take before it is made short.
+#: How long an orderly stop may take before the process is killed.
 _STOP_S: Final = 30.0
 
 
 class Separate:
-    """``pykbroker serve`` as a child of this process; it ends with it, however that ends."""
+    """``pykbroker serve`` as a child process, which ends with this process however that ends."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class Separate:
 
     @property
     def pid(self) -> int:
-        """Of the process. Raises RuntimeError where it does not run."""
+        """The process id. Raises RuntimeError if the process does not run."""
         if self._running is None:
             raise RuntimeError("the broker is not running; enter it with `with`, or call start()")
         return self._running.pid
 
     def start(self) -> None:
-        """Come back when clients are accepted. Raises StartFailed with what the process said; then it is gone."""
-        # A session of its own: Ctrl-C ends the tests, and they the broker when they have done with it.
+        """Start the process; returns when clients are accepted. Raises StartFailed with its output; then it has ended."""
+        # A session of its own: Ctrl-C must end the tests only, which then stop the broker.
         running = self._running = subprocess.Popen(  # noqa: S603 - this interpreter, and settings as single words
             [*self._command, *self._seeded()],
             stdin=subprocess.DEVNULL,
@@ -100,7 +100,7 @@ class Separate:
             self.lines.append(line.rstrip("\n"))
 
     def stop(self) -> None:
-        """End the process in good order. Harmless when repeated, and where it was killed."""
+        """Stop the process in an orderly way. Harmless when repeated, and if it was killed."""
         running, self._running = self._running, None
         if running is None:
             return
@@ -120,19 +120,19 @@ class Separate:
                 self._folder = None
 
     def addresses(self) -> list[str]:
-        """``host:port`` of every broker. Raises RuntimeError where the process does not run."""
+        """``host:port`` of every broker. Raises RuntimeError if the process does not run."""
         _ = self.pid
         return self._addresses
 
 
 def _http(ready: str) -> str | None:
-    """Where HTTP is, of the same."""
+    """The address of the HTTP side in that line, if it has one."""
     summary: dict[str, Any] = json.loads(ready or "{}")
     return summary.get("http")
 
 
 def _addresses(ready: str) -> list[str]:
-    """Where each broker's first listener is, of what ``serve --json`` says; none of an empty line."""
+    """The address of each broker's first listener in the ready line of ``serve --json``; none in an empty line."""
     if not ready:
         return []
     summary: dict[str, Any] = json.loads(ready)

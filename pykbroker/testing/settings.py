@@ -1,4 +1,4 @@
-"""The settings of a test's broker: Kafka's names in either spelling, and nothing that Kafka does not know."""
+"""The settings of a test's broker, by Kafka's names in either spelling; unknown names are refused."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pykbroker.config.setting import ConfigError
 if TYPE_CHECKING:
     from pykbroker.security.ready_made import ReadyMade
 
-#: What a test wants other than an operator. Anything given explicitly wins.
+#: Defaults that suit tests better than Kafka's. Explicit settings override them.
 TEST_SETTINGS: Final = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
-    "group.consumer.heartbeat.interval.ms": "200",  # members learn of a rebalance by it
+    "group.consumer.heartbeat.interval.ms": "200",  # a member learns of a rebalance with its heartbeat
     "group.consumer.min.heartbeat.interval.ms": "200",
-    "log.retention.ms": "-1",  # a test's timestamps may be of any year
+    "log.retention.ms": "-1",  # a test's timestamps may be in any year
 }
 
-#: And where time stands still: a group's first members are not waited for, or nobody would join before ``advance``.
+#: Defaults with a manual clock: without an initial rebalance delay, or nobody could join before ``advance``.
 MANUAL_CLOCK_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
 
 
@@ -36,9 +36,7 @@ def texts(
     security: ReadyMade | None = None,
     definitions: Definitions = CURRENT,
 ) -> dict[str, str]:
-    """All settings as Kafka's files have them. Raises ConfigError for one that Kafka does not have, with what may have
-    been meant, or whose value is bad.
-    """
+    """All settings with values as text. Raises ConfigError for an unknown setting, with a similar name, or an invalid value."""
     given = {
         "listeners": f"{'PLAINTEXT' if security is None else security.protocol}://{host}:{port}",
         **({} if security is None else security.broker_settings()),
@@ -58,13 +56,13 @@ def texts(
 
 
 def standing_still(config: BrokerConfig) -> BrokerConfig:
-    """The settings of a broker whose time stands still."""
+    """The settings of a broker with a manual clock."""
     more = {name: value for name, value in MANUAL_CLOCK_SETTINGS.items() if name not in config.explicit}
     return config.with_texts(more)
 
 
 def as_text(value: object) -> str:
-    """A setting's value as Kafka's files have it."""
+    """A setting's value as text, as in Kafka's property files."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

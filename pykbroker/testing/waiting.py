@@ -1,4 +1,4 @@
-"""Waiting for something to be so in the broker: looked at after each turn of its loop in which anything happened."""
+"""Waits until a condition of the broker's state holds; it is checked after each turn of the loop in which anything happened."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ T = TypeVar("T")
 
 
 class TimedOut(TimeoutError):
-    """What was waited for did not come; the text says what was seen last."""
+    """The condition did not hold in time; the text has the last state."""
 
 
 class Seen(NamedTuple, Generic[T]):
-    """One look: what there is, and whether that is what is waited for."""
+    """One check: the state, and whether the condition holds."""
 
     value: T
     met: bool
 
 
 class Waits:
-    """Those who wait. It belongs to the broker's loop; nothing is done, and nothing asked, while nobody waits."""
+    """The waits of a test. Belongs to the broker's loop; costs nothing while nobody waits."""
 
     def __init__(self) -> None:
         self._looks: dict[Callable[[], None], None] = {}
 
     def follow(self, cluster: Cluster) -> None:
-        """Look after each turn of a cluster's loop; to be called once it is served."""
+        """Check after each turn of a cluster's loop, from now on; called on the loop."""
         loop = asyncio.get_running_loop()
 
         def schedule(ended: Callable[[], None]) -> None:
@@ -41,12 +41,14 @@ class Waits:
         cluster.runtime.turns.measure(schedule)
 
     def look(self) -> None:
-        """Let all who wait look again."""
+        """Check all conditions now."""
         for look in list(self._looks):
             look()
 
     async def until(self, look: Callable[[], Seen[T]], what: str, timeout_s: float) -> T:
-        """What ``look`` sees when that is so. Raises TimedOut after so many seconds of real time, and what ``look`` raises."""
+        """Wait until the condition of ``look`` holds; returns its state. Raises TimedOut after ``timeout_s`` seconds of real
+        time, and what ``look`` raises.
+        """
         loop = asyncio.get_running_loop()
         over: asyncio.Future[T] = loop.create_future()
         last: list[T] = []
@@ -56,7 +58,7 @@ class Waits:
                 return
             try:
                 seen = look()
-            except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            except Exception as error:  # noqa: BLE001 - raised where the wait is awaited
                 over.set_exception(error)
                 return
             last[:] = [seen.value]

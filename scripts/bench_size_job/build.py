@@ -13,9 +13,9 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.metadata.image import Endpoint
 from pykbroker.partitions.partition import Partition
 from pykbroker.runtime.clock import SystemClock
-from pykbroker.storage.disk import RealDisk
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.batch_header import read_batch_header
 from pykbroker.wire.records import Record, encode_batch
 

@@ -1,7 +1,7 @@
-"""What stands before the keys and values of coordinator topics.
+"""The framing of keys and values in the coordinators' topics.
 
-A key is an int16 that says which record it is of, then the key in its version 0; a value is an int16 version, then the
-value. The consumer protocol's subscription and assignment, and principals, carry their version in the same way.
+A key is the int16 type of the record, then the key in version 0; a value is an int16 version, then the value. The
+consumer protocol's subscription and assignment, and principals, begin with their version in the same way.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def encode_coordinator_value(value: Message, version: int) -> bytes:
 
 
 def decode_coordinator_key(buf: Buffer, records: Catalogue = GROUP_RECORDS) -> Message:
-    """The key object of a coordinator's record; ``records`` says of which topic (by default ``__consumer_offsets``).
+    """The key of a coordinator's record; ``records`` are the topic's types, by default those of ``__consumer_offsets``.
 
-    Raises UnknownRecordType for a type that the topic does not list, WireError for anything else that is wrong.
+    Raises UnknownRecordType for an unknown type, and WireError for malformed bytes.
     """
     kind = _int16(buf)
     if kind not in records:
@@ -48,7 +48,7 @@ def decode_coordinator_key(buf: Buffer, records: Catalogue = GROUP_RECORDS) -> M
 
 
 def decode_coordinator_value(key: Message, buf: Buffer, records: Catalogue = GROUP_RECORDS) -> Message:
-    """The value object that belongs to ``key``. Raises WireError for a version not listed and for malformed bytes."""
+    """The value that belongs to ``key``. Raises WireError for an unknown version or malformed bytes."""
     module, name = records[key.TYPE]
     return decode_versioned(record_class(module, name + "Value"), buf)
 
@@ -61,7 +61,7 @@ def encode_versioned(message: Message, version: int) -> bytes:
 
 
 def decode_versioned(cls: type[M], buf: Buffer) -> M:
-    """The ``cls`` message behind its int16 version. Raises WireError if the version is not listed."""
+    """The message of class ``cls`` after its int16 version. Raises WireError for an unknown version or malformed bytes."""
     return cast("M", whole(*cls.decode(buf, 2, _int16(buf)), buf))
 
 

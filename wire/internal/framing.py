@@ -1,4 +1,4 @@
-"""What the records of all internal topics share: finding their class by number, and ending where they should."""
+"""What the records of all internal topics share: finding their class by number, and the check for trailing bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ M = TypeVar("M", bound=Message)
 
 
 class UnknownRecordType(WireError):
-    """A record that this release of the schemas does not list; a loader may skip it, as Kafka does."""
+    """The record type is unknown in this release of the schemas; a loader may skip the record, as Kafka does."""
 
 
 @cache
@@ -24,7 +24,7 @@ def record_class(module: str, name: str) -> type[Message]:
 
 
 def whole(item: M, pos: int, buf: Buffer) -> M:
-    """``item``, if it ended at ``pos`` where ``buf`` ends. Raises WireError otherwise."""
+    """``item``, which ended at ``pos`` of ``buf``. Raises WireError if bytes follow."""
     if pos != len(buf):
         raise WireError(f"{len(buf) - pos} bytes of garbage after a {type(item).__name__}")
     return item

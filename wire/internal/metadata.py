@@ -24,7 +24,7 @@ def encode_metadata_record(record: Message, version: int) -> bytes:
 def decode_metadata_record(buf: Buffer) -> Message:
     """The record in the value of a batch record of the metadata log.
 
-    Raises UnknownRecordType for a number that is not listed, WireError for anything else that is wrong.
+    Raises UnknownRecordType for an unknown type, and WireError for malformed bytes.
     """
     try:
         frame_version, pos = read_uvarint(buf, 0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.offsets import Bounds, Partition, by_topic, commit_offsets, committed_offsets
+from pykbroker.cli.offsets import Bounds, Partition, by_topic, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.container.tools.columns import print_spaced
 from pykbroker.container.tools.running import Options, ToolError, exactly_one
@@ -91,10 +91,10 @@ def _plan(client: Client, group: str, form: str, options: argparse.Namespace, *,
 def _named(client: Client, topics: Sequence[str]) -> list[Partition]:
     found: list[Partition] = []
     for text in topics:
-        name, _, numbers = text.partition(":")
-        there = [each.partition_index for each in client.topic(name).partitions]
-        wanted = [int(each) for each in numbers.split(",")] if numbers else there
-        found += [Partition(name, number) for number in wanted]
+        try:
+            found += chosen_partitions(client, text)[0]
+        except ValueError as error:
+            raise ToolError(str(error)) from error
     return sorted(found)
 
 

@@ -14,7 +14,7 @@ from pykbroker.container.tools.running import Options, ToolError
 from pykbroker.container.tools.scram_users import scram_user
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.contents import ForeignDirectoryError
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.primitives import uuid_to_str
 
 

@@ -108,7 +108,7 @@ class Storage:
         """Count the compactions of this cluster from now on."""
         if cluster.logs is not self._followed:
             self._followed = cluster.logs
-            cluster.logs.on_compaction = self._compacted
+            cluster.logs.compactions.on_result = self._compacted
 
     def _compacted(self, result: CleaningResult | BaseException) -> None:
         if isinstance(result, BaseException):
@@ -132,7 +132,7 @@ class Storage:
         page.add(RECOVERY_SECONDS, cluster.recovery_s)
         page.add(COMPACTIONS, self._done)
         page.add(COMPACTIONS_FAILED, self._failed)
-        page.add(COMPACTIONS_PUT_OFF, logs.compactions_put_off)
+        page.add(COMPACTIONS_PUT_OFF, logs.compactions.put_off)
         page.add(COMPACTED_READ, self._read)
         page.add(COMPACTED_WRITTEN, self._written)
         space = cluster.runtime.offload_read(_space, directories)

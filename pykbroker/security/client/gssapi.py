@@ -1,4 +1,4 @@
-"""GSSAPI (RFC 4752), the client's side: a ticket for the broker's service, and its word that nothing is asked of the broker behind it."""
+"""GSSAPI (RFC 4752), the client's side: authenticates by a Kerberos ticket, and chooses no security layer."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from typing import Final, Protocol
 
 from pykbroker.security.client.login import LoginFailed
 
-#: Protection of what follows: none, so that there is no size of messages either.
+#: The bit for no security layer.
 _NO_LAYER: Final = 1
+#: The chosen layer and, since it is none, a maximum message size of 0.
 _CHOICE: Final = bytes((_NO_LAYER, 0, 0, 0))
 
 
 class Initiating(Protocol):
-    """A security context of GSS-API on the side of the client. All raise LoginFailed."""
+    """A client's security context of GSS-API. All methods raise LoginFailed."""
 
-    #: Whether both have proved who they are.
+    #: Whether both sides are authenticated.
     established: bool
 
     def step(self, token: bytes | None, /) -> bytes | None:
-        """What is said to the broker's token (None: at first), if anything."""
+        """The answer to a token of the broker (None at first), if any."""
         ...
 
     def wrap(self, message: bytes, /) -> bytes:
-        """Signed, not encrypted."""
+        """The message, signed but not encrypted."""
         ...
 
     def unwrap(self, message: bytes, /) -> bytes:
-        """What the broker has wrapped."""
+        """The message that the broker wrapped."""
         ...
 
 
@@ -47,6 +48,6 @@ class GssapiLogin:
             return self._context.step(challenge) or b""
         offer = self._context.unwrap(challenge)
         if not offer or not offer[0] & _NO_LAYER:
-            raise LoginFailed("the broker asks for a security layer of SASL, which is not spoken here")
+            raise LoginFailed("the broker requires a SASL security layer, which is not supported")
         self._agreed = True
         return self._context.wrap(_CHOICE)

@@ -1,4 +1,4 @@
-"""Settings of Kafka's clients as librdkafka, and so confluent-kafka, has them: stores become PEM in line."""
+"""Translates security settings of Kafka's clients into those of librdkafka and confluent-kafka; stores become inline PEM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pykbroker.security.tls.stores import read_key_store, read_trust_store
 
 
 def librdkafka(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those of security; good settings are expected (``client_security`` says what is wrong). Raises ValueError for what has to be
-    said otherwise there: OAUTHBEARER.
+    """The security settings for librdkafka; the given ones must be valid (``client_security`` checks them). Raises ValueError for
+    OAUTHBEARER and GSSAPI, which have no user and password.
     """
     protocol = settings.get("security.protocol", "PLAINTEXT").upper()
     translated = {"security.protocol": protocol}

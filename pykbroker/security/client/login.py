@@ -1,6 +1,6 @@
-"""What a SASL mechanism is to a client: an exchange of tokens that it begins, by which a broker learns who it is.
+"""The interface of SASL mechanisms on the client: an exchange of tokens that the client begins.
 
-Pure: whoever holds the connection sends what is said here, and says what comes back.
+Pure: the owner of the connection sends the tokens and passes on the broker's answers.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from typing import NamedTuple, Protocol
 
 
 class LoginFailed(Exception):
-    """The exchange cannot go on: the settings, or what the broker says, are wrong. The text names no secret."""
+    """Authentication has failed, by the settings or by the broker's answer. The text contains no secret."""
 
 
 class Login(Protocol):
-    """One exchange."""
+    """One authentication."""
 
     def first(self) -> bytes:
-        """What the client says first. Raises LoginFailed."""
+        """The first token. Raises LoginFailed."""
         ...
 
     def answer(self, challenge: bytes, /) -> bytes | None:
-        """What it says to this; None where all is said, and the broker has let it in. Raises LoginFailed."""
+        """The next token; None if the client is authenticated. Raises LoginFailed."""
         ...
 
 
 class Mechanism(NamedTuple):
-    """How a client signs in. ``begin`` begins an exchange with the broker of a host, and raises LoginFailed; ``user`` is who it says
-    it is, for people.
+    """A configured mechanism. ``begin`` creates an exchange with the broker on a host and raises LoginFailed; ``user`` is for
+    messages.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How a client signs in, of ``sasl.mechanism`` and the login module of ``sasl.jaas.config``."""
+"""Builds a client's SASL mechanism from ``sasl.mechanism`` and the login module of ``sasl.jaas.config``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.login.callback.handler.class"
 _ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"
 _PACKAGE: Final = "org.apache.kafka.common.security"
-#: Login modules by mechanisms.
+#: The login module of each mechanism.
 _MODULES: Final = {
     "PLAIN": f"{_PACKAGE}.plain.PlainLoginModule",
     **dict.fromkeys(ALGORITHMS, f"{_PACKAGE}.scram.ScramLoginModule"),
@@ -31,7 +31,9 @@ _MODULES: Final = {
 
 
 def mechanism(settings: Mapping[str, str], now_ms: Callable[[], int], nonce: Callable[[], str]) -> Mechanism:
-    """Raises ValueError, and TlsError where an issuer of tokens is to be believed by a store that cannot be read."""
+    """The mechanism of the settings. ``now_ms`` is the time since the epoch; ``nonce`` makes printable text that is always
+    different. Raises ValueError, of which TlsError is for an unreadable trust store of a token endpoint.
+    """
     name = _name(settings)
     options = _options(settings, name)
     if name == "OAUTHBEARER":
@@ -46,31 +48,29 @@ def mechanism(settings: Mapping[str, str], now_ms: Callable[[], int], nonce: Cal
 
 
 def user_and_password(settings: Mapping[str, str]) -> tuple[str, str, str]:
-    """The name of the mechanism, a user, and his password. Raises ValueError, for OAUTHBEARER and GSSAPI as well: they have
-    neither.
-    """
+    """(mechanism, user, password). Raises ValueError, also for OAUTHBEARER and GSSAPI, which have no password."""
     name = _name(settings)
     if name in ("OAUTHBEARER", "GSSAPI"):
-        raise ValueError(f"{_MECHANISM} is {name}, which has neither a user's name nor a password")
+        raise ValueError(f"{_MECHANISM} is {name}, which has neither a user name nor a password")
     return name, *_user(_options(settings, name), name)
 
 
 def _name(settings: Mapping[str, str]) -> str:
     name = settings.get(_MECHANISM, "GSSAPI").strip()
     if name not in _MODULES:
-        raise ValueError(f"{_MECHANISM} is {name}: {', '.join(_MODULES)} are spoken here")
+        raise ValueError(f"{_MECHANISM} is {name}; it must be one of {', '.join(_MODULES)}")
     return name
 
 
 def _choice(settings: Mapping[str, str], name: str) -> str:
-    return f"{_MECHANISM}={name}{'' if _MECHANISM in settings else ' (what it is where it is not set)'}"
+    return f"{_MECHANISM}={name}{'' if _MECHANISM in settings else ' (the default)'}"
 
 
 def _options(settings: Mapping[str, str], name: str) -> dict[str, str]:
     text = settings.get(_JAAS)
     if text is None:
         raise ValueError(
-            f"{_JAAS} is not set: it says who signs in, for {_choice(settings, name)} as in {_MODULES[name]} required ...;"
+            f"{_JAAS} is not set: it has the client's credentials, for {_choice(settings, name)} as {_MODULES[name]} required ...;"
         )
     try:
         module = parse_jaas(text)
@@ -78,7 +78,7 @@ def _options(settings: Mapping[str, str], name: str) -> dict[str, str]:
         raise ValueError(f"Invalid value of {_JAAS}: {error}") from error
     if module.name != _MODULES[name]:
         raise ValueError(
-            f"{_JAAS} names {module.name}, and {_choice(settings, name)} is done by {_MODULES[name]}: write one or the other"
+            f"{_JAAS} has {module.name}, but {_choice(settings, name)} needs {_MODULES[name]}: change one of them"
         )
     return module.options
 
@@ -99,8 +99,8 @@ def _with_token(settings: Mapping[str, str], options: Mapping[str, str], now_ms:
         token, more = _of_issuer(settings, options), extensions(options, "extension_")
     else:
         raise ValueError(
-            f"{_HANDLER} is {settings[_HANDLER]}, and classes of Java are not run: {_PACKAGE}.oauthbearer."
-            "OAuthBearerLoginCallbackHandler reads a token in a file, or asks for one by client id and secret"
+            f"{_HANDLER} is {settings[_HANDLER]}, but Java classes cannot be run: {_PACKAGE}.oauthbearer."
+            "OAuthBearerLoginCallbackHandler reads a token from a file or requests one with client id and secret"
         )
     return Mechanism("OAUTHBEARER", token.user, lambda _: OAuthBearerLogin(token, more))
 
@@ -111,12 +111,12 @@ def _of_issuer(settings: Mapping[str, str], options: Mapping[str, str]) -> Token
     if where.scheme == "file":
         return TokenFile(Path(unquote(where.path)))
     if where.scheme not in ("http", "https"):
-        raise ValueError(f"{_ENDPOINT} is {url!r}, and must be a file: or http(s): address")
+        raise ValueError(f"{_ENDPOINT} is {url!r}; it must be a file: or http(s): URL")
     if not options.get("clientId") or not options.get("clientSecret"):
-        raise ValueError(f'{_JAAS} has no clientId="..." and clientSecret="...", by which {url} gives tokens')
+        raise ValueError(f'{_JAAS} has no clientId="..." and clientSecret="...", which {url} requires')
     context = None
     if where.scheme == "https":
-        from pykbroker.security.client.tls import tls_of  # noqa: PLC0415 - SASL_PLAINTEXT does without
+        from pykbroker.security.client.tls import tls_of  # noqa: PLC0415 - not needed for SASL_PLAINTEXT
 
         context = tls_of({name: text for name, text in options.items() if name.startswith("ssl.")})
     return TokenEndpoint(url, options["clientId"], options["clientSecret"], options.get("scope"), context)

@@ -1,4 +1,4 @@
-"""OAUTHBEARER (RFC 7628), the client's side: it shows a token."""
+"""OAUTHBEARER (RFC 7628), the client's side: sends a token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ACKNOWLEDGED = b"\x01"
 
 
 class OAuthBearerLogin:
-    """See the module. ``token`` gets one; it is asked for each exchange, since tokens run out."""
+    """See the module. ``token`` returns one; it is called for each exchange, since tokens expire."""
 
     def __init__(self, token: Callable[[], str], extensions: Mapping[str, str]) -> None:
         self._token = token
@@ -22,10 +22,10 @@ class OAuthBearerLogin:
         return ("n,,\x01" + "".join(f"{name}={value}\x01" for name, value in pairs.items()) + "\x01").encode()
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """A broker that refuses says why, and goes on when that is acknowledged: to its refusal."""
+        """A broker that refuses the token sends the reason and awaits an acknowledgement before it fails the exchange."""
         if not challenge:
             return None
         if self._refused is not None:
-            raise LoginFailed(f"the broker refuses the token: {self._refused}")
+            raise LoginFailed(f"the broker rejects the token: {self._refused}")
         self._refused = challenge.decode("utf-8", "replace")
         return _ACKNOWLEDGED

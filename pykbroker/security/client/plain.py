@@ -1,10 +1,10 @@
-"""PLAIN (RFC 4616), the client's side: a name and a password as they are."""
+"""PLAIN (RFC 4616), the client's side: sends name and password in clear text."""
 
 from __future__ import annotations
 
 
 class PlainLogin:
-    """See the module. One token says it all."""
+    """See the module. The exchange is one token."""
 
     def __init__(self, name: str, password: str) -> None:
         self._token = f"\0{name}\0{password}".encode()
@@ -13,4 +13,4 @@ class PlainLogin:
         return self._token
 
     def answer(self, challenge: bytes) -> None:
-        """The broker has nothing to add."""
+        """The broker's answer is empty: the client is authenticated."""

@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 and -512 (RFC 5802), the client's side: it proves that it knows a password, and so must the broker."""
+"""SCRAM-SHA-256 and -512 (RFC 5802), the client's side: both sides prove that they know the password."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Final
 from pykbroker.security.client.login import LoginFailed
 from pykbroker.security.sasl.scram import HASHES, MECHANISMS, MIN_ITERATIONS
 
-#: Hash functions by mechanisms.
+#: The hash function of each mechanism.
 ALGORITHMS: Final = {name: HASHES[number] for number, name in MECHANISMS.items()}
 _CHALLENGE: Final = re.compile(
     r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[^,]+),i=(?P<iterations>[1-9]\d{0,8})(?:,.*)?"
 )
-_BINDING: Final = "c=biws"  # n,, in Base64: no channel is bound
+_BINDING: Final = "c=biws"  # "n,," in Base64: no channel binding
 
 
 class ScramLogin:
-    """See the module. ``nonce`` is printable, without commas, and never the same. With ``by_token`` name and password are the id
-    and the HMAC of a delegation token (KIP-48).
+    """See the module. ``nonce`` is printable, without commas, and always different. With ``by_token``, name and password are the
+    id and the HMAC of a delegation token (KIP-48).
     """
 
     def __init__(self, mechanism: str, name: str, password: str, nonce: str, *, by_token: bool = False) -> None:
@@ -43,17 +43,17 @@ class ScramLogin:
         if text.startswith("e="):
             raise LoginFailed(f"the broker refuses: {text.removeprefix('e=')}")
         if not hmac.compare_digest(_decoded(text.removeprefix("v=")), self._signature):
-            raise LoginFailed("the broker does not know the password either: it is not who it says it is")
+            raise LoginFailed("the broker's signature is wrong: it does not know the password")
         return None
 
     def _prove(self, challenge: str) -> bytes:
         said = _CHALLENGE.fullmatch(challenge)
         if said is None or not said["nonce"].startswith(self._nonce) or said["nonce"] == self._nonce:
-            raise LoginFailed("the broker's challenge is not about this exchange, or not in the form that SCRAM has")
+            raise LoginFailed("the broker's challenge does not belong to this exchange, or is not valid SCRAM")
         iterations = int(said["iterations"])
         if iterations < MIN_ITERATIONS:
             raise LoginFailed(
-                f"the broker asks for {iterations} iterations, and fewer than {MIN_ITERATIONS} are not safe"
+                f"the broker asks for {iterations} iterations, but fewer than {MIN_ITERATIONS} are not secure"
             )
         salted = hashlib.pbkdf2_hmac(self._algorithm, self._password, _decoded(said["salt"]), iterations)
         unproved = f"{_BINDING},r={said['nonce']}"
@@ -69,4 +69,4 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise LoginFailed("the broker's answer is not in the form that SCRAM has") from error
+        raise LoginFailed("the broker's answer is not valid SCRAM") from error

@@ -1,4 +1,4 @@
-"""GSSAPI as a client's settings ask for it: who signs in by which key or ticket, and at which service."""
+"""Builds a client's GSSAPI mechanism from its settings: principal, key table or ticket cache, and service."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ if TYPE_CHECKING:
 
 
 def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mechanism:
-    """Raises ValueError."""
+    """The mechanism for the options of Krb5LoginModule. Raises ValueError."""
     service = settings.get(SERVICE) or options.get("serviceName")
     if not service:
-        raise ValueError(
-            f"{SERVICE} is not set: it is what stands before the / in the principals of brokers, kafka for one"
-        )
+        raise ValueError(f"{SERVICE} is not set: it is the part before the / in the brokers' principals, usually kafka")
     try:
         from pykbroker.security.kerberos.initiator import Initiator  # noqa: PLC0415 - an extra
         from pykbroker.security.kerberos.words import KerberosError  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ValueError(
-            f"GSSAPI needs the extra pykbroker[kerberos], which is not there ({error}): install it"
+            f"GSSAPI needs the extra pykbroker[kerberos], which is not installed ({error}): install it"
         ) from error
     holder = _holder(options)
     initiator = Initiator(holder, service)
@@ -36,7 +34,7 @@ def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mech
         except KerberosError as error:
             raise LoginFailed(str(error)) from error
 
-    return Mechanism("GSSAPI", holder.principal or "who has the ticket", begin)
+    return Mechanism("GSSAPI", holder.principal or "the principal of the ticket cache", begin)
 
 
 def _holder(options: Mapping[str, str]) -> Holder:
@@ -45,10 +43,11 @@ def _holder(options: Mapping[str, str]) -> Holder:
     principal = options.get("principal")
     if is_true(options, "useKeyTab"):
         if principal is None:
-            raise ValueError('the login module has useKeyTab=true, and no principal="..." to find in the key table')
+            raise ValueError('the login module has useKeyTab=true, but no principal="..." to look up in the key table')
         return Holder(principal, key_table=file_of(options, "keyTab"))
     if is_true(options, "useTicketCache"):
         return Holder(principal, ticket_cache=file_of(options, "ticketCache"), has_key=False)
     raise ValueError(
-        'the login module needs useKeyTab=true with keyTab="..." and principal="...", or useTicketCache=true: passwords are not asked for'
+        'the login module needs useKeyTab=true with keyTab="..." and principal="...", or useTicketCache=true: '
+        "there is no prompt for a password"
     )

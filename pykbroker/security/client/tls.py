@@ -1,4 +1,4 @@
-"""The TLS of a client, as the settings of Kafka's clients have it (``ssl.*``)."""
+"""Reads the TLS settings of Kafka's clients (``ssl.*``)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ TLS_SETTINGS: Final = (
 
 
 def tls_of(settings: Mapping[str, str]) -> ssl.SSLContext:
-    """Raises TlsError."""
+    """The TLS context for the settings. Raises TlsError."""
     algorithm = settings.get(CHECKS_NAMES, "https").strip().lower()
     if algorithm not in ("https", ""):
         raise TlsError(
-            f"{CHECKS_NAMES} is {algorithm}: write https, or nothing to believe every host a good certificate"
+            f"{CHECKS_NAMES} is {algorithm}: it must be https, or empty to accept a trusted certificate from any host"
         )
     return client_context(tls_values(settings), check_names=bool(algorithm))
 
 
 def tls_values(settings: Mapping[str, str]) -> TlsSettings:
-    """As they are written, nothing read yet."""
+    """The settings as values; no store is read."""
     key, trust = (
         {name.removeprefix(prefix): value for name, value in settings.items() if name.startswith(prefix)}
         for prefix in ("ssl.keystore.", "ssl.truststore.")

@@ -1,5 +1,5 @@
-"""Where a client has the token of OAUTHBEARER from: it makes one itself that nobody signs, reads one in a file, or asks an
-issuer for one by its own credentials (RFC 6749, 4.4). Options and settings are those of Kafka's clients.
+"""Sources of a client's OAUTHBEARER token: made by itself without a signature, read from a file, or requested from an issuer
+with client credentials (RFC 6749, section 4.4). Options and settings are those of Kafka's clients.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pykbroker.security.client.login import LoginFailed
 _OPTION: Final = "unsecuredLogin"
 _CLAIM: Final = re.compile(rf"{_OPTION}(?P<kind>String|Number|List)Claim_(?P<name>.+)")
 _LIFETIME_S: Final = "3600"
-_PATIENCE_S: Final = 10.0
+_TIMEOUT_S: Final = 10.0
 _MOST_BYTES: Final = 1024 * 1024
 
 
 def unsigned_token(claims: Mapping[str, Any]) -> str:
-    """A token with these claims that nobody signed."""
+    """An unsigned token with these claims."""
     return f"{_part({'alg': 'none'})}.{_part(claims)}."
 
 
@@ -34,19 +34,17 @@ def _part(value: object) -> str:
 
 
 class UnsecuredToken:
-    """Made of the options of the login module (``unsecuredLoginStringClaim_sub`` and others). Raises ValueError."""
+    """Makes tokens from the options of the login module (``unsecuredLoginStringClaim_sub`` and others). Raises ValueError."""
 
     def __init__(self, options: Mapping[str, str], now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._claims = {found["name"]: _claim(found["kind"], text) for found, text in _claims(options)}
         self._lifetime_s = float(int(options.get(f"{_OPTION}LifetimeSeconds", _LIFETIME_S)))
         if reserved := {"iat", "exp"} & self._claims.keys():
-            raise ValueError(f"the claim {', '.join(sorted(reserved))} cannot be set: it follows from the time")
+            raise ValueError(f"the claim {', '.join(sorted(reserved))} cannot be set: the time determines it")
         principal = options.get(f"{_OPTION}PrincipalClaimName", "").strip() or "sub"
         if not self._claims.get(principal):
-            raise ValueError(
-                f'the token says for whom it is by {_OPTION}StringClaim_{principal}="NAME", which is missing'
-            )
+            raise ValueError(f'the token has no subject: the option {_OPTION}StringClaim_{principal}="NAME" is missing')
         self.user = str(self._claims[principal])
 
     def __call__(self) -> str:
@@ -59,19 +57,19 @@ def _claims(options: Mapping[str, str]) -> list[tuple[re.Match[str], str]]:
 
 
 def _claim(kind: str, text: str) -> Any:
-    """A list is written with its separator first: ``|one|two``."""
+    """The value of a claim. A list begins with its separator: ``|one|two``."""
     if kind == "Number":
         return float(text)
     return text if kind == "String" else text[1:].split(text[0]) if len(text) > 1 else []
 
 
 def extensions(options: Mapping[str, str], prefix: str = f"{_OPTION}Extension_") -> dict[str, str]:
-    """What is said to the broker beside the token."""
+    """The SASL extensions, sent beside the token (RFC 7628)."""
     return {name.removeprefix(prefix): text for name, text in options.items() if name.startswith(prefix)}
 
 
 class TokenFile:
-    """A file with a token, as it is when one is wanted."""
+    """Reads the token from a file each time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -85,7 +83,7 @@ class TokenFile:
 
 
 class TokenEndpoint:
-    """An address that gives tokens to who shows ``client_id`` and ``secret``."""
+    """Requests a token at a URL with ``client_id`` and ``secret``."""
 
     def __init__(self, url: str, client_id: str, secret: str, scope: str | None, context: SSLContext | None) -> None:
         self.user = client_id
@@ -97,15 +95,15 @@ class TokenEndpoint:
         self._body = urllib.parse.urlencode(asked).encode()
 
     def __call__(self) -> str:
-        request = urllib.request.Request(self._url, self._body, self._headers)  # noqa: S310 - http(s) alone, see settings.py
+        request = urllib.request.Request(self._url, self._body, self._headers)  # noqa: S310 - http(s) only, see mechanisms.py
         try:
-            with urllib.request.urlopen(request, timeout=_PATIENCE_S, context=self._context) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self._context) as answer:  # noqa: S310
                 given = json.loads(answer.read(_MOST_BYTES))
         except (OSError, ValueError) as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
-            raise LoginFailed(f"{self._url} gave no token: {error}") from error
+            raise LoginFailed(f"{self._url} returned no token: {error}") from error
         token = given.get("access_token") or given.get("id_token") if isinstance(given, dict) else None
         if not isinstance(token, str):
-            raise LoginFailed(f"{self._url} answered without an access_token")
+            raise LoginFailed(f"the answer of {self._url} has no access_token")
         return token

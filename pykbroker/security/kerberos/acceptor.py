@@ -1,7 +1,7 @@
-"""A service of Kerberos, on the package ``gssapi`` (an extra, over MIT's libraries): it takes tickets that clients have for it.
+"""A Kerberos service that accepts clients' tickets, on the package ``gssapi`` (an extra, over MIT's libraries).
 
-A ticket is opened with the service's key alone, out of its key table; nobody is asked, so the loop waits for nothing. That takes a
-tenth of a millisecond, in which the replay cache, a file that the library keeps for all services of a user, is written as well.
+A ticket is decrypted with the service's key from its key table, without asking the KDC, so the loop does not wait. It takes a
+tenth of a millisecond, including the library's write to its replay cache, a file shared by all services of the user.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pykbroker.security.sasl.mechanism import Refused
 
 
 class Acceptor:
-    """The service ``principal``. ``key_table`` is a file; without one it is that of krb5.conf. Raises KerberosError."""
+    """The service ``principal``. ``key_table`` is a file, by default that of krb5.conf. Raises KerberosError."""
 
     def __init__(self, principal: str, key_table: str | None) -> None:
         store = {} if key_table is None else {b"keytab": b"FILE:" + key_table.encode()}
@@ -22,11 +22,11 @@ class Acceptor:
             name = raw.import_name(principal.encode(), raw.NameType.kerberos_principal)
             acquired = raw.acquire_cred_from(store, name, mechs=[raw.MechType.kerberos], usage="accept")
         except GSSError as error:
-            raise KerberosError(f"the key of {principal} is not to be had: {said(error)}") from error
+            raise KerberosError(f"the key of {principal} is not available: {said(error)}") from error
         self._credentials = acquired.creds
 
     def begin(self) -> AcceptorContext:
-        """For one client."""
+        """The security context for one client."""
         return AcceptorContext(self._credentials)
 
 
@@ -46,23 +46,23 @@ class AcceptorContext:
                 self.initiator = text(taken.initiator_name)
             return None if taken.token is None else bytes(taken.token)
         except GSSError as error:
-            raise Refused(f"its ticket is not taken: {said(error)}") from error
+            raise Refused(f"its ticket is not accepted: {said(error)}") from error
 
     def wrap(self, message: bytes) -> bytes:
         try:
             return bytes(raw.wrap(self._context, message, confidential=False).message)
         except GSSError as error:
-            raise Refused(f"its context is of no use: {said(error)}") from error
+            raise Refused(f"its security context cannot sign a message: {said(error)}") from error
 
     def unwrap(self, message: bytes) -> bytes:
         try:
             return bytes(raw.unwrap(self._context, message).message)
         except GSSError as error:
-            raise Refused(f"what it says at last is not of this exchange: {said(error)}") from error
+            raise Refused(f"its last message does not belong to this exchange: {said(error)}") from error
 
 
 def default_realm() -> str:
-    """That of krb5.conf; empty where it has none."""
+    """The default realm of krb5.conf; empty if it has none."""
     try:
         name = raw.import_name(b"user", raw.NameType.kerberos_principal)
         return text(raw.canonicalize_name(name, raw.MechType.kerberos)).rpartition("@")[2]

@@ -1,6 +1,6 @@
-"""A client of Kerberos, on the package ``gssapi``: a key table or a ticket cache says who it is, and the KDC gives tickets for services.
+"""A Kerberos client, on the package ``gssapi``: uses a key table or a ticket cache, and gets tickets for services from the KDC.
 
-The library asks the KDC, and waits for it.
+The library's calls block until the KDC answers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pykbroker.security.kerberos.words import KerberosError, said
 
 
 class Holder(NamedTuple):
-    """Who signs in: by a key table, or by a ticket cache; by the usual one of either where its file is None."""
+    """The client's principal, with a key table (``has_key``) or a ticket cache: the default one if its file is None."""
 
     principal: str | None
     key_table: str | None = None
@@ -23,7 +23,7 @@ class Holder(NamedTuple):
     has_key: bool = True
 
     def store(self) -> dict[bytes, bytes]:
-        """Where the library looks. Tickets that a key gets are kept in memory."""
+        """The credential store for the library. Tickets that are obtained with a key are kept in memory."""
         if not self.has_key:
             return {} if self.ticket_cache is None else {b"ccache": f"FILE:{self.ticket_cache}".encode()}
         store = {b"ccache": f"MEMORY:{self.principal}".encode()}
@@ -31,14 +31,14 @@ class Holder(NamedTuple):
 
 
 class Initiator:
-    """Of tickets for ``service``, what stands before the / in the principals of brokers."""
+    """Gets tickets for ``service``, the part before the / in the brokers' principals."""
 
     def __init__(self, holder: Holder, service: str) -> None:
         self._holder = holder
         self._service = service
 
     def begin(self, host: str) -> InitiatorContext:
-        """For the broker of this host. Raises KerberosError."""
+        """The security context for the broker on this host. Raises KerberosError."""
         holder = self._holder
         try:
             name = None
@@ -47,7 +47,7 @@ class Initiator:
             acquired = raw.acquire_cred_from(holder.store(), name, mechs=[raw.MechType.kerberos], usage="initiate")
             target = raw.import_name(f"{self._service}@{host}".encode(), raw.NameType.hostbased_service)
         except GSSError as error:
-            raise KerberosError(f"no ticket is to be had: {said(error)}") from error
+            raise KerberosError(f"no ticket is available: {said(error)}") from error
         return InitiatorContext(acquired.creds, target)
 
 
@@ -67,7 +67,7 @@ class InitiatorContext:
                 self._target, self._credentials, self._context, raw.MechType.kerberos, flags, input_token=token
             )
         except GSSError as error:
-            raise LoginFailed(f"Kerberos says: {said(error)}") from error
+            raise LoginFailed(f"Kerberos refuses: {said(error)}") from error
         self._context = taken.context
         self.established = not taken.more_steps
         return None if taken.token is None else bytes(taken.token)
@@ -76,10 +76,10 @@ class InitiatorContext:
         try:
             return bytes(raw.wrap(self._context, message, confidential=False).message)
         except GSSError as error:
-            raise LoginFailed(f"Kerberos says: {said(error)}") from error
+            raise LoginFailed(f"the security context cannot sign a message: {said(error)}") from error
 
     def unwrap(self, message: bytes) -> bytes:
         try:
             return bytes(raw.unwrap(self._context, message).message)
         except GSSError as error:
-            raise LoginFailed(f"what the broker says is not of this exchange: {said(error)}") from error
+            raise LoginFailed(f"the broker's message does not belong to this exchange: {said(error)}") from error

@@ -1,4 +1,4 @@
-"""What JAAS values and settings of GSSAPI have in common for brokers and clients: Java's login module, and its options."""
+"""Java's Krb5LoginModule and its options, which JAAS values of brokers and clients share."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def is_true(options: Mapping[str, str], name: str) -> bool:
 
 
 def file_of(options: Mapping[str, str], name: str) -> str | None:
-    """The file that an option names, with MIT's FILE: before it or without; None where it names none."""
+    """The file in an option, with or without MIT's prefix FILE:; None if it is not set."""
     path = options.get(name)
     return path if path is None or path[:5].upper() != "FILE:" else path[5:]

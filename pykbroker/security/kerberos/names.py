@@ -1,6 +1,6 @@
-"""Names of Kerberos (``alice@REALM``, ``kafka/host@REALM``) and the users that they are: ``sasl.kerberos.principal.to.local.rules``.
+"""Maps Kerberos names (``alice@REALM``, ``kafka/host@REALM``) to users by ``sasl.kerberos.principal.to.local.rules``.
 
-Rules are in the form of krb5.conf's ``auth_to_local``, as Kafka reads it; the first that applies to a name wins.
+Rules have the form of ``auth_to_local`` in krb5.conf, as Kafka reads it; the first one that applies decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _RULE: Final = re.compile(
     re.ASCII,
 )
 _PARAMETER: Final = re.compile(r"\$(\d*)", re.ASCII)
-#: In what a pattern is replaced by: something escaped, a group, or a mistake.
+#: In a replacement: an escaped character, a group, or an invalid sign.
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d)(\d*)|([\\$])", re.ASCII | re.DOTALL)
 _RULES: Final = "sasl.kerberos.principal.to.local.rules"
 #: The highest number that Java reads.
@@ -25,15 +25,15 @@ _MOST: Final = 2**31 - 1
 
 
 class RuleError(ValueError):
-    """A rule that is none."""
+    """A rule is invalid."""
 
 
 class NoUser(Exception):
-    """A name that is nobody's by the rules, or by which a rule fails."""
+    """No rule maps the name to a user, or a rule fails for it."""
 
 
 class KerberosName(NamedTuple):
-    """A name in its parts, of which Kafka knows two at the most. One without a realm is a user's already."""
+    """The parts of a name, of which Kafka supports two besides the realm. Without a realm it is a user name."""
 
     service: str
     host: str | None
@@ -41,7 +41,7 @@ class KerberosName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> KerberosName:
-        """Raises NoUser."""
+        """The parts of a name. Raises NoUser for an invalid one."""
         if "@" not in text:
             return cls(text, None, None)
         found = _NAME.fullmatch(text)
@@ -51,23 +51,23 @@ class KerberosName(NamedTuple):
 
     @property
     def parameters(self) -> list[str]:
-        """What a rule calls $0, $1 and $2."""
+        """The values of $0, $1 and $2 in rules."""
         return [self.realm or "", self.service, *([] if self.host is None else [self.host])]
 
 
-#: The user that a name is; None where the rule does not apply. Raises NoUser.
+#: Maps a name to a user; None if the rule does not apply. Raises NoUser.
 Rule = Callable[[KerberosName], str | None]
 
 
 class ShortNames:
-    """Users of names. ``default_realm`` is that of the rule DEFAULT. Raises RuleError."""
+    """Maps names to users by ``rules``; DEFAULT applies to ``default_realm``. Raises RuleError."""
 
     def __init__(self, rules: Sequence[str], default_realm: str) -> None:
         self._text = ", ".join(rules)
         self._rules = [_rule(text, default_realm) for text in rules]
 
     def user(self, name: str) -> str:
-        """Raises NoUser."""
+        """The user for a Kerberos name. Raises NoUser."""
         parsed = KerberosName.parse(name)
         if parsed.realm is None:
             return parsed.service
@@ -82,8 +82,8 @@ def _rule(text: str, default_realm: str) -> Rule:
     found = _RULE.fullmatch(text)
     if found is None or (found["count"] is not None and not _is_number(found["count"])):
         raise RuleError(
-            f"Invalid rule in {_RULES}: {text!r}. A rule is DEFAULT, or RULE:[1:$1@$0](pattern)s/pattern/replacement/ with g "
-            "behind it for all places, and /L or /U for lower or upper case; a comma ends it, also in a pattern."
+            f"Invalid rule in {_RULES}: {text!r}. A rule is DEFAULT, or RULE:[1:$1@$0](pattern)s/pattern/replacement/ followed "
+            "by g to replace all matches and by /L or /U for lower or upper case; a comma ends it, even in a pattern."
         )
     if found["count"] is None:
         return lambda name: _simple(name.service, text) if name.realm == default_realm else None
@@ -118,7 +118,7 @@ def _changing(parts: re.Match[str], rule: str) -> Rule:
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of what Java reads otherwise: sets in sets
+            warnings.simplefilter("error")  # Python warns of nested sets, which Java reads differently
             return re.compile(pattern, re.ASCII)
     except (re.error, FutureWarning) as error:
         raise RuleError(f"Invalid pattern {pattern!r} in {_RULES}: {error}") from error
@@ -134,7 +134,7 @@ def _filled_in(form: str, parameters: list[str]) -> str:
     def parameter(found: re.Match[str]) -> str:
         if not _is_number(found[1]) or int(found[1]) >= len(parameters):
             raise NoUser(
-                f"{form!r} in a rule of {_RULES} has {found[0]}, and the name only $0 to ${len(parameters) - 1}"
+                f"{form!r} in a rule of {_RULES} has {found[0]}, but the name only has $0 to ${len(parameters) - 1}"
             )
         return parameters[int(found[1])]
 
@@ -142,7 +142,7 @@ def _filled_in(form: str, parameters: list[str]) -> str:
 
 
 def _replaced(replacement: str, found: re.Match[str]) -> str:
-    """As Java replaces: ``$12`` is group 12 where there is one, else group 1 and a 2."""
+    """Replacement as in Java: ``$12`` is group 12 if it exists, otherwise group 1 and a 2."""
     groups = found.re.groups
 
     def text(reference: re.Match[str]) -> str:
@@ -154,7 +154,7 @@ def _replaced(replacement: str, found: re.Match[str]) -> str:
             number = number * 10 + int(more[used])
             used += 1
         if mistake or number > groups:
-            raise NoUser(f"{replacement!r} in a rule of {_RULES} names a group that its pattern does not have")
+            raise NoUser(f"{replacement!r} in a rule of {_RULES} refers to a group that its pattern lacks")
         return (found[number] or "") + str(more[used:])
 
     return _REFERENCE.sub(text, replacement)

@@ -1,4 +1,4 @@
-"""What Kerberos says, for people: its errors, which the package ``gssapi`` has as numbers, and its names."""
+"""The errors and names of Kerberos as text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from gssapi.raw.misc import GSSError
 
 
 class KerberosError(Exception):
-    """What a service or a client needs is not there. The text says what."""
+    """A key or a ticket is missing. The text says which."""
 
 
 def said(error: GSSError) -> str:
-    """What the mechanism says, where it says something; else what GSS-API does."""
+    """The messages of the mechanism or, without any, of GSS-API."""
     words = error.get_all_statuses(error.min_code, False) if error.min_code else []
     return "; ".join(words or error.get_all_statuses(error.maj_code, True))
 

@@ -1,7 +1,7 @@
-"""The way of a connection before it is anybody: ApiVersions once, SaslHandshake, tokens until the mechanism is content.
+"""The order of requests before a connection is authenticated: ApiVersions once, SaslHandshake, then the mechanism's tokens.
 
-A pure state machine: it is told which request came and says what may be answered, or that it is over. States and refusals
-are those of Kafka's SaslServerAuthenticator (KIP-43, KIP-152, KIP-368).
+A pure state machine of the requests that arrive. States and errors are those of Kafka's SaslServerAuthenticator (KIP-43,
+KIP-152, KIP-368).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from pykbroker.security.sasl.mechanism import Authenticated, Exchange, Mechanism
 
 
 class State(Enum):
-    """What may come next."""
+    """What the client may send next."""
 
     VERSIONS_OR_HANDSHAKE = 0
     HANDSHAKE = 1
-    TOKEN = 2  # in a SaslAuthenticate
-    RAW_TOKEN = 3  # without any header: the handshake was in version 0
+    TOKEN = 2  # in SaslAuthenticate
+    RAW_TOKEN = 3  # without a request header, after SaslHandshake version 0
     OVER = 4
 
 
 class Failed(Exception):
-    """The connection is to end, and not at once. The text is for the log; ``told`` is for the client, in an answer of the API
-    that it asked, and None where that is nothing.
+    """Authentication has failed: the connection is closed after a delay. The text is for the log; ``told`` is for the client, in
+    the response to its request, or None for no response.
     """
 
     def __init__(self, reason: str, told: str | None = None) -> None:
@@ -34,22 +34,22 @@ class Failed(Exception):
 
 
 class UnknownMechanism(Failed):
-    """One that the listener does not have."""
+    """The listener does not have the mechanism."""
 
 
 class Unexpected(Failed):
-    """A request that has no place here."""
+    """The request is not allowed in this state."""
 
 
 class Former(NamedTuple):
-    """Who the connection was before it authenticates anew, and how he had proved it (KIP-368)."""
+    """The principal and mechanism of a connection before its re-authentication (KIP-368)."""
 
     principal: str
     mechanism: str
 
 
 class Conversation:
-    """See the module. ``mechanisms`` are those of the listener, by name."""
+    """See the module. ``mechanisms`` are the listener's, by name; ``former`` is given for a re-authentication."""
 
     def __init__(self, mechanisms: Mapping[str, Mechanism], former: Former | None = None) -> None:
         self._mechanisms = mechanisms
@@ -60,29 +60,29 @@ class Conversation:
 
     @property
     def mechanisms(self) -> list[str]:
-        """The names that a handshake is answered with."""
+        """The mechanisms in the response to a handshake."""
         return list(self._mechanisms)
 
     @property
     def result(self) -> Authenticated | None:
-        """Who it is, once that is known."""
+        """The identity, once the client is authenticated."""
         return None if self._exchange is None or self.state is not State.OVER else self._exchange.result
 
     def versions(self, *, good: bool) -> None:
-        """ApiVersions came; a ``good`` one may come once. Raises Unexpected."""
+        """Take an ApiVersions request; one of a supported version (``good``) may come once. Raises Unexpected."""
         if self.state is not State.VERSIONS_OR_HANDSHAKE:
-            raise Unexpected("it sent ApiVersions where it had to authenticate")
+            raise Unexpected("it sent ApiVersions instead of authenticating")
         if good:
             self.state = State.HANDSHAKE
 
     def handshake(self, version: int, mechanism: str) -> None:
-        """SaslHandshake came. Raises Failed."""
+        """Take a SaslHandshake request. Raises Failed."""
         if self.state not in (State.VERSIONS_OR_HANDSHAKE, State.HANDSHAKE):
-            raise Unexpected("it sent SaslHandshake where a token of its mechanism was to come")
+            raise Unexpected("it sent SaslHandshake instead of a token of its mechanism")
         begin = self._mechanisms.get(mechanism)
         if begin is None:
             reason = (
-                f"it asked for the SASL mechanism {mechanism!r}, and this listener has {', '.join(self._mechanisms)}"
+                f"it requested the SASL mechanism {mechanism!r}, but this listener has {', '.join(self._mechanisms)}"
             )
             raise UnknownMechanism(reason) if self._former is None else Unexpected(reason)
         if self._former is not None and mechanism != self._former.mechanism:
@@ -93,7 +93,7 @@ class Conversation:
         self.state = State.TOKEN if version >= 1 else State.RAW_TOKEN
 
     def token(self, token: bytes) -> bytes | None:
-        """The mechanism's answer to a token, if it has one; then ``result`` may be there. Raises Failed."""
+        """Take a token; returns the mechanism's answer, if any. Sets ``result`` after the last one. Raises Failed."""
         assert self._exchange is not None, "a handshake came before"
         try:
             answer = self._exchange.evaluate(token)
@@ -118,7 +118,7 @@ class Conversation:
 
 
 class _OtherMechanism:
-    """In place of an exchange: who authenticates anew may not do so by another mechanism. He hears nothing of it."""
+    """Takes the place of an exchange if a re-authentication uses another mechanism: fails, without an answer to the client."""
 
     def __init__(self, asked: str, former: str) -> None:
         self.result: Authenticated | None = None

@@ -1,7 +1,7 @@
-"""GSSAPI (RFC 4752): a ticket of Kerberos says who somebody is, in an exchange that GSS-API leads.
+"""GSSAPI (RFC 4752): a client authenticates by a Kerberos ticket, in an exchange that GSS-API defines.
 
-Behind it stands what RFC 4752 adds: the broker says that it protects nothing of what follows (that is for TLS), the client agrees
-and may name somebody in whose name he comes, of which Kafka takes no notice. How long a ticket is good does not end a session.
+RFC 4752 then adds a round: the broker offers no security layer (TLS has that task), the client accepts and may name an
+authorization id, which Kafka ignores. The ticket's lifetime does not limit the session.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from typing import Final, Protocol
 from pykbroker.security.kerberos.names import NoUser
 from pykbroker.security.sasl.mechanism import Authenticated, Refused
 
-#: Protection of what follows: none.
+#: The bit for no security layer.
 _NO_LAYER: Final = 1
-#: What is offered, with the size of the largest message that Java would take.
+#: The offered layers, and the largest message size that Java announces.
 _OFFER: Final = bytes((_NO_LAYER, 0x01, 0x00, 0x00))
 
 
 class Accepting(Protocol):
-    """A security context of GSS-API on the side of the service. All raise Refused."""
+    """A service's security context of GSS-API. All methods raise Refused."""
 
-    #: The name of who has proved who he is; None until then.
+    #: The client's Kerberos name; None until it is authenticated.
     initiator: str | None
 
     def accept(self, token: bytes, /) -> bytes | None:
-        """What is said to the client's token, if anything."""
+        """The answer to a token of the client, if any."""
         ...
 
     def wrap(self, message: bytes, /) -> bytes:
-        """Signed, not encrypted."""
+        """The message, signed but not encrypted."""
         ...
 
     def unwrap(self, message: bytes, /) -> bytes:
-        """What the client has wrapped."""
+        """The message that the client wrapped."""
         ...
 
 
 class GssapiExchange:
-    """See the module. ``user`` is who a name of Kerberos is here, and raises NoUser."""
+    """See the module. ``begin`` creates a security context; ``user`` maps a Kerberos name to a user and raises NoUser."""
 
     def __init__(self, begin: Callable[[], Accepting], user: Callable[[str], str]) -> None:
         self._context = begin()
@@ -58,7 +58,7 @@ class GssapiExchange:
 
     def _offer(self, token: bytes) -> bytes:
         if token:
-            raise Refused("the client says something where it has nothing more to say")
+            raise Refused("the client sent a token where an empty one is due")
         self._step = self._agree
         return self._context.wrap(_OFFER)
 
@@ -66,7 +66,7 @@ class GssapiExchange:
         chosen = self._context.unwrap(token)
         if len(chosen) < len(_OFFER) or not chosen[0] & _NO_LAYER:
             raise Refused(
-                "the client wants a security layer of SASL, and there is none: confidentiality is for SASL_SSL"
+                "the client requires a SASL security layer, which is not supported: use SASL_SSL for confidentiality"
             )
         name = self._context.initiator
         assert name is not None, "the context is established"

@@ -1,7 +1,7 @@
-"""Where the keys of issuers come from (``sasl.oauthbearer.jwks.endpoint.url``): a file, or an address, which is asked again
-from time to time, and when a token names a key that is not known.
+"""The keys of token issuers (``sasl.oauthbearer.jwks.endpoint.url``): in a file, or at a URL, which is fetched again at
+intervals and when a token names an unknown key.
 
-Nobody waits for an answer from there but the start: whoever has a new key is let in at his next try.
+Only the start waits for a fetch: a client whose key is new is authenticated at its next attempt.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_PATIENCE_S: Final = 10.0
+_TIMEOUT_S: Final = 10.0
 _MOST_BYTES: Final = 1024 * 1024
-#: Names of keys that were asked for in vain, how long they are not asked for again, and how long a name may be.
+#: Unknown key ids that are remembered, for how long they cause no other fetch, and the longest id.
 _MOST_MISSING: Final = 16
 _MISSING_S: Final = 60.0
 _LONGEST_NAME: Final = 1000
@@ -39,32 +39,49 @@ Keys = tuple[VerificationKey, ...]
 
 
 class KeySet:
-    """Keys in a file, which is read again when it has changed. Raises KeySetError or OSError."""
+    """Keys in a file, which is read again when it has changed."""
 
     def __init__(self, path: Path) -> None:
+        """Raises KeySetError or OSError."""
         self._path = path
-        self._changed = path.stat().st_mtime_ns
+        self._version = _version(path)
         self._keys = parse_key_set(path.read_bytes())
+        #: The last error, which is logged once.
+        self._failure = ""
 
     def find(self, kid: str | None, algorithm: str) -> VerificationKey | None:
-        """The key for a token."""
+        """The key for a token; the present keys remain if the file has become unreadable."""
         try:
-            changed = self._path.stat().st_mtime_ns
-            if changed != self._changed:
-                self._keys = parse_key_set(self._path.read_bytes())
-                self._changed = changed
+            self._read_if_changed()
+            self._failure = ""
         except (OSError, KeySetError) as error:
-            log.warning("OAUTHBEARER keeps the keys that it has: %s cannot be read: %s", self._path, error)
+            if str(error) != self._failure:
+                self._failure = str(error)
+                log.warning("OAUTHBEARER keeps its present keys: %s cannot be read: %s", self._path, error)
         return find_key(self._keys, kid, algorithm)
 
+    def _read_if_changed(self) -> None:
+        version = _version(self._path)
+        if version != self._version:
+            data = self._path.read_bytes()
+            self._version = version  # of a broken file too: it is not read again before it changes
+            self._keys = parse_key_set(data)
+
     def follow(self, runtime: Runtime) -> None:
-        """The file is looked at whenever a key is wanted."""
+        """Nothing to schedule: the file is checked whenever a key is needed."""
+
+
+def _version(path: Path) -> tuple[int, int]:
+    """(time of the last change, size): the size too, since a file may be read while it is written."""
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size
 
 
 class RemoteKeySet:
-    """Keys of an address. ``fetch`` reads them, in a thread but at the start; raises KeySetError or OSError."""
+    """Keys at a URL. ``fetch`` reads them, in a thread except at the start."""
 
     def __init__(self, fetch: Callable[[], Keys], refresh_ms: int, backoff_ms: int, most_backoff_ms: int) -> None:
+        """Raises what ``fetch`` raises: KeySetError or OSError."""
         self._fetch = fetch
         self._refresh_ms = refresh_ms
         self._backoff_ms = backoff_ms
@@ -77,13 +94,13 @@ class RemoteKeySet:
         self._missing: OrderedDict[str, float] = OrderedDict()
 
     def follow(self, runtime: Runtime) -> None:
-        """From now on there is time, in which keys may change."""
+        """Fetch again at intervals, from now on."""
         self._runtime = runtime
         self._asking = False
         self._ask_after(runtime, self._refresh_ms)
 
     def find(self, kid: str | None, algorithm: str) -> VerificationKey | None:
-        """The key for a token; where there is none, the next try may have it."""
+        """The key for a token. An unknown one starts a fetch, so that the client's next attempt may succeed."""
         key = find_key(self._keys, kid, algorithm)
         if key is None and isinstance(kid, str) and len(kid) <= _LONGEST_NAME and self._runtime is not None:
             self._miss(self._runtime, kid)
@@ -104,7 +121,7 @@ class RemoteKeySet:
             return
         self._asking = True
         taken = attempt(runtime.offload_read, self._fetch).map(partial(self._take, runtime))
-        taken.recover(Exception, partial(self._put_off, runtime)).or_log("asking for the keys of OAUTHBEARER")
+        taken.recover(Exception, partial(self._put_off, runtime)).or_log("fetching the keys of OAUTHBEARER")
 
     def _take(self, runtime: Runtime, keys: Keys) -> None:
         if runtime is not self._runtime:
@@ -122,7 +139,7 @@ class RemoteKeySet:
         self._asking = False
         delay_ms = min(self._backoff_ms << min(self._failures, 20), self._most_backoff_ms)
         self._failures += 1
-        log.warning("OAUTHBEARER keeps the keys that it has, and asks for them again in %d ms: %s", delay_ms, error)
+        log.warning("OAUTHBEARER keeps its present keys; fetching them again in %d ms: %s", delay_ms, error)
         self._ask_after(runtime, delay_ms)
 
     def _ask_after(self, runtime: Runtime, ms: int) -> None:
@@ -132,19 +149,19 @@ class RemoteKeySet:
 
 
 def fetch_keys(url: str, context: SSLContext | None) -> Keys:
-    """What an address has. Raises OSError or KeySetError."""
+    """The keys at a URL. Raises KeySetError."""
     try:
-        with urllib.request.urlopen(url, timeout=_PATIENCE_S, context=context) as answer:  # noqa: S310 - http(s), see below
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S, context=context) as answer:  # noqa: S310 - the caller checks the scheme
             return parse_key_set(_body(answer))
     except (OSError, ValueError) as error:
-        raise KeySetError(f"{url} gave no keys: {error}") from error
+        raise KeySetError(f"{url} returned no keys: {error}") from error
 
 
 def _body(answer: HTTPResponse) -> bytes:
-    """The timeout of a socket is for each piece of it, and pieces may be as small as they like. Raises KeySetError."""
-    body, ends = bytearray(), SystemClock().monotonic() + _PATIENCE_S
+    """The body, read within the timeout: that of the socket is per read, which may return one byte. Raises KeySetError."""
+    body, ends = bytearray(), SystemClock().monotonic() + _TIMEOUT_S
     while len(body) < _MOST_BYTES and (piece := answer.read1(_MOST_BYTES - len(body))):
         if SystemClock().monotonic() > ends:
-            raise KeySetError(f"it took longer than {_PATIENCE_S:g} s")
+            raise KeySetError(f"it took longer than {_TIMEOUT_S:g} s")
         body += piece
     return bytes(body)

@@ -1,17 +1,17 @@
-"""What a SASL mechanism is to a connection: an exchange of tokens that ends with a principal, or with a refusal."""
+"""The interface of SASL mechanisms on the broker: an exchange of tokens that ends with an identity or a refusal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-#: The latest time that there is, in milliseconds since 1970: Java's, and that of a field of 64 bits.
+#: The latest time in milliseconds since the epoch: Java's Long.MAX_VALUE.
 MOST_MS: Final = 2**63 - 1
 
 
 class Refused(Exception):
-    """Somebody is not who they say. ``told`` is what the client hears; None where it hears a sentence that is the same
-    whatever was wrong, so that nobody learns which users there are. The text is for the log.
+    """The client's credentials are not valid. The text is for the log. ``told`` is for the client; if None, it is answered a
+    sentence that is the same for all reasons, so that it does not learn which users exist.
     """
 
     def __init__(self, reason: str, *, told: str | None = None) -> None:
@@ -20,12 +20,14 @@ class Refused(Exception):
 
 
 def refused_aloud(message: str) -> Refused:
-    """The client may hear why."""
+    """A refusal whose reason the client may know."""
     return Refused(message, told=message)
 
 
 class Authenticated(NamedTuple):
-    """Who somebody is, until when in milliseconds since 1970 (None: for ever), and whether a delegation token said it."""
+    """The user, when the credential expires (milliseconds since the epoch, None for never), and whether it is a delegation
+    token.
+    """
 
     name: str
     expires_ms: int | None = None
@@ -33,14 +35,14 @@ class Authenticated(NamedTuple):
 
 
 class Exchange(Protocol):
-    """One exchange. ``result`` is set once it is over, and well."""
+    """One authentication. ``result`` is set once it has succeeded."""
 
     result: Authenticated | None
 
     def evaluate(self, token: bytes, /) -> bytes | None:
-        """The answer to a token of the client; None where the mechanism has none. Raises Refused."""
+        """The answer to a token of the client; None if the mechanism has none. Raises Refused."""
         ...
 
 
-#: Begins an exchange.
+#: Creates an exchange.
 Mechanism = Callable[[], Exchange]

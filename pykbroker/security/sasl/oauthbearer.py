@@ -1,6 +1,6 @@
-"""OAUTHBEARER (RFC 7628): somebody is who a token says, for as long as it says so. What a token must be the validator knows.
+"""OAUTHBEARER (RFC 7628): a client authenticates by a token, which a validator checks, for the token's lifetime.
 
-A token that is refused is told with the reason in JSON, and the exchange fails when the client has acknowledged that.
+A refused token is answered with the reason in JSON; the exchange fails when the client has acknowledged it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from pykbroker.security.sasl.mechanism import Authenticated, Refused, refused_aloud
 
 _ACKNOWLEDGED: Final = b"\x01"
-#: Neither gives back what it has taken, as in scram.py.
+#: Possessive quantifiers prevent backtracking, as in scram.py.
 _SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
 _PAIRS: Final = r"(?:[A-Za-z]++=[\x21-\x7E \t\r\n]++\x01)*+"
 _FIRST: Final = re.compile(rf"n,(?:a=(?P<authzid>{_SASL_NAME}))?,\x01(?P<pairs>{_PAIRS})\x01")
@@ -21,7 +21,7 @@ _MALFORMED: Final = "Invalid OAUTHBEARER client first message"
 
 
 class TokenRefused(Exception):
-    """The text is for the log; ``status`` and ``scope`` are told, by RFC 7628."""
+    """The token is not valid. The text is for the log; the client is answered ``status`` and ``scope`` (RFC 7628)."""
 
     def __init__(self, reason: str, status: str = "invalid_token", scope: str | None = None) -> None:
         super().__init__(reason)
@@ -30,17 +30,17 @@ class TokenRefused(Exception):
 
     @property
     def told(self) -> str:
-        """In JSON, with the blanks of Kafka."""
+        """The answer to the client in JSON, spaced as Kafka's."""
         scope = "" if self.scope is None else f', "scope":"{self.scope}"'
         return f'{{"status":"{self.status}"{scope}}}'
 
 
-#: Whose token it is. Raises TokenRefused.
+#: Checks a token; returns its identity. Raises TokenRefused.
 Validate = Callable[[str], Authenticated]
 
 
 class OAuthBearerExchange:
-    """See the module. One token says it all, unless it is refused."""
+    """See the module. The exchange is one message, unless the token is refused."""
 
     def __init__(self, validate: Validate) -> None:
         self._validate = validate
@@ -76,5 +76,5 @@ def _bearer(pairs: str) -> str:
     if said is None:
         raise Refused(f"{_MALFORMED}: invalid 'auth' format")
     if said["scheme"].lower() != "bearer":
-        raise Refused(f"{_MALFORMED}: its scheme is {said['scheme']}, and only Bearer is taken")
+        raise Refused(f"{_MALFORMED}: its scheme is {said['scheme']}, but only Bearer is supported")
     return said["token"]

@@ -1,4 +1,4 @@
-"""PLAIN (RFC 4616): a name and a password as they are, against the users of the listener's JAAS value."""
+"""PLAIN (RFC 4616): a name and password in clear text, checked against the users in the listener's JAAS value."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ USER_OPTION: Final = "user_"
 
 
 def users_of(options: Mapping[str, str]) -> dict[str, str]:
-    """The users that the options of PlainLoginModule name, with their passwords."""
+    """The users and passwords in the options of PlainLoginModule."""
     return {key.removeprefix(USER_OPTION): password for key, password in options.items() if key.startswith(USER_OPTION)}
 
 
 class PlainExchange:
-    """See the module. One token says it all."""
+    """See the module. The exchange is one message."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
@@ -33,7 +33,7 @@ class PlainExchange:
         if not password:
             raise refused_aloud("Authentication failed: password not specified")
         expected = self._users.get(name, "")
-        if not hmac.compare_digest(expected.encode(), password.encode()):  # an empty password was refused above
+        if not hmac.compare_digest(expected.encode(), password.encode()):  # an unknown user's "" equals no password
             raise refused_aloud("Authentication failed: Invalid username or password")
         if asked_for not in ("", name):
             raise refused_aloud(

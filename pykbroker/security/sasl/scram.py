@@ -1,7 +1,7 @@
-"""SCRAM-SHA-256 and -512 (RFC 5802), the server's side: proof that a client knows a password, which is not sent.
+"""SCRAM-SHA-256 and -512 (RFC 5802), the server's side: a client proves that it knows a password without sending it.
 
-What Kafka takes of it is the layout here: no channel binding, messages in ASCII, extensions of which ``tokenauth=true`` says that
-the name is a delegation token's id and the password its HMAC (KIP-48).
+The accepted messages are Kafka's: no channel binding, ASCII only, and extensions, of which ``tokenauth=true`` means that the
+name is the id of a delegation token and the password its HMAC (KIP-48).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final, NamedTuple, Protocol
 
 from pykbroker.security.sasl.mechanism import Authenticated, Refused, refused_aloud
 
-#: Mechanisms by the numbers of the protocol, and their hash functions.
+#: The mechanisms by their codes in the protocol (KIP-554), and their hash functions.
 MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 HASHES: Final = {1: "sha256", 2: "sha512"}
 MIN_ITERATIONS: Final = 4096
 
-#: None of these gives back what it has taken: who has not signed in may send half a megabyte, and every way back is memory and time.
+#: Possessive quantifiers prevent backtracking: an unauthenticated client may send half a megabyte.
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
 _VALUE: Final = r"[\x01-\x2b\x2d-\x7f]++"
 _NONCE: Final = r"[\x21-\x2b\x2d-\x7e]++"
@@ -36,7 +36,7 @@ _FINAL: Final = re.compile(
 
 
 class ScramCredential(Protocol):
-    """What is kept of a password."""
+    """What is stored of a password (RFC 5802)."""
 
     salt: bytes
     stored_key: bytes
@@ -45,24 +45,24 @@ class ScramCredential(Protocol):
 
 
 class Found(NamedTuple):
-    """A credential, and who has proved himself by it."""
+    """A credential, and the identity that it proves."""
 
     credential: ScramCredential
     identity: Authenticated
 
 
-#: The credential of a name: a user's, or with ``True`` a delegation token's. None where there is none.
+#: The credential of a user or, with ``True``, of a delegation token id; None if there is none.
 FindCredential = Callable[[str, bool], Found | None]
 
 
 def stored_and_server_key(salted_password: bytes, algorithm: str) -> tuple[bytes, bytes]:
-    """What is kept in place of a salted password."""
+    """(StoredKey, ServerKey) of RFC 5802."""
     client_key = hmac.digest(salted_password, b"Client Key", algorithm)
     return hashlib.new(algorithm, client_key).digest(), hmac.digest(salted_password, b"Server Key", algorithm)
 
 
 class ScramExchange:
-    """See the module. ``nonce`` makes the server's half of the nonce: printable, without commas, never the same."""
+    """See the module. ``nonce`` makes the server's part of the nonce: printable, without commas, always different."""
 
     def __init__(self, algorithm: str, find: FindCredential, nonce: Callable[[], str]) -> None:
         self._algorithm = algorithm
@@ -78,11 +78,11 @@ class ScramExchange:
     def _begin(self, text: str) -> bytes:
         said = _FIRST.fullmatch(text)
         if said is None:
-            raise Refused("the first message of the client is not in the form that SCRAM has here")
+            raise Refused("the client's first message is not valid SCRAM")
         name = said["name"].replace("=2C", ",").replace("=3D", "=")
         found = self._find(name, _is_token(said["extensions"]))
         if found is None:
-            raise Refused(f"there is no credential of {name!r} for this mechanism")
+            raise Refused(f"{name!r} has no credential for this mechanism")
         if said["authzid"] not in (None, said["name"]):
             raise refused_aloud(
                 "Authentication failed: Client requested an authorization id that is different from username"
@@ -97,7 +97,7 @@ class ScramExchange:
     def _end(self, first: _First, text: str) -> bytes:
         said = _FINAL.fullmatch(text)
         if said is None:
-            raise Refused("the final message of the client is not in the form that SCRAM has")
+            raise Refused("the client's final message is not valid SCRAM")
         credential, identity = first.found
         signed = f"{first.bare},{first.challenge},{said['unproved']}".encode()
         signature = hmac.digest(credential.stored_key, signed, self._algorithm)
@@ -105,15 +105,15 @@ class ScramExchange:
         client_key = bytes(a ^ b for a, b in zip(signature, proof, strict=False))
         proved = hashlib.new(self._algorithm, client_key).digest()
         if not hmac.compare_digest(said["nonce"], first.nonce) or len(proof) != len(signature):
-            raise Refused("the client's final message is not about this exchange")
+            raise Refused("the client's final message does not belong to this exchange")
         if not hmac.compare_digest(proved, credential.stored_key):
-            raise Refused(f"the client's proof for {identity.name!r} is wrong: it has another password")
+            raise Refused(f"the client's proof for {identity.name!r} is wrong: its password differs")
         self.result = identity
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, signed, self._algorithm))
 
 
 class _First(NamedTuple):
-    """What the first round has left."""
+    """The results of the first round."""
 
     bare: str
     nonce: str

@@ -1,7 +1,7 @@
-"""Tokens of OAUTHBEARER that an issuer signed (JWT, RFC 7519), against his public keys (JWKS, RFC 7517); by PyJWT.
+"""Validates signed OAUTHBEARER tokens (JWT, RFC 7519) against the issuer's public keys (JWKS, RFC 7517), with PyJWT.
 
-What must be in one is what Kafka's BrokerJwtValidator asks for. Keys are RSA, elliptic curves and Edwards curves: a set of public
-keys proves nothing by a secret, so there is no HMAC.
+The claims are checked as by Kafka's BrokerJwtValidator. Keys may be RSA, elliptic curve and Edwards curve keys; HMAC is not
+accepted, since its key would be a secret that also signs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import jwt
 from pykbroker.security.sasl.mechanism import MOST_MS, Authenticated
 from pykbroker.security.sasl.oauthbearer import TokenRefused
 
-#: Algorithms: the type of their keys, and of elliptic curves which one.
+#: Algorithms, each with its key type and curve.
 _KEYS: Final = {
     **{f"{kind}{bits}": ("RSA", None) for kind in ("RS", "PS") for bits in (256, 384, 512)},
     "ES256": ("EC", "P-256"),
@@ -29,11 +29,11 @@ _VERIFIER: Final = jwt.PyJWS()
 
 
 class KeySetError(ValueError):
-    """What was read is no set of keys."""
+    """The text is not a JWKS."""
 
 
 class Rules(NamedTuple):
-    """``sasl.oauthbearer.*``"""
+    """The settings ``sasl.oauthbearer.*`` for claims."""
 
     audiences: Sequence[str] = ()
     issuer: str | None = None
@@ -43,7 +43,7 @@ class Rules(NamedTuple):
 
 
 class VerificationKey(NamedTuple):
-    """One of a set."""
+    """A key of a JWKS."""
 
     kid: str | None
     kind: str
@@ -52,7 +52,7 @@ class VerificationKey(NamedTuple):
     key: Any
 
     def is_for(self, kid: str | None, algorithm: str) -> bool:
-        """Whether a token may be signed by it, going by what the token's header says."""
+        """Whether it fits the header of a token."""
         kind, curve = _KEYS[algorithm]
         return (
             self.kind == kind
@@ -63,12 +63,12 @@ class VerificationKey(NamedTuple):
 
 
 def parse_key_set(text: str | bytes) -> tuple[VerificationKey, ...]:
-    """The keys of a JWKS that are for signatures, others left out. Raises KeySetError."""
+    """The signature keys of a JWKS; others are ignored. Raises KeySetError."""
     try:
         entries = json.loads(text)["keys"]
         return tuple(key for entry in entries if (key := _key(entry)) is not None)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise KeySetError('it is no set of keys (JWKS): {"keys": [...]} was expected') from error
+        raise KeySetError('not a key set (JWKS): {"keys": [...]} is expected') from error
 
 
 def _key(entry: Mapping[str, Any]) -> VerificationKey | None:
@@ -76,19 +76,19 @@ def _key(entry: Mapping[str, Any]) -> VerificationKey | None:
         return None
     try:
         key = jwt.PyJWK(dict(entry)).key
-    except jwt.PyJWTError:  # of a kind that is not known, as every reader of a set leaves out
+    except jwt.PyJWTError:  # keys of unknown types are to be ignored (RFC 7517, section 5)
         return None
     if getattr(key, "key_size", _LEAST_RSA_BITS) < _LEAST_RSA_BITS and entry["kty"] == "RSA":
         return None
     return VerificationKey(entry.get("kid"), entry["kty"], entry.get("crv"), entry.get("alg"), key)
 
 
-#: The key for a token by its ``kid`` and ``alg``; None where there is none.
+#: The key for a token's ``kid`` and ``alg``; None if there is none.
 FindKey = Callable[[str | None, str], VerificationKey | None]
 
 
 def find_key(keys: Iterable[VerificationKey], kid: str | None, algorithm: str) -> VerificationKey | None:
-    """The first that fits."""
+    """The first key that fits."""
     return next((key for key in keys if key.is_for(kid, algorithm)), None)
 
 
@@ -101,20 +101,20 @@ class SignedTokens:
         self._now_ms = now_ms
 
     def validate(self, token: str) -> Authenticated:
-        """Raises TokenRefused."""
+        """Check a token's signature and claims; returns its identity. Raises TokenRefused."""
         claims = self._verified(token)
         rules = self._rules
         expires = self._check_times(claims)
         _check_audience(claims, rules.audiences)
         if rules.issuer is not None and claims.get("iss") != rules.issuer:
-            raise TokenRefused(f"its issuer is {claims.get('iss')!r}, and {rules.issuer!r} was expected")
+            raise TokenRefused(f"its issuer is {claims.get('iss')!r}, but {rules.issuer!r} is expected")
         for name in ("iss", "sub", "jti"):
             if not isinstance(claims.get(name, ""), str):
                 raise TokenRefused(f"its claim {name} is not a string")
         _check_scope(claims.get(rules.scope_claim))
         subject = claims.get(rules.subject_claim)
         if not isinstance(subject, str) or not subject.strip():
-            raise TokenRefused(f"it does not say who it is for: its claim {rules.subject_claim} is {subject!r}")
+            raise TokenRefused(f"it has no subject: its claim {rules.subject_claim} is {subject!r}")
         return Authenticated(subject.strip(), min(1000 * expires, MOST_MS))
 
     def _verified(self, token: str) -> Mapping[str, Any]:
@@ -122,29 +122,29 @@ class SignedTokens:
             header = _VERIFIER.get_unverified_header(token)
             algorithm, kid = header["alg"], header.get("kid")
             if algorithm not in _KEYS or "crit" in header:
-                raise TokenRefused(f"it is signed by {algorithm}, or in a way that is not served")
+                raise TokenRefused(f"its algorithm {algorithm} or its critical header parameters are not supported")
             key = self._find(kid, algorithm)
             if key is None:
-                raise TokenRefused(f"there is no key for it: it was signed by {algorithm} with the key {kid!r}")
+                raise TokenRefused(f"the key set has no key for it: it is signed by {algorithm} with the key {kid!r}")
             claims = json.loads(_VERIFIER.decode(token, key.key, algorithms=[algorithm]))
         except (jwt.PyJWTError, ValueError, TypeError, KeyError, RecursionError) as error:
-            raise TokenRefused(f"it is no token that could be verified ({error})") from error
+            raise TokenRefused(f"it cannot be verified ({error})") from error
         if not isinstance(claims, dict):
             raise TokenRefused("it has no claims")
         return claims
 
     def _check_times(self, claims: Mapping[str, Any]) -> int:
-        """When it runs out, in seconds."""
+        """Check the times; returns the expiration in seconds since the epoch."""
         now, skew = self._now_ms() // 1000, self._rules.skew_s
         expires, issued, begins = (_seconds(claims, name) for name in ("exp", "iat", "nbf"))
         if expires is None or issued is None or min(expires, issued) < 0:
-            raise TokenRefused("it does not say when it was issued, or when it runs out")
+            raise TokenRefused("it lacks a valid issue or expiration time")
         if now - skew >= expires:
-            raise TokenRefused("it has run out")
+            raise TokenRefused("it has expired")
         if begins is not None and now + skew < begins:
             raise TokenRefused("it is not valid yet")
         if expires < max(issued, begins or 0):
-            raise TokenRefused("it runs out before it begins")
+            raise TokenRefused("it expires before it is valid")
         return expires
 
 
@@ -158,13 +158,15 @@ def _seconds(claims: Mapping[str, Any], name: str) -> int | None:
 
 
 def _check_audience(claims: Mapping[str, Any], expected: Sequence[str]) -> None:
-    """One for others is refused even where no audience is expected, as Kafka does."""
+    """A token with an audience is refused even if none is expected, as in Kafka."""
     audience = claims.get("aud")
     if audience is None and not expected:
         return
     given = [audience] if isinstance(audience, str) else audience
     if not isinstance(given, list) or not any(each in expected for each in given):
-        raise TokenRefused(f"it is for {audience!r}, and sasl.oauthbearer.expected.audience is {','.join(expected)!r}")
+        raise TokenRefused(
+            f"its audience is {audience!r}, but sasl.oauthbearer.expected.audience is {','.join(expected)!r}"
+        )
 
 
 def _check_scope(claim: Any) -> None:
@@ -173,4 +175,4 @@ def _check_scope(claim: Any) -> None:
         return
     stripped = [scope.strip() if isinstance(scope, str) else "" for scope in scopes]
     if not all(stripped) or len(set(stripped)) < len(stripped):
-        raise TokenRefused("its scopes are not words, or one stands there twice")
+        raise TokenRefused("its scopes are not words, or not distinct")

@@ -1,6 +1,6 @@
-"""Tokens of OAUTHBEARER that nobody signed: what a client says of himself is believed. For tests only, and Kafka's default.
+"""Validates unsigned OAUTHBEARER tokens, whose claims are accepted as they are: Kafka's default, for tests only.
 
-The rules are those of OAuthBearerUnsecuredValidatorCallbackHandler, options of the login module included.
+The rules and the options of the login module are those of OAuthBearerUnsecuredValidatorCallbackHandler.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OPTION: Final = "unsecuredValidator"
 
 
 class UnsecuredTokens:
-    """See the module. Raises ValueError for options that are none."""
+    """See the module. Raises ValueError for an invalid option."""
 
     def __init__(self, options: Mapping[str, str], now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -28,12 +28,12 @@ class UnsecuredTokens:
         skew = options.get(f"{_OPTION}AllowableClockSkewMs", "").strip() or "0"
         if not skew.isdecimal():
             raise ValueError(
-                f"{_OPTION}AllowableClockSkewMs is {skew!r}, and must be a number of milliseconds, 0 or more"
+                f"{_OPTION}AllowableClockSkewMs is {skew!r}; it must be a number of milliseconds, 0 or more"
             )
         self._skew_ms = int(skew)
 
     def validate(self, token: str) -> Authenticated:
-        """Raises TokenRefused."""
+        """Check a token's claims; returns its identity. Raises TokenRefused."""
         header, claims = _parts(token)
         if _as_java(header.get("alg")) != "none":
             raise TokenRefused("Unsecured JWS must have 'none' for an algorithm")
@@ -45,7 +45,7 @@ class UnsecuredTokens:
         return Authenticated(name, expires_ms)
 
     def _check_times(self, issued: float | None, expires: float | None) -> int:
-        """When it runs out."""
+        """Check the times; returns the expiration in milliseconds since the epoch."""
         now_ms = self._now_ms()
         if issued is not None and 1000 * issued > now_ms + self._skew_ms:
             raise TokenRefused("The token was issued in the future")
@@ -68,7 +68,7 @@ class UnsecuredTokens:
 
 
 def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and claims."""
+    """The header and the claims."""
     parts = token.split(".")
     if len(parts) != 3:
         raise TokenRefused("Unsecured JWS compact serializations must have 3 dot-separated Base64URL-encoded values")
@@ -80,7 +80,7 @@ def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def _object(part: str) -> dict[str, Any]:
     try:
         if "+" in part or "/" in part:
-            raise ValueError("another alphabet of Base64")
+            raise ValueError("the standard alphabet of Base64")
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
         value = json.loads(data, parse_constant=_no_number)
     except (binascii.Error, ValueError, RecursionError) as error:
@@ -89,12 +89,12 @@ def _object(part: str) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> None:
-    """NaN and the infinities are Python's, not JSON's."""
-    raise ValueError(f"{text} is no number of JSON")
+    """Refuse NaN and the infinities, which Python's parser accepts."""
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _as_java(value: Any) -> Any:
-    """A claim as Kafka's JSON gives it: numbers and lists as they are, all else as text."""
+    """A claim as Kafka's JSON parser returns it: numbers and lists unchanged, everything else as text."""
     if isinstance(value, list):
         return [str(_as_java(each)) for each in value]
     if isinstance(value, bool) or value is None:

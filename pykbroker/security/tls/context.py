@@ -1,24 +1,24 @@
-"""The TLS of a listener as OpenSSL wants it, made of its settings, and tried before anybody depends on it."""
+"""Builds the TLS context of a listener from its settings, and tries it before clients depend on it."""
 
 from __future__ import annotations
 
 import ssl
 from typing import Any, Final
 
-from pykbroker.security.tls.openssl import ANY_STRENGTH, believe, context_of, load_key
+from pykbroker.security.tls.openssl import ANY_STRENGTH, context_of, load_key, trust
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 from pykbroker.security.tls.stores import read_key_store, read_trust_store
 
 _CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
-#: Of TLS 1.2's suites those with forward secrecy that encrypt and authenticate in one: no CBC. Every client of the last ten
-#: years has them; ``ssl.cipher.suites`` brings others.
+#: The suites of TLS 1.2 with forward secrecy and authenticated encryption, no CBC. Every client of the last ten years supports
+#: them; ssl.cipher.suites enables others.
 _WITHOUT_KNOWN_WEAKNESSES: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-#: X509_V_FLAG_NO_CHECK_TIME, which Python has no name for.
+#: X509_V_FLAG_NO_CHECK_TIME, which the ssl module lacks.
 _WHATEVER_THE_TIME: Final = 0x200000
 
 
 class ServerTls:
-    """``context`` is for handshakes; ``certificate`` is the own one, as ``SSLSocket.getpeercert`` gives it; ``is_weak`` where
+    """``context`` is for handshakes; ``certificate`` is the broker's, as returned by ``SSLSocket.getpeercert``; with ``is_weak``,
     many clients will refuse it.
     """
 
@@ -37,16 +37,16 @@ class ServerTls:
         self.context.verify_mode = _CLIENT_AUTH[settings.client_auth]
         trusted = read_trust_store(settings.trust_store)
         if trusted is not None or settings.client_auth != "none":
-            believe(self.context, trusted, ssl.Purpose.CLIENT_AUTH)
+            trust(self.context, trusted, ssl.Purpose.CLIENT_AUTH)
 
     def check_replaces(self, former: ServerTls, *, new_name: bool, fewer_hosts: bool) -> None:
-        """Clients that know the ``former`` certificate must go on: the new one has the same distinguished name, and all of its
-        alternative names, unless those may change. Raises TlsError.
+        """Check that clients of the ``former`` certificate can go on: the distinguished name is the same and no alternative name
+        is missing, except as ``new_name`` and ``fewer_hosts`` allow. Raises TlsError.
         """
         mine, theirs = self.certificate, former.certificate
         if not new_name and mine.get("subject") != theirs.get("subject"):
             raise TlsError(
-                "the distinguished name of the new certificate is another one than that of the present one; "
+                "the distinguished name of the new certificate differs from that of the present one; "
                 "ssl.allow.dn.changes=true allows it"
             )
         missing = set(theirs.get("subjectAltName", ())).difference(mine.get("subjectAltName", ()))
@@ -58,7 +58,7 @@ class ServerTls:
 
 
 def _tried(context: ssl.SSLContext, certificate: str) -> dict[str, Any]:
-    """Shake hands with a client that believes this one certificate, whenever it is valid; what that client sees of it."""
+    """Try a handshake with a client that trusts only this certificate and ignores its dates; returns what the client gets."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
     client.set_ciphers(f"DEFAULT:{ANY_STRENGTH}")
@@ -75,6 +75,6 @@ def _tried(context: ssl.SSLContext, certificate: str) -> dict[str, Any]:
                 continue
     except ssl.SSLError as error:
         raise TlsError(
-            f"no client could shake hands by this key store: {(error.reason or str(error)).lower()}"
+            f"no TLS handshake is possible with this key store: {(error.reason or str(error)).lower()}"
         ) from error
     return asks.getpeercert() or {}

@@ -1,4 +1,4 @@
-"""PKCS12 and JKS stores, told apart by their first bytes, as Java does whichever of the two a setting says."""
+"""Reads PKCS12 and JKS stores. As in Java, the first bytes tell which, not the setting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JKS: Final = b"\xfe\xed\xfe\xed"
 
 
 def key_of(data: bytes, location: str, password: str, key_password: str | None) -> KeyMaterial:
-    """The one private key that a store holds, with its chain. Raises TlsError."""
+    """The private key in a store, with its chain. Raises TlsError."""
     with _readable(location):
         if data.startswith(_JKS):
             key, chain = _jks_key(data, location, password, key_password)
@@ -33,30 +33,30 @@ def key_of(data: bytes, location: str, password: str, key_password: str | None) 
 
 
 def trusted_in(data: bytes, location: str, password: str | None) -> str:
-    """The certificates of a store. Raises TlsError."""
+    """The trusted certificates in a store, in PEM. Raises TlsError."""
     read = _jks_trusted if data.startswith(_JKS) else _pkcs12_trusted
     with _readable(location):
         found = read(data, location, password)
     if not found:
-        raise TlsError(f"the trust store {location} holds no certificate that is marked as trusted")
+        raise TlsError(f"the trust store {location} contains no trusted certificate")
     return "\n".join(map(_pem, found))
 
 
 @contextmanager
 def _readable(location: str) -> Iterator[None]:
-    """What a store holds may be torn where the store itself is not: nothing proves it whole to who has no password."""
+    """Turn errors in keys and certificates into TlsError: without a password, damage within a store is found only here."""
     try:
         yield
     except TlsError:
         raise
-    except Exception as error:  # its errors have no class in common
+    except Exception as error:  # the libraries' errors have no common class
         raise TlsError(f"the store {location} cannot be read: a key or a certificate in it is damaged") from error
 
 
 def _pkcs12_key(data: bytes, location: str, password: str) -> tuple[PrivateKeyTypes, list[x509.Certificate]]:
     key, own, others = _pkcs12(data, location, password)
     if key is None or own is None:
-        raise TlsError(f"the key store {location} holds no private key with a certificate")
+        raise TlsError(f"the key store {location} contains no private key with a certificate")
     return key, [own, *others]
 
 
@@ -79,13 +79,13 @@ def _jks_key(
 ) -> tuple[PrivateKeyTypes, list[x509.Certificate]]:
     entries = list(_jks(data, location, password).private_keys.values())
     if not entries:
-        raise TlsError(f"the key store {location} holds no private key")
+        raise TlsError(f"the key store {location} contains no private key")
     entry = entries[0]
     if not entry.is_decrypted():
         try:
             entry.decrypt(key_password if key_password is not None else password)
-        except Exception as error:  # its errors have no class in common
-            raise TlsError(f"the key in {location} cannot be read: ssl.key.password is not its password") from error
+        except Exception as error:  # pyjks's errors have no common class
+            raise TlsError(f"the key in {location} cannot be read: ssl.key.password is wrong") from error
     key = serialization.load_der_private_key(entry.pkey_pkcs8, password=None)
     return key, [x509.load_der_x509_certificate(der) for _, der in entry.cert_chain]
 
@@ -96,21 +96,21 @@ def _jks_trusted(data: bytes, location: str, password: str | None) -> list[x509.
 
 def _jks(data: bytes, location: str, password: str | None) -> Any:
     try:
-        import jks  # noqa: PLC0415 - PKCS12 does without
+        import jks  # noqa: PLC0415 - not needed for PKCS12
     except ImportError as error:
         raise missing_extra(error) from error
     try:
         return jks.KeyStore.loads(data, password, try_decrypt_keys=True)
-    except Exception as error:  # its errors have no class in common
+    except Exception as error:  # pyjks's errors have no common class
         raise _unreadable(location, "JKS") from error
 
 
 def _unreadable(location: str, kind: str) -> TlsError:
-    return TlsError(f"the store {location} cannot be read: it is not {kind}, or its password is another one")
+    return TlsError(f"the store {location} cannot be read: it is not {kind}, or the password is wrong")
 
 
 def _in_order(chain: list[x509.Certificate]) -> Iterable[x509.Certificate]:
-    """The own certificate, then each one's issuer: a PKCS12 store has the others in any order."""
+    """The key's certificate, then each one's issuer: a PKCS12 store has the others in any order."""
     at, left = chain[0], chain[1:]
     yield at
     while issuer := next((each for each in left if each.subject == at.issuer and each is not at), None):
@@ -124,7 +124,7 @@ def _pem(certificate: x509.Certificate) -> str:
 
 
 def _unencrypted(key: PrivateKeyTypes) -> str:
-    """For OpenSSL, by way of memory that nobody else reads."""
+    """The key in PEM, which OpenSSL reads from a file in memory (``openssl._file``)."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()

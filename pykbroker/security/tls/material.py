@@ -1,4 +1,4 @@
-"""What a key store holds, whatever its type."""
+"""The content of a key store of any type."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pykbroker.security.tls.settings import TlsError
 
 
 class KeyMaterial(NamedTuple):
-    """A private key and the certificates that belong to it, the own one first, in PEM."""
+    """A private key and its certificate chain in PEM, the key's certificate first."""
 
     key: str
     chain: tuple[str, ...]
-    #: Where the key is encrypted.
+    #: The password of an encrypted key.
     password: str | None = None
 
 
 def missing_extra(error: ImportError) -> TlsError:
-    """What to do where a store is to be read, and the library is not there."""
+    """The error for a store whose library is not installed."""
     return TlsError(
         f"{error.name} is not installed: install the extra pykbroker[security] to read stores of type PKCS12 and JKS, or use "
         "stores of type PEM"

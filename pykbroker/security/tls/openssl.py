@@ -1,4 +1,4 @@
-"""What both sides of TLS ask of OpenSSL: versions, cipher suites, whose certificates are believed, and the own key."""
+"""Configures OpenSSL for brokers and clients: versions, cipher suites, trusted certificates and the private key."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pykbroker.security.tls.ciphers import OF_TLS_1_3, of_tls_1_2
 from pykbroker.security.tls.material import KeyMaterial
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 
-#: What OpenSSL calls a certificate that it does not show: a key below 2048 bits (RSA), a signature with SHA-1 or MD5.
+#: OpenSSL's reasons to refuse a weak certificate: an RSA key below 2048 bits, a signature with SHA-1 or MD5.
 _WEAK: Final = frozenset({"EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"})
-#: Of OpenSSL's levels the one at which it refuses nothing for its strength.
+#: The security level at which OpenSSL refuses nothing as weak.
 ANY_STRENGTH: Final = "@SECLEVEL=0"
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
 def context_of(settings: TlsSettings, side: int) -> ssl.SSLContext:
-    """Versions and cipher suites as the settings have them; ``side`` is ssl.PROTOCOL_TLS_SERVER or ssl.PROTOCOL_TLS_CLIENT.
-    Raises TlsError.
+    """A context with the versions and cipher suites of the settings; ``side`` is ssl.PROTOCOL_TLS_SERVER or
+    ssl.PROTOCOL_TLS_CLIENT. Raises TlsError.
     """
     context = ssl.SSLContext(side)
     context.options |= ssl.OP_NO_RENEGOTIATION
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # whatever is in the store is believed, as in Java
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # trust every certificate in the store, as Java does
     versions = sorted(_VERSIONS[name] for name in settings.protocols if name in _VERSIONS)
     if settings.ciphers:
         versions = _with_ciphers(context, settings.ciphers, versions)
     if not versions:
         raise TlsError(
-            f"ssl.enabled.protocols={','.join(settings.protocols)} leaves nothing: TLSv1.2 and TLSv1.3 are served, with "
-            "those cipher suites that belong to them"
+            f"ssl.enabled.protocols={','.join(settings.protocols)} leaves no protocol version: TLSv1.2 and TLSv1.3 are supported, "
+            "and ssl.cipher.suites, if set, must have suites of an enabled one"
         )
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
     return context
@@ -42,22 +42,22 @@ def context_of(settings: TlsSettings, side: int) -> ssl.SSLContext:
 def _with_ciphers(
     context: ssl.SSLContext, names: tuple[str, ...], versions: list[ssl.TLSVersion]
 ) -> list[ssl.TLSVersion]:
-    """Which versions are left with these suites."""
+    """Set the suites; returns the versions that have any of them."""
     older = of_tls_1_2(names)
     if older:
         context.set_ciphers(":".join(older))
     newer = OF_TLS_1_3.intersection(names)
     if newer and newer != OF_TLS_1_3 and ssl.TLSVersion.TLSv1_3 in versions:
         raise TlsError(
-            f"ssl.cipher.suites names {', '.join(sorted(newer))} of TLS 1.3, whose suites cannot be chosen one by one here: "
-            f"name all of {', '.join(sorted(OF_TLS_1_3))}, or none of them and TLSv1.2 alone is served"
+            f"ssl.cipher.suites has {', '.join(sorted(newer))} of TLS 1.3, whose suites cannot be enabled separately: "
+            f"list all of {', '.join(sorted(OF_TLS_1_3))}, or none of them to enable TLSv1.2 only"
         )
     there = {ssl.TLSVersion.TLSv1_2: older, ssl.TLSVersion.TLSv1_3: newer}
     return [version for version in versions if there[version]]
 
 
-def believe(context: ssl.SSLContext, trusted: str | None, otherwise: ssl.Purpose) -> None:
-    """Believe the certificates of a trust store; where there is none the authorities of the system, as Java does. Raises TlsError."""
+def trust(context: ssl.SSLContext, trusted: str | None, otherwise: ssl.Purpose) -> None:
+    """Trust the certificates of a trust store or, without one, the system's authorities, as Java does. Raises TlsError."""
     try:
         if trusted is not None:
             context.load_verify_locations(cadata=trusted)
@@ -68,20 +68,20 @@ def believe(context: ssl.SSLContext, trusted: str | None, otherwise: ssl.Purpose
 
 
 def load_key(context: ssl.SSLContext, material: KeyMaterial) -> bool:
-    """Show this certificate; True where OpenSSL calls it weak: it is shown all the same, as Java does, for whether that is
-    enough is for the peer to say. OpenSSL takes keys from files alone; this one is in memory. Raises TlsError.
+    """Use a key and its certificate; returns whether OpenSSL calls it weak. A weak one is used all the same, as in Java: the
+    peer decides whether to accept it. Raises TlsError.
     """
-    if _is_shown(context, material):
+    if _is_loaded(context, material):
         return False
     suites = [suite["name"] for suite in context.get_ciphers() if suite["protocol"] != "TLSv1.3"]
     context.set_ciphers(":".join([*suites, ANY_STRENGTH]))
-    if not _is_shown(context, material):
-        raise TlsError("the certificate is weaker than OpenSSL takes at any level")
+    if not _is_loaded(context, material):
+        raise TlsError("the certificate is too weak for every security level of OpenSSL")
     return True
 
 
-def _is_shown(context: ssl.SSLContext, material: KeyMaterial) -> bool:
-    """False where it is too weak for the context's level."""
+def _is_loaded(context: ssl.SSLContext, material: KeyMaterial) -> bool:
+    """Load the key; False if it is too weak for the context's security level."""
 
     def password() -> str:
         if material.password is None:
@@ -93,24 +93,22 @@ def _is_shown(context: ssl.SSLContext, material: KeyMaterial) -> bool:
             context.load_cert_chain(path, password=password)
     except TlsError:
         raise
-    except (ssl.SSLError, ValueError) as error:  # of a password of more than 1024 bytes, too
+    except (ssl.SSLError, ValueError) as error:  # ValueError: a password of more than 1024 bytes
         reason = error.reason if isinstance(error, ssl.SSLError) else None
         if reason in _WEAK:
             return False
         if reason == "KEY_VALUES_MISMATCH":
-            raise TlsError(
-                "the private key and the first certificate of the key store do not belong together"
-            ) from error
-        what = "ssl.key.password is not its password, or it is" if material.password is not None else "it is"
+            raise TlsError("the private key and the first certificate of the key store do not match") from error
+        cause = "ssl.key.password is wrong, or OpenSSL" if material.password is not None else "OpenSSL"
         raise TlsError(
-            f"the private key or its certificates cannot be read: {what} in no form that OpenSSL knows"
+            f"the private key or its certificates cannot be read: {cause} does not know their format"
         ) from error
     return True
 
 
 @contextmanager
 def _file(text: str) -> Iterator[str]:
-    """A file that only this process can read, and on no disk where the system has such."""
+    """A file for OpenSSL, which reads keys from files only: in memory if the system supports it, readable by this user only."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pykbroker-key")
         path = f"/proc/self/fd/{descriptor}"
@@ -123,4 +121,4 @@ def _file(text: str) -> Iterator[str]:
     finally:
         os.close(descriptor)
         if not path.startswith("/proc/"):
-            os.unlink(path)  # noqa: PTH108 - as it was made
+            os.unlink(path)  # noqa: PTH108 - a string, as from mkstemp

@@ -1,4 +1,4 @@
-"""What the settings of a listener say about TLS, as values."""
+"""The TLS settings of a listener or a client, as values."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from typing import NamedTuple
 
 
 class TlsError(ValueError):
-    """Settings or stores that TLS cannot be had with. The text names no secret."""
+    """The settings or stores are unusable for TLS. The text contains no secret."""
 
 
 class KeyStoreSettings(NamedTuple):
-    """``ssl.keystore.*`` and ``ssl.key.password``: whose private key and certificates."""
+    """``ssl.keystore.*`` and ``ssl.key.password``."""
 
     type: str = "JKS"
     location: str | None = None
     password: str | None = None
     key_password: str | None = None
-    #: In line, for type PEM.
+    #: Inline, for type PEM.
     key: str | None = None
     certificate_chain: str | None = None
 
 
 class TrustStoreSettings(NamedTuple):
-    """``ssl.truststore.*``: whose certificates are believed."""
+    """``ssl.truststore.*``."""
 
     type: str = "JKS"
     location: str | None = None
     password: str | None = None
-    #: In line, for type PEM.
+    #: Inline, for type PEM.
     certificates: str | None = None
 
 
 class TlsSettings(NamedTuple):
-    """All of them."""
+    """All settings of TLS."""
 
     key_store: KeyStoreSettings = KeyStoreSettings()
     trust_store: TrustStoreSettings = TrustStoreSettings()

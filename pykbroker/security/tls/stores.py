@@ -1,7 +1,7 @@
-"""Key stores and trust stores of every type, read into PEM: as files and in line, PKCS12 and JKS.
+"""Reads key stores and trust stores into PEM: PEM in files or inline, PKCS12 and JKS.
 
-PEM needs the standard library alone. PKCS12 is read by ``cryptography`` and JKS by ``pyjks``, which come with the extra
-``pykbroker[security]``. As in Java, a store that says JKS may be PKCS12, and the other way round.
+PEM needs the standard library only. PKCS12 is read by ``cryptography`` and JKS by ``pyjks``, which the extra
+``pykbroker[security]`` installs. As in Java, a store of type JKS may be PKCS12, and vice versa.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TYPES: Final = ("PEM", "PKCS12", "JKS")
 
 
 def read_key_store(settings: KeyStoreSettings) -> KeyMaterial | None:
-    """The key of a listener; None where the settings name none. Raises TlsError."""
+    """The key and its chain; None if the settings have no key store. Raises TlsError."""
     kind = _kind(settings.type, "ssl.keystore.type")
     if settings.key is not None or settings.certificate_chain is not None:
         return _in_line(kind, settings)
@@ -40,7 +40,7 @@ def read_key_store(settings: KeyStoreSettings) -> KeyMaterial | None:
 
 
 def read_trust_store(settings: TrustStoreSettings) -> str | None:
-    """The certificates that are believed, in PEM; None where the settings name none. Raises TlsError."""
+    """The trusted certificates in PEM; None if the settings have no trust store. Raises TlsError."""
     kind = _kind(settings.type, "ssl.truststore.type")
     if settings.certificates is not None:
         if kind != "PEM":
@@ -63,7 +63,7 @@ def read_trust_store(settings: TrustStoreSettings) -> str | None:
 def _kind(text: str, name: str) -> str:
     kind = text.upper()
     if kind not in _TYPES:
-        raise TlsError(f"{name}={text} is not served: a store is of type {', '.join(_TYPES)}")
+        raise TlsError(f"{name}={text} is not supported: it must be one of {', '.join(_TYPES)}")
     return kind
 
 
@@ -78,8 +78,8 @@ def _in_line(kind: str, settings: KeyStoreSettings) -> KeyMaterial:
         )
     if settings.key is None or settings.certificate_chain is None:
         raise TlsError(
-            "SSL private key and certificate chain belong together: one of ssl.keystore.key and "
-            "ssl.keystore.certificate.chain is set, and the other is not."
+            "SSL private key and certificate chain belong together: only one of ssl.keystore.key and "
+            "ssl.keystore.certificate.chain is set."
         )
     return _from_pem(settings.key + "\n" + settings.certificate_chain, settings.key_password, "ssl.keystore.key")
 
@@ -88,10 +88,10 @@ def _from_pem(text: str, password: str | None, where: str) -> KeyMaterial:
     _check_ascii(text, where)
     keys, chain = _KEY.findall(text), _CERTIFICATE.findall(text)
     if len(keys) != 1:
-        raise TlsError(f"{where} holds {len(keys)} private keys in PEM, and must hold one")
+        raise TlsError(f"{where} contains {len(keys)} private keys in PEM, but must contain one")
     if not chain:
         raise TlsError(
-            f"{where} holds no certificate in PEM: the certificate of the key is to follow it, and then its chain"
+            f"{where} contains no certificate in PEM: the key must be followed by its certificate and the chain"
         )
     return KeyMaterial(keys[0], tuple(chain), password)
 
@@ -100,13 +100,13 @@ def _certificates(text: str, where: str) -> str:
     _check_ascii(text, where)
     found = _CERTIFICATE.findall(text)
     if not found:
-        raise TlsError(f"{where} holds no certificate in PEM")
+        raise TlsError(f"{where} contains no certificate in PEM")
     return "\n".join(found)
 
 
 def _check_ascii(text: str, where: str) -> None:
     if not text.isascii():
-        raise TlsError(f"{where} is not in PEM: there are characters in it that are not ASCII")
+        raise TlsError(f"{where} is not PEM: it has characters that are not ASCII")
 
 
 def _read(location: str, setting: str) -> bytes:
@@ -120,4 +120,4 @@ def _text(data: bytes, location: str) -> str:
     try:
         return data.decode("ascii")
     except UnicodeDecodeError as error:
-        raise TlsError(f"{location} is not in PEM: if it is a PKCS12 or JKS store, set the store's type") from error
+        raise TlsError(f"{location} is not PEM: if it is a PKCS12 or JKS store, set the store's type") from error

@@ -9,7 +9,7 @@ import threading
 
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult, clean
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.real_disk import RealDisk
 
 
 def clean_files(job: CleaningJob, bytes_per_second: float, *, durable: bool, max_open: int) -> CleaningResult:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_metadata
 from pykbroker.storage.compaction.cleaned_batches import (
@@ -26,13 +27,15 @@ from pykbroker.storage.compaction.cleaned_batches import (
 from pykbroker.storage.compaction.cleaned_transactions import CleanedTransactions
 from pykbroker.storage.compaction.newest_records import GOES, STAYS, NewestRecords
 from pykbroker.storage.directory import CLEANED, SWAP, mark_compacted
-from pykbroker.storage.disk import Disk
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.validate import compression_level
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 _WRITE_BYTES = 1024 * 1024
 #: The largest timestamp of a batch.

@@ -7,10 +7,19 @@ Apache Kafka ignores. Appends, rolls and rebuilt indexes change a size or a time
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
-from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition, decode_lines, encode_lines
+from pykbroker.storage.checkpoints import (
+    CorruptCheckpointError,
+    TopicPartition,
+    decode_lines,
+    encode_lines,
+    replace_file,
+)
 from pykbroker.storage.directory import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP
-from pykbroker.storage.disk import Disk, replace_file
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 CLOSED_LOGS = "pykbroker-closed-logs"
 

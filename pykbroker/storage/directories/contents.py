@@ -9,14 +9,17 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from random import Random
+from typing import TYPE_CHECKING
 
 from pykbroker.storage import checkpoints, names
-from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition
+from pykbroker.storage.checkpoints import CorruptCheckpointError, TopicPartition, replace_file
 from pykbroker.storage.directories import closed_logs
 from pykbroker.storage.directory import LogDirectory
-from pykbroker.storage.disk import Disk, replace_file
 from pykbroker.storage.log.leftovers import remove_leftovers
 from pykbroker.storage.log.log import Log
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 logger = logging.getLogger(__name__)
 
@@ -43,14 +46,14 @@ def check_ours(disk: Disk, path: str) -> None:
     others = names.unowned(found)
     if f"{METADATA_LOG}-0" in others:
         raise ForeignDirectoryError(
-            f"{path} holds data, but {checkpoints.META_PROPERTIES} in it is missing or damaged, which says to which "
-            "cluster they belong: put that file back, or write one with the lines version=1, node.id=1 and cluster.id=ID, "
-            "where 1 is the node's id and ID the cluster's (22 characters; any, if nobody remembers)"
+            f"{path} holds data, but its {checkpoints.META_PROPERTIES}, which names their cluster, is missing or damaged: "
+            "restore that file, or write one with the lines version=1, node.id=1 and cluster.id=ID, where 1 is the node's "
+            "id and ID the cluster's (22 characters; any, if it is not known)"
         )
     if others:
         raise ForeignDirectoryError(
-            f"it holds {_some(others)}, and no {checkpoints.META_PROPERTIES}, so it is not a broker's and is left as it "
-            "is: choose an empty or a new one with --data-dir DIR (or log.dirs)"
+            f"it holds {_some(others)} but no {checkpoints.META_PROPERTIES}, so it is not a log directory and is left "
+            "unchanged: choose an empty or a new one with --data-dir DIR (or log.dirs)"
         )
 
 
@@ -165,7 +168,7 @@ class DirectoryContents:
                     remove_leftovers(disk, directory, disk.list(directory))
 
     def _read(self, name: str, there: set[TopicPartition]) -> dict[TopicPartition, int]:
-        """The checkpoint's entries for the partitions that are ``there``; others are of deleted topics."""
+        """The checkpoint's entries for the partitions that are ``there``; the others belong to deleted topics."""
         try:
             offsets = checkpoints.read_offsets(self.directory.disk, f"{self.path}/{name}")
         except CorruptCheckpointError as error:
@@ -198,7 +201,7 @@ class DirectoryContents:
         return self.recovery_points, self.log_starts, self.high_watermarks, self.cleaner_offsets
 
     def forget(self, key: TopicPartition) -> None:
-        """A partition is no longer here."""
+        """Drop a partition that is no longer here."""
         self.partitions -= 1
         self.closed.discard(key)
         for offsets in self._checkpoints:

@@ -8,17 +8,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage.checkpoints import PARTITION_METADATA, TopicPartition, read_topic_id
 from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents, check_ours
 from pykbroker.storage.directories.warming import directory_bytes, warm
 from pykbroker.storage.directory import LogDirectory
-from pykbroker.storage.disk import Disk
 from pykbroker.storage.log.leftovers import offset_in
 from pykbroker.storage.names import STRAY, is_partition
 from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ _NO_END = (False, -1, -1)
 
 
 class LogDirectories:
-    """The first one holds the metadata log and, unless ``metadata_apart``, partitions as the others do."""
+    """The log directories of a process. The first one holds the metadata log and, unless ``metadata_apart``, partitions too."""
 
     def __init__(
         self, paths: Sequence[Path], disk: Disk, clock: Clock, random: Random, *, metadata_apart: bool
@@ -60,7 +62,7 @@ class LogDirectories:
             try:
                 contents.load(node_id, cluster_id)
             except OSError as error:
-                contents.directory.failed(error, "reading it at the start")
+                contents.directory.failed(error, "loading it at the start")
                 if contents is self.metadata or all(each.directory.offline for each in self.of_partitions):
                     raise
 
@@ -137,8 +139,9 @@ class LogDirectories:
         return found[0] if found else None
 
     def of(self, key: TopicPartition, topic_id: bytes | None = None) -> DirectoryContents:
-        """The log directory of a partition, existing or new. Raises KafkaError KAFKA_STORAGE_ERROR if it may be an offline one: a
-        directory of an earlier topic of that name, with another id than ``topic_id``, is not used instead.
+        """The log directory of a partition, existing or new. Raises KafkaError KAFKA_STORAGE_ERROR if the partition may be in an
+        offline one: then files of the same name elsewhere are used only if they have this ``topic_id``, since they may be
+        those of an earlier topic.
         """
         if key[0] == METADATA_LOG:
             return self.metadata
@@ -164,7 +167,7 @@ class LogDirectories:
         try:
             return read_topic_id(found.directory.disk, path) == topic_id
         except OSError as error:
-            found.directory.failed(error, f"looking whose {path} is")
+            found.directory.failed(error, f"reading the topic id of {path}")
             return False
 
     def expected(self, key: TopicPartition) -> DirectoryContents:
@@ -194,7 +197,7 @@ class LogDirectories:
         try:
             return contents.directory, directory_bytes(contents.directory.disk, f"{contents.path}/{name}")
         except OSError as error:
-            raise contents.directory.failed(error, f"looking at {name}") from error
+            raise contents.directory.failed(error, f"determining the size of {name}") from error
 
     def warm(self, names: Iterable[str]) -> None:
         """Read the files that opening these logs reads, so that it does not wait for the disk; in any thread."""
@@ -221,11 +224,12 @@ class LogDirectories:
 
 
 def _home(key: TopicPartition, topic_id: bytes | None, found: list[DirectoryContents]) -> DirectoryContents | None:
-    """The log directory of a partition among those with files of its name.
+    """Selects the log directory of a partition from those with files of its name: the one with the longest log of the topic.
+    None if the topic does not exist, or no files are its.
 
-    There are several after a kill between the renames of a move (both logs are equal), after a disk error there (the log in
-    use is longer), or if a log directory was offline while the topic was recreated (it has the old topic's id). A directory
-    without a readable topic id, as a power loss may leave it, is used only if there is no other.
+    Several have such files after a move was killed between its renames (both logs are equal) or failed there with a disk
+    error (the log in use is longer), and if one was offline while the topic was deleted and recreated (it has the old topic
+    id). Files without a readable topic id, which a power loss may leave, are used only if there are no others.
     """
     if topic_id is None:
         return None

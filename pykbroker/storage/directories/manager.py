@@ -1,4 +1,4 @@
-"""All logs of a process: opening, deletion, housekeeping, clean shutdown.
+"""All logs of a process: opening, deletion, retention, flushes, clean shutdown.
 
 Log directories have Kafka's layout: a subdirectory ``<topic>-<partition>`` per log, with checkpoints and meta.properties
 beside them (``DirectoryContents``). Logs are opened on first use, and recovered then after an unclean shutdown.
@@ -7,8 +7,7 @@ beside them (``DirectoryContents``). Logs are opened on first use, and recovered
 from __future__ import annotations
 
 import contextlib
-import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,11 +16,9 @@ from typing import TYPE_CHECKING
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import TopicPartition
-from pykbroker.storage.compaction.retries import Retries
 from pykbroker.storage.directories.contents import DirectoryContents
 from pykbroker.storage.directories.log_directories import LogDirectories, put_stray_aside
 from pykbroker.storage.directory import LogDirectory
-from pykbroker.storage.disk import Disk
 from pykbroker.storage.log import recovery
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.flushing import end_flushes
@@ -31,11 +28,9 @@ from pykbroker.storage.names import DELETE, strangers
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.storage.compaction.cleaning import CleaningResult
-    from pykbroker.storage.compaction.compaction import Cleanable, CompactionPlan
+    from pykbroker.storage.compaction.scheduling import Compactions
     from pykbroker.storage.directories.moving import LogMove
-
-logger = logging.getLogger(__name__)
+    from pykbroker.storage.disk import Disk
 
 _Outcomes = Iterable[KafkaError | None]
 
@@ -57,20 +52,25 @@ class LogManager:
         random: Random,
         others: Sequence[Path] = (),
         metadata_apart: bool = False,
-        cleaner_memory_bytes: int = 128 * 1024**2,
     ) -> None:
         self.directories = LogDirectories((directory, *others), disk, clock, random, metadata_apart=metadata_apart)
         self.metadata_directory = self.directories.metadata.directory
         self.node_id = node_id
         self.cluster_id = cluster_id
-        self.cleaner_memory_bytes = cleaner_memory_bytes
         #: Written to the clean shutdown marker (KIP-966).
         self.broker_epoch = -1
         #: The logs opened so far.
         self.logs: dict[TopicPartition, Log] = {}
-        self._retries = Retries()
-        #: Called after each compaction, with its result or its error; for metrics.
-        self.on_compaction: Callable[[CleaningResult | BaseException], None] = lambda _: None
+        self._compactions: Compactions | None = None
+
+    @property
+    def compactions(self) -> Compactions:
+        """The compactions of these logs; created with the first round."""
+        if self._compactions is None:
+            from pykbroker.storage.compaction.scheduling import Compactions  # noqa: PLC0415 - start-up counts
+
+            self._compactions = Compactions(self.directories, self._usable_logs, self.metadata_directory.clock)
+        return self._compactions
 
     def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
         """The log directory of a log, and its size in bytes of batches. The log is not opened.
@@ -101,11 +101,6 @@ class LogManager:
     def clean(self) -> bool:
         """Whether the last shutdown was clean."""
         return all(contents.clean for contents in self.directories.usable)
-
-    @property
-    def compactions_put_off(self) -> int:
-        """The number of logs whose compaction failed and is retried later."""
-        return len(self._retries)
 
     @property
     def directory_ids(self) -> list[str]:
@@ -200,7 +195,7 @@ class LogManager:
         key = log.topic, log.partition
         end_flushes(log)
         log.unpin()
-        self._retries.forget(log)
+        self._forget_compactions(log)
         self.logs.pop(key, None)
         for segment in log.segments:
             segment.close()
@@ -247,7 +242,7 @@ class LogManager:
             raise
         del self.logs[key]
         end_flushes(log)
-        self._retries.forget(log)
+        self._forget_compactions(log)
         with contextlib.suppress(KafkaError):  # the old log directory is offline
             log.moved(self._discard(source, key, log.config, sync=True))
 
@@ -258,6 +253,10 @@ class LogManager:
 
     def _logs_in(self, contents: DirectoryContents) -> list[Log]:
         return [log for log in self.logs.values() if log.directory is contents.directory]
+
+    def _forget_compactions(self, log: Log) -> None:
+        if self._compactions is not None:
+            self._compactions.forget(log)
 
     def _usable_logs(self) -> list[Log]:
         return [log for log in self.logs.values() if not log.directory.offline]
@@ -286,83 +285,6 @@ class LogManager:
         """
         plans = [contents.directory.plan_removals() for contents in self.directories.usable]
         return lambda: _all(plans)
-
-    def compacted(self) -> list[tuple[Log, int | None]]:
-        """The compacted logs, each with the offset below which it is clean."""
-        now = self.metadata_directory.clock.monotonic()
-        return [
-            (log, self.directories.at(log.directory).cleaner_offsets.get((log.topic, log.partition)))
-            for log in self._usable_logs()
-            if log.config.compact and self._retries.may_try(log, now)
-        ]
-
-    def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
-        """The most urgent compaction; None if none is due. See ``finish_compaction``.
-
-        ``compaction.look_ahead`` may have read what it needs. Raises KafkaError KAFKA_STORAGE_ERROR.
-        """
-        compacted = self.compacted()
-        if not compacted:
-            return None
-        from pykbroker.storage.compaction.compaction import CompactionPlan, cleanable  # noqa: PLC0415 - start-up counts
-
-        due: list[Cleanable] = []
-        for log, cleaned in compacted:
-            with self._left_alone_where_it_fails(log):
-                found = cleanable(log, cleaned, now_ms)
-                if found is not None and found.due:
-                    due.append(found)
-        for wanted in sorted(due, key=lambda found: -found.ratio):
-            with self._left_alone_where_it_fails(wanted.log):
-                return CompactionPlan(wanted, now_ms, self.cleaner_memory_bytes)
-        return None
-
-    @contextlib.contextmanager
-    def _left_alone_where_it_fails(self, log: Log) -> Iterator[None]:
-        """Pause a log whose planning fails, so that it does not keep other logs from compaction. Raises KafkaError
-        KAFKA_STORAGE_ERROR if the log directory failed.
-        """
-        try:
-            yield
-        except OSError as error:
-            raise log.directory.failed(error, f"planning the compaction of {log.name}") from error
-        except Exception as error:
-            if log.directory.offline:
-                raise
-            unforeseen = not isinstance(error, KafkaError)
-            pause = self._pause(log)
-            logger.error(
-                "Compaction of %s cannot be planned; retrying in %d s: %s", log.name, pause, error, exc_info=unforeseen
-            )
-
-    def finish_compaction(self, plan: CompactionPlan, result: CleaningResult | BaseException) -> None:
-        """Install the result of ``cleaning.clean(plan.job, disk)``, or handle its error.
-
-        A log whose compaction failed or lacked disk space is paused. Files of the failed one must have been removed
-        (``plan.remove_leftovers``). Raises KafkaError KAFKA_STORAGE_ERROR.
-        """
-        log = plan.log
-        self.on_compaction(result)
-        if isinstance(result, BaseException):
-            if log.pinned_by is plan:
-                log.unpin(plan)
-                logger.error("Compaction of %s failed; retrying in %d s: %s", log.name, self._pause(log), result)
-            return
-        end_offset = plan.finish(result)
-        if end_offset is None:
-            return
-        self.directories.at(log.directory).cleaner_offsets[log.topic, log.partition] = end_offset
-        if result.complete:
-            self._retries.forget(log)
-        else:
-            pause = self._pause(log)
-            logger.warning(
-                "Compaction of %s is incomplete for lack of disk space; retrying the rest in %d s", log.name, pause
-            )
-
-    def _pause(self, log: Log) -> float:
-        """Pause compactions of a log; returns the seconds."""
-        return self._retries.failed(log, self.metadata_directory.clock.monotonic())
 
     def due_flushes(self) -> list[Log]:
         """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have a new segment."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from pykbroker.storage.disk import Disk
 from pykbroker.storage.index.segment_indexes import SegmentIndexes
 from pykbroker.storage.log.segment import Segment
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
 
 

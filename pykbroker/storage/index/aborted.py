@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.storage.disk import Disk
 from pykbroker.storage.index.index import Reader, read_blocking
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 _ENTRY = Struct(">hqqqq")
 _CHUNK = 128 * _ENTRY.size

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import Struct
+from typing import TYPE_CHECKING
 
-from pykbroker.storage.disk import Disk, File
 from pykbroker.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk, File
 
 _OFFSET_ENTRY = Struct(">ii")
 _TIME_ENTRY = Struct(">qi")
@@ -23,7 +26,7 @@ _TAIL_ENTRIES = 128
 _BLOCK_ENTRIES = 256
 
 #: Reads ``size`` bytes at ``position`` of a file: blocking, or raising WouldBlockError.
-Reader = Callable[[File, int, int], Buffer]
+Reader = Callable[["File", int, int], Buffer]
 
 
 class WouldBlockError(Exception):

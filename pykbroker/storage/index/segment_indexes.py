@@ -5,9 +5,13 @@ An entry is added when more than index.interval.bytes were written since the las
 
 from __future__ import annotations
 
-from pykbroker.storage.disk import Disk
+from typing import TYPE_CHECKING
+
 from pykbroker.storage.index.index import OffsetIndex, Reader, TimeIndex, read_blocking
 from pykbroker.storage.log.config import LogConfig
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 
 class SegmentIndexes:

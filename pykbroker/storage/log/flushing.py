@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import contextlib
 
-from pykbroker.storage.checkpoints import LEADER_EPOCHS, encode_epochs
-from pykbroker.storage.disk import replace_file
+from pykbroker.storage.checkpoints import LEADER_EPOCHS, encode_epochs, replace_file
 from pykbroker.storage.log.state import LogState
 
 

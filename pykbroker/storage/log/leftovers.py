@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from pykbroker.storage.directory import CLEANED, DELETED, SWAP
-from pykbroker.storage.disk import Disk
 from pykbroker.storage.names import strangers
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 _DIGITS = 20
 

@@ -8,11 +8,14 @@ A log that holds them is not served and not changed: recovery would treat them a
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-from pykbroker.storage.disk import File
 from pykbroker.wire.batch_header import LOG_OVERHEAD
 from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import File
 
 _HEAD = Struct(">8xiIb")
 _CRC_SIZE = 4

@@ -12,9 +12,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from struct import Struct
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from pykbroker.storage.directory import DELETED, SEGMENT_SUFFIXES
-from pykbroker.storage.disk import Disk, File
 from pykbroker.storage.index.aborted import AbortedIndex
 from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.index.segment_indexes import SegmentIndexes
@@ -23,6 +23,9 @@ from pykbroker.storage.log.old_formats import refuse_old_format
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk, File
 
 #: Base offset, length and last offset delta of a batch, for searches.
 PLACE = Struct(">qi11xi")

@@ -11,15 +11,18 @@ import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pykbroker.storage.directory import LogDirectory
-from pykbroker.storage.disk import File
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.epochs import LeaderEpochs
 from pykbroker.storage.log.producers import Producers
 from pykbroker.storage.log.segment import Segment
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import File
 
 #: Flushes may begin and end in several threads at once. Never held while waiting for the disk.
 _flushing = threading.Lock()

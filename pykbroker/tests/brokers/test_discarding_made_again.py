@@ -10,7 +10,8 @@ from pathlib import Path
 
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.checkpoints import RECOVERY_POINTS, read_offsets
-from pykbroker.storage.disk import File, RealDisk, RealFile
+from pykbroker.storage.disk import File
+from pykbroker.storage.real_disk import RealDisk, RealFile
 from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.network.test_connection import run
 from pykbroker.tests.storage.rounds import checkpoint_round

@@ -130,14 +130,14 @@ def compact(world: MemoryCluster) -> bool:
     assert offsets is not None
     if not attempt(lambda: offsets.log.roll(world.clock.now_ms())):
         return False
-    plan = logs.plan_compaction(world.clock.now_ms())
+    plan = logs.compactions.plan(world.clock.now_ms())
     if plan is None:
         return True
     try:
         result: Any = clean(plan.job, world.disk)
     except OSError as error:
         result = error
-    return attempt(lambda: logs.finish_compaction(plan, result)) and not isinstance(result, OSError)
+    return attempt(lambda: logs.compactions.finish(plan, result)) and not isinstance(result, OSError)
 
 
 def take_snapshot(world: MemoryCluster) -> bool:

@@ -44,7 +44,7 @@ def test_a_start_on_a_full_disk(seed: int) -> None:
     if rng.random() < 0.5:
         world.restart()
         end = fill(world, rng)
-    plan = world.cluster.logs.plan_compaction(world.clock.now_ms())
+    plan = world.cluster.logs.compactions.plan(world.clock.now_ms())
     assert plan is not None
     before = disk.used_bytes
     last = disk.operations + rng.randint(8, 60)

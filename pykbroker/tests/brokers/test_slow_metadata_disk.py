@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.storage.disk import File, RealDisk, RealFile
+from pykbroker.storage.disk import File
+from pykbroker.storage.real_disk import RealDisk, RealFile
 from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
 from pykbroker.tests.network.test_connection import run
 from pykbroker.wire.errors import ErrorCode

@@ -56,7 +56,8 @@ def test_only_its_owner_reads_it(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING):
         kept(folder)
     assert (
-        f"{folder}/users.properties holds keys and passwords, and every user of this machine may read it" in caplog.text
+        f"{folder}/users.properties holds keys and passwords and is readable by every user of this machine"
+        in caplog.text
     )
 
 

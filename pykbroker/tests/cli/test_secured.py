@@ -239,7 +239,12 @@ def test_every_command_that_asks_a_cluster_takes_the_file() -> None:
             1,
             "refuses alice by PLAIN: Authentication failed: Invalid username or password",
         ),
-        ("SASL_PLAINTEXT", {**plain(), "sasl.mechanism": "PLAIM"}, 2, "sasl.mechanism is PLAIM: PLAIN, SCRAM-SHA-256"),
+        (
+            "SASL_PLAINTEXT",
+            {**plain(), "sasl.mechanism": "PLAIM"},
+            2,
+            "sasl.mechanism is PLAIM; it must be one of PLAIN, SCRAM-SHA-256",
+        ),
         (
             "SHORT",
             {**BEARER},
@@ -255,7 +260,7 @@ def test_every_command_that_asks_a_cluster_takes_the_file() -> None:
         ("SSL", {"security.protocol": "SSL"}, 1, "is not trusted: "),
         ("MUTUAL", trust(), 1, "refuses the client's certificate (tlsv13 alert certificate required)"),
         ("STRANGE", trust(), 1, "is for other names (IP address mismatch"),
-        ("PLAINTEXT", {"security.protocol": "TLS"}, 2, "security.protocol is TLS, and must be one of"),
+        ("PLAINTEXT", {"security.protocol": "TLS"}, 2, "security.protocol is TLS; it must be one of"),
     ],
 )
 def test_each_is_told_what_is_wrong(ask: Any, listener: str, settings: dict[str, str], status: int, said: str) -> None:

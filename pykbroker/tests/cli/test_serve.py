@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.cli.client import Client
-from pykbroker.cli.serve import _tell_if_exposed
+from pykbroker.cli.serve import _warn_if_exposed
 from pykbroker.cli.serve_options import configuration, parser
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.properties import load
@@ -184,7 +184,7 @@ def test_a_file_with_secrets_that_others_may_read_is_told(tmp_path: Path, caplog
     file = tmp_path / "server.properties"
     file.write_text(line)
     file.chmod(0o644)
-    _tell_if_exposed(file, BrokerConfig(load(file)))
+    _warn_if_exposed(file, BrokerConfig(load(file)))
     assert (f"{file} holds secrets" in caplog.text) is is_secret
 
 

@@ -112,7 +112,7 @@ def test_meta_properties_that_are_missing_or_damaged(folder: Path, content: str 
         properties.write_text(content)
     status, said = refused(*LISTEN, "--data-dir", str(folder))
     assert status == 1
-    assert "put that file back, or write one with the lines version=1, node.id=1 and cluster.id=ID" in said
+    assert "restore that file, or write one with the lines version=1, node.id=1 and cluster.id=ID" in said
     properties.write_text(kept)
     with serving(*LISTEN, "--data-dir", str(folder)) as (process, ready):
         assert produced(ready) == (0, 1)

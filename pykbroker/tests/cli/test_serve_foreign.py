@@ -44,7 +44,7 @@ def test_a_directory_that_is_no_brokers_is_refused_and_left_as_it_was(tmp_path: 
     status, said = refused(*LISTEN, "--data-dir", str(tmp_path))
     assert status == 1
     assert f"the log directory {tmp_path} cannot be used" in said
-    assert f"it holds {name.partition('/')[0]}, and no meta.properties, so it is not a broker's" in said
+    assert f"it holds {name.partition('/')[0]} but no meta.properties, so it is not a log directory" in said
     assert "choose an empty or a new one with --data-dir DIR" in said
     assert everything(tmp_path) == before
 

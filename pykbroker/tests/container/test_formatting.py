@@ -12,7 +12,7 @@ from pykbroker.container.formatting import directories, format_new, formatted
 from pykbroker.container.tools.scram_users import scram_user
 from pykbroker.storage.checkpoints import read_meta_properties
 from pykbroker.storage.directories.contents import ForeignDirectoryError
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.tests.kit.running import running_broker
 
 ID = "4L6g3nShT-eMCtK--X86sw"

@@ -23,8 +23,9 @@ from pykbroker.metadata.snapshot import BOOTSTRAP, encode_snapshot
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.directories.manager import LogManager
-from pykbroker.storage.disk import Disk, replace_file
+from pykbroker.storage.disk import Disk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import uuid_from_str
 

@@ -14,7 +14,7 @@ from pykbroker.process.node import Node
 from pykbroker.releases.release import NEWEST, release
 from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.waits import Deferred
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
 from pykbroker.wire.message import Message
 

@@ -19,7 +19,7 @@ from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
 from pykbroker.simulation.simdisk import SimulatedDisk
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.tests.kit.metadata import MetadataDirectory, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
@@ -269,7 +269,7 @@ def test_the_log_of_another_quorum_is_left_alone(node):
     change = LeaderChangeMessage(leader_id=1, voters=[LeaderVoter(voter_id=1), LeaderVoter(voter_id=2)])
     log = node.controller._log
     log._append(encode_controls([(ControlRecordType.LEADER_CHANGE, change, 0)], base_offset=0, epoch=1, timestamp=1))
-    with pytest.raises(ForeignQuorumError, match="of the nodes 1, 2, and this is node 1"):
+    with pytest.raises(ForeignQuorumError, match="of the nodes 1, 2, but this is node 1"):
         node.restart()
 
 

@@ -206,7 +206,7 @@ class Strangers:
         self.closed += wire.is_closed
         self.answered += bool(wire.sent)
         wire.end()
-        if connection.stranger is not None:
+        if connection.authentication_timer is not None:
             self.found["a connection that ended is still waited for"] += 1
 
     # ---- bytes -------------------------------------------------------------------------------------------------------

@@ -244,7 +244,7 @@ def test_a_request_that_fails_for_good_after_its_client_is_gone_says_nothing(tmp
             broker.node.server.dispatcher.add_step(lambda *_: waits)
             client.send(ASK, 3)
             connections = broker.node.server.sockets(1).connections
-            await until_true(lambda: any(each._waiting for each in connections))
+            await until_true(lambda: any(each._pending.queue for each in connections))
             client.close()
             await until_true(lambda: not connections)
             waits.fail(CloseConnection("nobody is there any more"))

@@ -57,7 +57,7 @@ def test_clients_that_take_nothing_cost_little_and_take_nothing_from_others(tmp_
                 for _ in range(3):
                     client.send(fetch_all(), 12)
             sockets = broker.server.sockets(1)
-            await until(lambda: sum(each._write_paused for each in sockets.connections) == 6)
+            await until(lambda: sum(each._outgoing.is_paused for each in sockets.connections) == 6)
             for _ in range(3):
                 assert len(records(await good.ask(fetch_all(), 12, FetchResponse))) == stored
             assert broker.cluster.runtime.unsent_bytes < 6 * 2 * 1024 * 1024
@@ -78,7 +78,7 @@ def test_a_client_that_takes_nothing_is_cut_when_it_was_idle_for_too_long(tmp_pa
             dead.reader._transport.pause_reading()
             dead.send(fetch_all(), 12)
             connections = broker.server.sockets(1).connections
-            await until(lambda: any(each._write_paused for each in connections))
+            await until(lambda: any(each._outgoing.is_paused for each in connections))
             await until(lambda: not connections)
             assert broker.cluster.runtime.unsent_bytes == 0
             dead.writer.transport.abort()
@@ -171,7 +171,7 @@ def test_a_connection_that_ends_while_a_large_answer_is_sent_sends_it_first(tmp_
             client = await filled(broker)
             client.send(fetch_all(), 12)
             connections = broker.server.sockets(1).connections
-            await until(lambda: any(each._stream is not None for each in connections))
+            await until(lambda: any(each._outgoing.is_streaming for each in connections))
             for connection in list(connections):
                 connection.finish()
             _, answer = await client.receive(FetchResponse, 12)
@@ -192,13 +192,15 @@ def test_a_log_that_is_moved_while_a_large_answer_is_sent_is_read_to_its_end_whe
             (target,) = (each for each in directories if each != str(partition.log.directory.path))
             client.reader._transport.pause_reading()
             client.send(fetch_all(), 12)
-            await until(lambda: any(each._write_paused for each in broker.server.sockets(1).connections))
+            await until(lambda: any(each._outgoing.is_paused for each in broker.server.sockets(1).connections))
             there = AlterReplicaLogDir(target, [AlterReplicaLogDirTopic("t", [0])])
             answer = await other.ask(AlterReplicaLogDirsRequest([there]), 2, AlterReplicaLogDirsResponse)
             assert answer.results[0].partitions[0].error_code == ErrorCode.NONE
             await until(lambda: str(partition.log.directory.path) == target)
             await other.ask(produce(b"after the move"), 9, ProduceResponse)
-            assert any(each._write_paused for each in broker.server.sockets(1).connections)  # its client still waits
+            assert any(
+                each._outgoing.is_paused for each in broker.server.sockets(1).connections
+            )  # its client still waits
             client.reader._transport.resume_reading()
             _, taken = await client.receive(FetchResponse, 12)
             assert records(taken) == whole

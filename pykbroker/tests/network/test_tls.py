@@ -157,7 +157,7 @@ def test_a_client_without_tls_and_one_with_tls_where_there_is_none_are_told_apar
             plain = await node.connect("SSL")
             plain.send(ASK, 3)
             assert await plain.closed_by_broker()
-            assert "it speaks without TLS, and this listener is for TLS" in caplog.text
+            assert "it does not use TLS, but this listener requires it" in caplog.text
             with pytest.raises((ConnectionError, ssl.SSLError)):
                 await node.connect("PLAINTEXT", client_context())
             assert "it opened with a TLS handshake, but this listener speaks plaintext" in caplog.text
@@ -345,7 +345,7 @@ def test_who_does_not_shake_hands_in_time_is_cut(tmp_path: Path, monkeypatch: An
             good.close()
 
     run(scenario())
-    assert "it did not say who it is" in caplog.text
+    assert "it did not authenticate" in caplog.text
 
 
 def test_a_broker_without_a_usable_key_does_not_start(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import errno
 import threading
 from pathlib import Path
 
-from pykbroker.storage.disk import RealFile
+from pykbroker.storage.real_disk import RealFile
 from pykbroker.tests.kit.running import RunningBroker, running_broker, until
 from pykbroker.tests.network.test_connection import produce
 from pykbroker.wire.errors import ErrorCode

@@ -102,8 +102,8 @@ def test_an_address_has_no_more_connections_than_it_may(tmp_path: Path, caplog: 
             others = [await broker.connect(source="127.0.0.2") for _ in range(3)]
             assert [await is_served(each) for each in others] == [True, True, False]
         assert [record.getMessage() for record in caplog.records] == [
-            "Connections from 127.0.0.1 on listener PLAINTEXT are refused: its address has already the maximum of 1 connections",
-            "Connections from 127.0.0.2 on listener PLAINTEXT are refused: its address has already the maximum of 2 connections",
+            "Connections from 127.0.0.1 on listener PLAINTEXT are refused: its address already has the maximum of 1 connections",
+            "Connections from 127.0.0.2 on listener PLAINTEXT are refused: its address already has the maximum of 2 connections",
         ]
         first.close()
         await until(lambda: len(broker.sockets.connections) == 2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from typing import Any
+
 import pytest
 
 from pykbroker.brokers.cluster import Cluster
@@ -34,8 +37,14 @@ def rounds(cluster: Cluster, count: int) -> None:
         cluster.runtime.timers.run_due()
 
 
+def owner(cluster: Cluster, step: str) -> tuple[Any, str]:
+    """The object that has the method, and the method's name."""
+    *path, name = step.split(".")
+    return reduce(getattr, path, cluster.logs), name
+
+
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), OSError(5, "failed"), KeyError("defect")])
-@pytest.mark.parametrize("step", ["retain", "plan_removals", "compacted", "plan_checkpoints", "due_flushes"])
+@pytest.mark.parametrize("step", ["retain", "plan_removals", "compactions.logs", "plan_checkpoints", "due_flushes"])
 def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog, step: str, error: Exception) -> None:
     tries = []
 
@@ -43,7 +52,7 @@ def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog
         tries.append(step)
         raise error
 
-    monkeypatch.setattr(cluster.logs, step, fail)
+    monkeypatch.setattr(*owner(cluster, step), fail)
     Housekeeping(cluster, durable=False).start()
     rounds(cluster, 3)
     assert len(tries) >= 2
@@ -52,17 +61,17 @@ def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog
 
 @pytest.mark.parametrize(
     ("setting", "step"),
-    [("log.cleaner.backoff.ms", "compacted"), ("log.flush.offset.checkpoint.interval.ms", "plan_checkpoints")],
+    [("log.cleaner.backoff.ms", "compactions.logs"), ("log.flush.offset.checkpoint.interval.ms", "plan_checkpoints")],
 )
 def test_an_interval_of_nothing_leaves_the_core_to_others(monkeypatch, setting: str, step: str) -> None:
     cluster = MemoryCluster(**{setting.replace(".", "_"): "0"}, log_initial_task_delay_ms="0").cluster
-    done, times = getattr(cluster.logs, step), []
+    done, times = getattr(*owner(cluster, step)), []
 
     def noted() -> object:
         times.append(cluster.runtime.clock.now_ms())
         return done()
 
-    monkeypatch.setattr(cluster.logs, step, noted)
+    monkeypatch.setattr(*owner(cluster, step), noted)
     Housekeeping(cluster, durable=False).start()
     for _ in range(1000):
         cluster.runtime.clock.advance(1)

@@ -69,7 +69,7 @@ class House:
         self.wall_set_at = -math.inf
         #: When a doomed file was first seen, in monotonic seconds.
         self.doomed: dict[object, float] = {}
-        plan_compaction = self.cluster.logs.plan_compaction
+        plan_compaction = self.cluster.logs.compactions.plan
 
         def plan(now_ms: int) -> CompactionPlan | None:
             found = plan_compaction(now_ms)
@@ -78,7 +78,7 @@ class House:
                 self.check_retained(now_ms)
             return found
 
-        self.cluster.logs.plan_compaction = plan  # type: ignore[method-assign]
+        self.cluster.logs.compactions.plan = plan  # type: ignore[method-assign]
         self.cluster.runtime.offload = self.cluster.runtime.offload_read = self.offload
         self.housekeeping = Housekeeping(self.cluster, durable=False, cleaner=self)
 

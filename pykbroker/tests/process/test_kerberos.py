@@ -51,7 +51,7 @@ def test_the_module_may_name_the_service_and_a_file_in_the_form_of_java(realm: R
 
 @needs_kerberos
 def test_a_key_or_rules_that_are_not_there_end_the_start(realm: Realm) -> None:
-    with pytest.raises(ConfigError, match=r"the key of kafka/localhost@TEST.REALM is not to be had: .*/nothing"):
+    with pytest.raises(ConfigError, match=r"the key of kafka/localhost@TEST.REALM is not available: .*/nothing"):
         made("GSSAPI", f'{MODULE} keyTab="/nothing";', **SERVICE)
     with pytest.raises(ConfigError, match=r"Invalid rule in sasl.kerberos.principal.to.local.rules: 'RULE:nothing'"):
         made("GSSAPI", realm.jaas(), **SERVICE, **{"sasl.kerberos.principal.to.local.rules": "RULE:nothing"})

@@ -126,7 +126,7 @@ def test_an_audience_and_an_issuer_are_of_the_mechanism(tmp_path: Path) -> None:
         (None, "needs sasl.oauthbearer.jwks.endpoint.url"),
         ("file:/nowhere/keys.json", "No such file"),
         ("ftp://localhost/keys.json", "begins with file:, http: or https:"),
-        ("http://127.0.0.1:1/keys", "gave no keys"),
+        ("http://127.0.0.1:1/keys", "returned no keys"),
     ],
 )
 def test_keys_that_cannot_be_had_end_the_start(url: str | None, said: str) -> None:
@@ -135,7 +135,7 @@ def test_keys_that_cannot_be_had_end_the_start(url: str | None, said: str) -> No
 
 
 def test_an_address_of_something_else_ends_the_start() -> None:
-    with served("<html>") as url, pytest.raises(ConfigError, match="it is no set of keys"):
+    with served("<html>") as url, pytest.raises(ConfigError, match="not a key set"):
         signed(url)
 
 
@@ -156,7 +156,7 @@ def test_no_address_is_asked_on_the_loop_while_the_broker_runs(tmp_path: Path, b
 
 
 def test_an_address_that_answers_a_little_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_sets, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(key_sets, "_TIMEOUT_S", 0.2)
     given_up = threading.Event()
 
     def drip(write: Callable[[bytes], object]) -> None:

@@ -60,7 +60,9 @@ def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: py
             talk.close()
 
     asyncio.run(scenario())
-    assert len([record for record in caplog.records if f"{store} holds a private key" in record.getMessage()]) == 1
+    assert (
+        len([record for record in caplog.records if f"{store} holds a private key and is" in record.getMessage()]) == 1
+    )
 
 
 def test_a_weak_certificate_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

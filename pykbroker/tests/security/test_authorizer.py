@@ -120,7 +120,7 @@ def test_the_same_refusal_is_told_once_a_minute_with_how_many_there_were(caplog:
     assert len(caplog.messages) == 2
     time[0] = 61.0
     asked.may(asker(), READ, TOPIC, "t")
-    assert caplog.messages[-1].endswith("DefaultDeny (49 more times since it was told last)")
+    assert caplog.messages[-1].endswith("DefaultDeny (49 more times since it was last logged)")
 
 
 def test_a_flood_of_different_refusals_is_cut(caplog: pytest.LogCaptureFixture) -> None:
@@ -132,7 +132,7 @@ def test_a_flood_of_different_refusals_is_cut(caplog: pytest.LogCaptureFixture) 
     assert len(caplog.messages) == 100
     time[0] = 1.5
     asked.may(asker(), READ, TOPIC, "t")
-    assert caplog.messages[100] == "400 more denied requests were not logged: there were too many"
+    assert caplog.messages[100] == "400 more denied requests were not logged: too many in one second"
     assert "Topic:LITERAL:t " in caplog.messages[101]
 
 

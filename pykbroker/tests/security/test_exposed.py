@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.security.exposed import tell_if_exposed
+from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.tests.kit.certificates import broker, written
 
 
@@ -16,11 +16,11 @@ def test_who_is_not_of_the_group_is_not_to_read_it(
 ) -> None:
     location = written(tmp_path, "broker.pem", broker().pem)
     Path(location).chmod(mode)
-    tell_if_exposed(location, "a private key")
-    told = f"{location} holds a private key, and every user of this machine may read it: take that away by chmod o-rwx"
+    warn_if_exposed(location, "a private key")
+    told = f"{location} holds a private key and is readable by every user of this machine: restrict it with chmod o-rwx"
     assert [record.getMessage() for record in caplog.records] == [told] * tells
 
 
 def test_a_file_that_is_not_there_is_told_of_by_its_reader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    tell_if_exposed(tmp_path / "gone", "a private key")
+    warn_if_exposed(tmp_path / "gone", "a private key")
     assert not caplog.records

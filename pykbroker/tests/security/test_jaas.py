@@ -34,7 +34,7 @@ def test_good_values(text: str, options: dict[str, str]) -> None:
         (f"{MODULE};", "control flag"),
         (f'{MODULE} user_a="s3cret";', "control flag"),
         (f'{MODULE} required user_a="s3cret"', "semi-colon"),
-        (f'{MODULE} required user_a="s3cret;', "does not end"),
+        (f'{MODULE} required user_a="s3cret;', "an unterminated string"),
         (f"{MODULE} required user_a;", "Value not specified"),
         (f'{MODULE} required user_a=;b="s3cret";', "more than one login module"),
         (f'{MODULE} required "s3cret" user_a=;', "Value not specified"),

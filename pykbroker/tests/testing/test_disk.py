@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.storage.disk import RealDisk
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.testing.disk import DiskFaults
 
 

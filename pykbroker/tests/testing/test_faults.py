@@ -183,7 +183,7 @@ def test_what_cannot_act_is_refused_where_it_is_added(kafka: Kafka) -> None:
         kafka.faults.add("Produce", listener="EXTERNAL", drop=True)
     with pytest.raises(BadFault, match="a fault has no 'topc'; did you mean topic"):
         kafka.faults.add("Produce", topc="t", drop=True)
-    with pytest.raises(BadFault, match="not told apart by topic; write one of client, principal, listener, broker"):
+    with pytest.raises(BadFault, match="cannot be selected by topic; write one of client, principal, listener, broker"):
         kafka.faults.cut(topic="t")
     with pytest.raises(TimeoutError, match="acted 0 times, not 1"):
         kafka.faults.add("Heartbeat", drop=True, group="g").wait(timeout=0.01)

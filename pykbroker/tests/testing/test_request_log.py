@@ -118,8 +118,8 @@ def test_a_connection_that_a_fault_closed_was_no_refusal(
         assert produce(broker).flush(20) == 0
     first, *_ = broker.requests("Produce")
     assert first.closed is not None
-    assert first.closed.startswith("a fault ends it")
-    assert "closed: a fault ends it" in str(first)
+    assert first.closed.startswith("a fault closes it")
+    assert "closed: a fault closes it" in str(first)
     assert broker.unserved() == []
     broker.check_served()
     assert "Unhandled" not in caplog.text

@@ -80,7 +80,7 @@ def test_a_token_runs_out() -> None:
 
 
 def test_what_is_no_security_is_an_error() -> None:
-    with pytest.raises(ValueError, match="security is 'tls'; write one of ssl, sasl_plaintext, sasl_ssl"):
+    with pytest.raises(ValueError, match="security is 'tls'; it must be one of ssl, sasl_plaintext, sasl_ssl"):
         Kafka(security="tls")
     with Kafka() as kafka, pytest.raises(RuntimeError, match="this broker has no security"):
         _ = kafka.security

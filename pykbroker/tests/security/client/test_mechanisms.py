@@ -56,21 +56,21 @@ def test_a_token_of_a_file(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("name", "jaas", "more", "why"),
     [
-        (None, f"{PLAIN};", {}, r"sasl.mechanism=GSSAPI \(what it is where it is not set\) is done by com.sun"),
+        (None, f"{PLAIN};", {}, r"sasl.mechanism=GSSAPI \(the default\) needs com.sun"),
         (
             None,
             None,
             {},
-            r"GSSAPI \(what it is where it is not set\) as in com.sun.security.auth.module.Krb5LoginModule required",
+            r"GSSAPI \(the default\) as com.sun.security.auth.module.Krb5LoginModule required",
         ),
-        ("PLAIM", f"{PLAIN};", {}, "sasl.mechanism is PLAIM: PLAIN"),
+        ("PLAIM", f"{PLAIN};", {}, "sasl.mechanism is PLAIM; it must be one of PLAIN"),
         ("PLAIN", None, {}, "sasl.jaas.config is not set"),
         ("PLAIN", f"{PLAIN}", {}, "not terminated"),
-        ("PLAIN", f"{SCRAM};", {}, "ScramLoginModule, and sasl.mechanism=PLAIN is done by"),
+        ("PLAIN", f"{SCRAM};", {}, "ScramLoginModule, but sasl.mechanism=PLAIN needs"),
         ("PLAIN", f'{PLAIN} username="a";', {}, "no password="),
         ("SCRAM-SHA-512", f'{SCRAM} password="a";', {}, "no username="),
         ("OAUTHBEARER", f"{BEARER};", {}, "unsecuredLoginStringClaim_sub"),
-        ("OAUTHBEARER", f"{BEARER};", {"sasl.login.callback.handler.class": "my.Own"}, "my.Own, and classes of Java"),
+        ("OAUTHBEARER", f"{BEARER};", {"sasl.login.callback.handler.class": "my.Own"}, "my.Own, but Java classes"),
         ("OAUTHBEARER", f"{BEARER};", {"sasl.login.callback.handler.class": BY_ISSUER}, "file: or http"),
         (
             "OAUTHBEARER",

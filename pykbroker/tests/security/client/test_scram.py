@@ -58,11 +58,11 @@ def test_our_brokers_side_lets_in_who_knows_the_password(
 @pytest.mark.parametrize(
     ("challenge", "why"),
     [
-        (CHALLENGE.replace(NONCE, "another"), "not about this exchange"),
-        (CHALLENGE.replace("%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", ""), "not about this exchange"),
-        ("e=other-error", "not in the form"),
+        (CHALLENGE.replace(NONCE, "another"), "does not belong to this exchange"),
+        (CHALLENGE.replace("%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", ""), "does not belong to this exchange"),
+        ("e=other-error", "not valid SCRAM"),
         (CHALLENGE.replace("4096", "4095"), "4095 iterations"),
-        (CHALLENGE.replace("W22Z", "?"), "not in the form"),
+        (CHALLENGE.replace("W22Z", "?"), "not valid SCRAM"),
     ],
 )
 def test_a_challenge_that_is_none(challenge: str, why: str) -> None:
@@ -72,7 +72,7 @@ def test_a_challenge_that_is_none(challenge: str, why: str) -> None:
 
 @pytest.mark.parametrize(
     ("said", "why"),
-    [(b"v=AAAA", "not who it says"), (b"v=?", "not in the form"), (b"e=invalid-proof", "invalid-proof")],
+    [(b"v=AAAA", "signature is wrong"), (b"v=?", "not valid SCRAM"), (b"e=invalid-proof", "invalid-proof")],
 )
 def test_a_broker_that_does_not_know_the_password(said: bytes, why: str) -> None:
     ours = login()

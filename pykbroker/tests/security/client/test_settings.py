@@ -41,10 +41,10 @@ def test_names_of_hosts_are_checked_unless_that_is_switched_off() -> None:
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"security_protocol": "TLS"}, "security.protocol is TLS, and must be one of PLAINTEXT, SSL"),
-        ({"security_protocol": "SSL", "ssl_endpoint_identification_algorithm": "LDAPS"}, "write https, or nothing"),
+        ({"security_protocol": "TLS"}, "security.protocol is TLS; it must be one of PLAINTEXT, SSL"),
+        ({"security_protocol": "SSL", "ssl_endpoint_identification_algorithm": "LDAPS"}, "it must be https, or empty"),
         ({"security_protocol": "SSL", "ssl_truststore_location": "/no/such.pem"}, "/no/such.pem cannot be read"),
-        ({"security_protocol": "SSL", "ssl_enabled_protocols": "TLSv1.1"}, "leaves nothing"),
+        ({"security_protocol": "SSL", "ssl_enabled_protocols": "TLSv1.1"}, "leaves no protocol version"),
         ({"security_protocol": "SASL_PLAINTEXT"}, "sasl.mechanism=GSSAPI"),
     ],
 )

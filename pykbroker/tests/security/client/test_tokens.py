@@ -96,7 +96,7 @@ def test_an_issuer_gives_one_to_who_shows_credentials(issuer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "why"), [("/other", "401"), ("/nothing", "without an access_token"), ("/list", "without an access_token")]
+    ("path", "why"), [("/other", "401"), ("/nothing", "has no access_token"), ("/list", "has no access_token")]
 )
 def test_an_issuer_that_gives_none(issuer: str, path: str, why: str) -> None:
     with pytest.raises(LoginFailed, match=why) as failed:

@@ -93,7 +93,7 @@ def test_what_is_not_of_the_context_is_refused(realm: Realm, alice: Path) -> Non
     client, context = initiator(alice), acceptor(realm).begin()
     client.step(context.accept(client.step()))
     for other in (b"", b"x", context.wrap(b"offer"), client.wrap(b"agreed", False).message[:-1]):
-        with pytest.raises(Refused, match="not of this exchange"):
+        with pytest.raises(Refused, match="does not belong to this exchange"):
             context.unwrap(other)
 
 

@@ -48,12 +48,12 @@ def test_who_a_name_is(name: str, rules: list[str], expected: str) -> None:
         ("a/b/c@OUR.REALM", ["DEFAULT"], "Malformed Kerberos name: a/b/c@OUR.REALM"),
         ("a@b@c", ["DEFAULT"], "Malformed"),
         ("alice@OTHER", ["RULE:[1:$1@$0]", "DEFAULT"], "Non-simple name alice@OTHER"),
-        ("alice@OTHER", ["RULE:[1:$2]"], r"has \$2, and the name only \$0 to \$1"),
+        ("alice@OTHER", ["RULE:[1:$2]"], r"has \$2, but the name only has \$0 to \$1"),
         ("alice@OTHER", ["RULE:[1:$]"], r"has \$, "),
         ("alice@OTHER", ["RULE:[1:$99999999999]"], r"has \$9"),
-        ("alice@OTHER", ["RULE:[1:$1]s/a/$1/"], "names a group"),
-        ("alice@OTHER", ["RULE:[1:$1]s/a/\\/"], "names a group"),
-        ("alice@OTHER", ["RULE:[1:$1]s/a/$x/"], "names a group"),
+        ("alice@OTHER", ["RULE:[1:$1]s/a/$1/"], "refers to a group"),
+        ("alice@OTHER", ["RULE:[1:$1]s/a/\\/"], "refers to a group"),
+        ("alice@OTHER", ["RULE:[1:$1]s/a/$x/"], "refers to a group"),
     ],
 )
 def test_who_is_nobody(name: str, rules: list[str], said: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.runtime import Runtime
@@ -57,6 +58,28 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     for spoil in (lambda: path.write_text("{"), path.unlink):
         spoil()
         assert keys.find("second", "RS256") is not None
+
+
+def test_a_broken_file_is_read_and_logged_once(tmp_path: Path, caplog: Any, monkeypatch: Any) -> None:
+    path = tmp_path / "jwks.json"
+    path.write_text(key_set(issuer()))
+    keys = KeySet(path)
+    reads = []
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: reads.append(self) or read(self))
+    for spoil, wrong in ((lambda: path.write_text("{"), "not a key set"), (path.unlink, "No such file")):
+        spoil()
+        caplog.clear()
+        for _ in range(3):
+            assert keys.find("first", "RS256") is not None
+        assert [wrong in message for message in caplog.messages] == [True]
+    assert len(reads) == 1
+    path.write_text(key_set(issuer("second")))
+    assert keys.find("second", "RS256") is not None
+    path.unlink()
+    caplog.clear()
+    keys.find("second", "RS256")
+    assert len(caplog.messages) == 1, "what went wrong before was mended"
 
 
 def test_an_address_is_asked_again_from_time_to_time() -> None:

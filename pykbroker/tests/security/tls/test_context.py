@@ -61,11 +61,14 @@ def test_without_a_choice_suites_encrypt_and_authenticate_in_one_and_keep_what_w
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"protocols": ("TLSv1.1", "SSLv3")}, "leaves nothing"),
-        ({"ciphers": ("TLS_AES_256_GCM_SHA384",)}, "cannot be chosen one by one"),
+        ({"protocols": ("TLSv1.1", "SSLv3")}, "leaves no protocol version"),
+        ({"ciphers": ("TLS_AES_256_GCM_SHA384",)}, "cannot be enabled separately"),
         ({"ciphers": ("TLS_OF_MY_OWN",)}, "TLS_OF_MY_OWN"),
-        ({"ciphers": ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",), "protocols": ("TLSv1.3",)}, "leaves nothing"),
-        ({"ciphers": ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",)}, "no client could shake hands"),  # the key is not RSA
+        (
+            {"ciphers": ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",), "protocols": ("TLSv1.3",)},
+            "leaves no protocol version",
+        ),
+        ({"ciphers": ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",)}, "no TLS handshake is possible"),  # the key is not RSA
     ],
 )
 def test_what_no_client_could_speak_is_refused(settings: Any, why: str) -> None:

@@ -33,9 +33,9 @@ def written(store: Store) -> Log:
 
 
 def compact(store: Store) -> None:
-    plan = store.manager.plan_compaction(store.clock.now_ms())
+    plan = store.manager.compactions.plan(store.clock.now_ms())
     assert plan is not None
-    store.manager.finish_compaction(plan, clean(plan.job, store.disk))
+    store.manager.compactions.finish(plan, clean(plan.job, store.disk))
 
 
 def check_gaps(log: Log) -> None:
@@ -98,12 +98,12 @@ def test_a_swap_that_the_start_completes():
     """The process that compacted died between two renames; its checkpoints never heard of it."""
     store = Store()
     written(store)
-    plan = store.manager.plan_compaction(store.clock.now_ms())
+    plan = store.manager.compactions.plan(store.clock.now_ms())
     result = clean(plan.job, store.disk)
     last = store.disk.operations + 5
     store.disk.fail = lambda number, _: ProcessDied() if number >= last else None
     with pytest.raises(ProcessDied):
-        store.manager.finish_compaction(plan, result)
+        store.manager.compactions.finish(plan, result)
     store.disk.fail = None
     store.disk.remove(f"/data/t-0/{COMPACTED}")  # Kafka's cleaner leaves none
     store.start()

@@ -45,12 +45,12 @@ class Compacted:
         if roll:
             self.roll()
         manager = self.store.manager
-        manager.cleaner_memory_bytes = memory_bytes
-        plan = manager.plan_compaction(self.store.clock.now_ms())
+        manager.compactions.memory_bytes = memory_bytes
+        plan = manager.compactions.plan(self.store.clock.now_ms())
         if plan is None:
             return None
         result = clean(plan.job, self.store.disk)
-        manager.finish_compaction(plan, result)
+        manager.compactions.finish(plan, result)
         return result
 
     @property
@@ -359,7 +359,7 @@ def test_offsets_too_far_apart_for_one_index_are_not_joined(compacted):
 def test_a_directory_that_belongs_to_another_topic_by_now(compacted):
     compacted.send((b"a", b"1"))
     compacted.roll()
-    plan = compacted.store.manager.plan_compaction(START_MS)
+    plan = compacted.store.manager.compactions.plan(START_MS)
     compacted.store.disk.write(f"{compacted.log.path}/partition.metadata", encode_partition_metadata(bytes(16)))
     with pytest.raises(FileNotFoundError, match="another topic"):
         clean(plan.job, compacted.store.disk)
@@ -462,14 +462,14 @@ def begun(compacted):
     for number in range(3):
         compacted.send((b"a", b"%d" % number))
         compacted.roll()
-    plan = compacted.store.manager.plan_compaction(START_MS)
+    plan = compacted.store.manager.compactions.plan(START_MS)
     return compacted, plan, clean(plan.job, compacted.store.disk)
 
 
 def test_a_log_that_was_truncated_meanwhile_stays_as_it_is(begun):
     compacted, plan, result = begun
     compacted.log.truncate_to(2)
-    compacted.store.manager.finish_compaction(plan, result)
+    compacted.store.manager.compactions.finish(plan, result)
     assert compacted.offsets == [0, 1]
     assert not [name for name in compacted.store.disk.list(compacted.log.path) if name.endswith((".swap", ".cleaned"))]
     assert ("t", 0) not in compacted.store.manager.directories.metadata.cleaner_offsets
@@ -482,7 +482,7 @@ def test_records_deleted_meanwhile_go_afterwards(begun):
     retention_round(compacted.store.manager, START_MS)
     assert [segment.base_offset for segment in compacted.log.segments] == before
     assert compacted.offsets == [2]
-    compacted.store.manager.finish_compaction(plan, result)
+    compacted.store.manager.compactions.finish(plan, result)
     assert compacted.offsets == [2]
     compacted.log.delete_records_before(3)
     retention_round(compacted.store.manager, START_MS)

@@ -165,12 +165,12 @@ class Worker:
 
     def compact(self) -> None:
         manager = self.store.manager
-        plan = manager.plan_compaction(self.store.clock.now_ms())
+        plan = manager.compactions.plan(self.store.clock.now_ms())
         if plan is None:
             return
         plan.job.memory_bytes = self.random.choice((500, 1500, 10**6))
         log, result = self.log, self.cleaned(plan)
-        manager.finish_compaction(plan, result)
+        manager.compactions.finish(plan, result)
         assert not manager.metadata_directory.offline
         if log is not self.log:
             return

@@ -39,7 +39,7 @@ class Small:
         self.disk.capacity = self.disk.used_bytes + room
 
     def plan(self) -> CompactionPlan | None:
-        return self.store.manager.plan_compaction(self.store.clock.now_ms())
+        return self.store.manager.compactions.plan(self.store.clock.now_ms())
 
     def compact(self) -> CleaningResult | OSError:
         """One compaction, as housekeeping does it."""
@@ -51,7 +51,7 @@ class Small:
         except OSError as error:
             plan.remove_leftovers()
             outcome = error
-        self.store.manager.finish_compaction(plan, outcome)
+        self.store.manager.compactions.finish(plan, outcome)
         return outcome
 
     @property

@@ -191,7 +191,7 @@ def test_data_without_a_word_on_whose_it_is(stores, content):
     stores.disk.remove("/a/meta.properties")
     if content is not None:
         stores.disk.write("/a/meta.properties", content)
-    with pytest.raises(ForeignDirectoryError, match=r"/a holds data, but meta\.properties .* put that file back"):
+    with pytest.raises(ForeignDirectoryError, match=r"/a holds data, but its meta\.properties.* restore that file"):
         stores.start()
     stores.disk.write("/a/meta.properties", b"version=1\nnode.id=1\ncluster.id=c\n")
     stores.start()

@@ -11,8 +11,8 @@ import pytest
 
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.storage.directories.manager import LogManager
-from pykbroker.storage.disk import RealDisk
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.real_disk import RealDisk
 from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError

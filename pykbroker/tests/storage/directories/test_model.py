@@ -227,12 +227,12 @@ class Worker:
 
     def compact(self) -> None:
         try:
-            plan = self.manager.plan_compaction(self.clock.now_ms())
+            plan = self.manager.compactions.plan(self.clock.now_ms())
             if plan is not None:
                 self.do_other_things()
                 result = self.cleaned(plan)
                 self.do_other_things()
-                self.manager.finish_compaction(plan, result)
+                self.manager.compactions.finish(plan, result)
         except KafkaError:
             assert self.failing
 

@@ -94,14 +94,14 @@ class Run:
         manager = self.store.manager
         self.store.clock.advance(1000)
         retention_round(manager, self.store.clock.now_ms())
-        plan = manager.plan_compaction(self.store.clock.now_ms())
+        plan = manager.compactions.plan(self.store.clock.now_ms())
         if plan is not None:
             try:
                 result = clean(plan.job, self.store.disk)
             except OSError as error:
                 result = error
                 self.refused += 1
-            manager.finish_compaction(plan, result)
+            manager.compactions.finish(plan, result)
         checkpoint_round(manager)
 
     def check(self, sure: dict[str, int]) -> None:

@@ -25,9 +25,9 @@ END = SEGMENTS * BATCHES
 
 
 def compact(store: Store) -> None:
-    plan = store.manager.plan_compaction(store.clock.now_ms())
+    plan = store.manager.compactions.plan(store.clock.now_ms())
     assert plan is not None
-    store.manager.finish_compaction(plan, clean(plan.job, store.disk))
+    store.manager.compactions.finish(plan, clean(plan.job, store.disk))
 
 
 def offsets(log: Log, offset: int, **more) -> list[int]:

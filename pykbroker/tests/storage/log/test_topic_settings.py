@@ -99,9 +99,9 @@ def index_entries(store: Store, config: LogConfig) -> int:
 def compacted(store: Store, log: Log) -> bool:
     """Whether a compaction was due; it is done then."""
     log.flush()
-    plan = store.manager.plan_compaction(store.clock.now_ms())
+    plan = store.manager.compactions.plan(store.clock.now_ms())
     if plan is not None:
-        store.manager.finish_compaction(plan, clean(plan.job, store.disk))
+        store.manager.compactions.finish(plan, clean(plan.job, store.disk))
     return plan is not None
 
 

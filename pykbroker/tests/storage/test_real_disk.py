@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from pykbroker.storage.disk import RealDisk, replace_file
+from pykbroker.storage.checkpoints import replace_file
+from pykbroker.storage.real_disk import RealDisk
 
 
 @pytest.fixture
@@ -133,14 +134,6 @@ def test_short_writes_are_completed(disk, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "pwrite", lambda *_: 0)
     with pytest.raises(OSError, match="no more bytes"):
         file.pwrite(b"x", 0)
-
-
-def test_replacing_a_file(disk, tmp_path):
-    path = str(tmp_path / "f")
-    replace_file(disk, path, b"one")
-    replace_file(disk, path, b"two")
-    assert disk.read(path) == b"two"
-    assert disk.list(str(tmp_path)) == ["f"]
 
 
 def test_a_disk_that_need_not_last_is_never_synced(tmp_path, monkeypatch):
