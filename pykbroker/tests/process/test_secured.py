@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.process.secured import SecuredListeners
 from pykbroker.tests.kit.certificates import HOSTS, authority, now_ms, with_small_key, written
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.secured import SecuredNode, client_context, secured_node, tls_settings
 from pykbroker.tests.network.test_tls import LOCATION, alter, serial_of
+from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 
 async def serials(node: SecuredNode) -> tuple[str, str]:
@@ -74,3 +81,30 @@ def test_a_weak_certificate_is_told_of_once(tmp_path: Path, caplog: pytest.LogCa
 
     asyncio.run(scenario())
     assert ["weak.pem holds a weak certificate" in record.message for record in caplog.records].count(True) == 1
+
+
+def test_a_cluster_that_was_left_alters_nothing() -> None:
+    """Its last change may be under way when the process begins anew."""
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
+    former, present = [
+        MemoryCluster(
+            listeners="SASL://127.0.0.1:0,IN://127.0.0.1:0",
+            listener_security_protocol_map="SASL:SASL_PLAINTEXT,IN:PLAINTEXT",
+            inter_broker_listener_name="IN",
+            sasl_enabled_mechanisms="PLAIN",
+            listener_name_sasl_plain_sasl_jaas_config=jaas,
+        )
+        for _ in range(2)
+    ]
+    secured = SecuredListeners(present.cluster.config, lambda: present.cluster, [1])
+    secured.follow(former.cluster)
+    secured.follow(present.cluster)
+    admission = secured.admission(1, "SASL")
+    assert admission is not None
+    begun = admission.settings
+    entry = AlterableConfig("listener.name.sasl.plain.sasl.jaas.config", 0, jaas.replace("alice", "bob"))
+    change = IncrementalAlterConfigsRequest([AlterConfigsResource(4, "1", [entry])])
+    for world, alters in ((former, False), (present, True)):
+        (answer,) = world.ask(change, 1).responses
+        assert answer.error_code == 0
+        assert (admission.settings is not begun) == alters
