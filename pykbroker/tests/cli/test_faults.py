@@ -40,7 +40,7 @@ def test_faults_are_added_counted_and_removed(ask: Any) -> None:
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(["add", "Prodce", "drop"], "did you mean Produce"), (["remove", "7"], "There is no rule 7"), (["add", "Produce"], "Nothing is done")],
+    [(["add", "Prodce", "drop"], "did you mean Produce"), (["remove", "7"], "There is no rule 7"), (["add", "Produce"], "The fault has no action")],
 )  # fmt: skip
 def test_what_cannot_be_done_is_told(ask: Any, words: list[str], says: str) -> None:
     assert says in ask(*words, status=1)

@@ -93,7 +93,7 @@ def test_programs_are_told_where_everything_is(tmp_path: Path) -> None:
             ("--security", "sasl_ssl", "--listen", "PLAINTEXT://127.0.0.1:0"),
             "makes listeners of SASL_SSL ready, and there is none",
         ),
-        (("--security", "ssl", "--user", "a b"), "--user a b is no name"),
+        (("--security", "ssl", "--user", "a b"), "--user a b is not a valid name"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

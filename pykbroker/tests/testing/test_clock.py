@@ -22,8 +22,8 @@ def test_how_far(text: str | None, units: dict[str, float], ms: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "units", "says"),
-    [("soon", {}, "500ms or 45s"), ("-1s", {}, "500ms or 45s"), (-1, {}, "not negative"), (None, {}, "how far"),
-     ("1s", {"seconds": 1}, "how far"), (None, {"weeks": 1}, "write one of ms, seconds"), (float("nan"), {}, "not negative")],
+    [("soon", {}, "500ms or 45s"), ("-1s", {}, "500ms or 45s"), (-1, {}, "not negative"), (None, {}, "write a duration"),
+     ("1s", {"seconds": 1}, "write a duration"), (None, {"weeks": 1}, "write one of ms, seconds"), (float("nan"), {}, "not negative")],
 )  # fmt: skip
 def test_what_is_no_duration_is_refused_in_words(text: str | None, units: dict[str, float], says: str) -> None:
     with pytest.raises(ValueError, match=says):

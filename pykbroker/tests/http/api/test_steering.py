@@ -77,7 +77,7 @@ def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -
 def test_data_that_stay_are_kept(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
         status, answer = ask(json.loads(line)["http"], "POST", "/reset")
-        assert (status, "stay" in answer["title"]) == (409, True)
+        assert (status, "permanent" in answer["title"]) == (409, True)
 
 
 def topics_of(bootstrap: str, create: str | None = None) -> set[str]:
