@@ -88,10 +88,13 @@ class KafkaPython:
     def consume(self, bootstrap: str, topic: str, group: str) -> str:
         consumer = kafka.KafkaConsumer(
             topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
-            fetch_max_wait_ms=200, request_timeout_ms=7000, session_timeout_ms=6000, metadata_max_age_ms=300,  # where nobody waits for a group's first members it may join before it has the topic's metadata, join again, and fall silent: with Apache Kafka too, once in sixty times
+            fetch_max_wait_ms=200, request_timeout_ms=7000, session_timeout_ms=6000, metadata_max_age_ms=300,
             **self.common,
         )  # fmt: skip
         try:
+            # One that joins a group before it has the topic's metadata is assigned nothing, joins again, and may fall silent:
+            # with Apache Kafka too, once in sixty times where group.initial.rebalance.delay.ms is 0.
+            consumer.partitions_for_topic(topic)
             ends = time.monotonic() + LIMIT_S
             while time.monotonic() < ends:
                 for messages in consumer.poll(timeout_ms=100).values():
