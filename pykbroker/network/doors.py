@@ -63,7 +63,8 @@ class Door:
         self._enter = enter
         self._accepted: tuple[socket.socket, str] | None = None
         self._wait: asyncio.TimerHandle | None = None
-        self._refused: set[socket.socket] = set()
+        #: Refused connections that are closed after a while, and what closes them.
+        self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
         self._is_open = True
         self._read()
 
@@ -102,7 +103,9 @@ class Door:
             self._accepted[0].close()
             self._accepted = None
         while self._refused:
-            self._refused.pop().close()
+            refused, timer = self._refused.popitem()
+            timer.cancel()
+            refused.close()
 
     def _read(self) -> None:
         if self._is_open:
@@ -154,13 +157,12 @@ class Door:
             if not refused.ms:
                 accepted.close()
                 return
-            self._refused.add(accepted)
-            self._loop.call_later(refused.ms / 1000, self._close, accepted)
+            self._refused[accepted] = self._loop.call_later(refused.ms / 1000, self._close, accepted)
         else:
             self._enter(accepted, address)
 
     def _close(self, accepted: socket.socket) -> None:
-        self._refused.discard(accepted)
+        del self._refused[accepted]
         accepted.close()
 
 

@@ -72,8 +72,9 @@ class Limited:
 
     def close(self) -> None:
         """Stop listening, and close the connections that wait."""
-        while self._doors:
-            self._doors.pop().close()
+        for door in self._doors:
+            door.close()
+        self._doors.clear()
         for task in self._entering:
             task.cancel()
 

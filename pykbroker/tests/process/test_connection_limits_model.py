@@ -42,6 +42,8 @@ class Watched(Crowd):
         self.inside: dict[Wire, None] = {}
         self.on: Counter[str] = Counter()
         self.of: Counter[str] = Counter()
+        #: How many were on each listener at the end of the turn before.
+        self.were_on: Counter[str] = Counter()
         self.accepted_ms: dict[Wire, int] = {}
         #: Who came from an address that connects too often.
         self.too_fast: set[Wire] = set()
@@ -93,6 +95,7 @@ class Watched(Crowd):
         self.check_too_fast(before)
         self.check_counts()
         self.waiting = [door._accepted[0].wire for door in self.doors() if door._accepted and not door._wait]
+        self.were_on = self.on.copy()
         if is_quiet:
             self.check_quiet()
 
@@ -162,14 +165,14 @@ class Watched(Crowd):
         return sum(self.now_ms - ms <= windows * WINDOW_MS for ms in self.came_in[address])
 
     def check_order(self, new: list[Wire], before: ConnectionLimits) -> None:
-        """Of those who wait for room of the broker, whoever has waited longest is the first."""
+        """Of those who wait for room of the broker, and did so for the whole turn, whoever has waited longest is the first."""
         for wire in new:
             if wire.listener == PROTECTED:
                 continue
             for other in self.waiting:
                 if other in self.at_door and other.listener not in (PROTECTED, wire.listener):
                     rooms = (limits.listeners[other.listener].connections for limits in (before, self.limits))
-                    waits_for_broker = self.on[other.listener] < min(rooms)
+                    waits_for_broker = max(self.on[other.listener], self.were_on[other.listener]) < min(rooms)
                     assert not waits_for_broker or self.accepted_ms[other] >= self.accepted_ms[wire]
 
     def check_refused(self, wire: Wire) -> None:
@@ -258,9 +261,11 @@ class Watched(Crowd):
         assert self.limits.rate_per_address == {name: rate for name, rate in self.rates.items() if rate is not None}
 
     def check_forgotten(self) -> None:
-        """Who is gone is no object any more, unless the group counts on him, or his refusal is delayed."""
+        """Who is gone is no object any more, unless the group counts on him, his refusal is delayed, or a stop looks at him."""
         doors = len(LISTENERS) + len(list(self.held()))
         assert self.loop.pending_timers <= doors + len(LISTENERS) + 3 + self.threads
+        if self.is_changing:
+            return
         gone = [each for each in self.connections if each not in self.sockets.connections]
         assert not [each for each in gone if each.port not in self.joined and each.listener != "SASL"]
 
