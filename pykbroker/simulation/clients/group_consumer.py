@@ -51,6 +51,8 @@ class GroupConsumer(Client):
         #: The classic protocol's generation, or the member epoch.
         self._generation = -1
         self._owned: list[TopicPartition] = []
+        #: Ids of the topics that it owns partitions of, as they were when it took them.
+        self._topic_ids_taken: dict[TopicPartition, bytes | None] = {}
         self._polls = 0
 
     @property
@@ -64,9 +66,20 @@ class GroupConsumer(Client):
                 self.history.released(self.group, where, self)
         for where in partitions:
             if where not in self._owned:
-                self.history.taken(self.group, where, self, self.world.now_ms, self.topic_id(where[0]))
+                self._topic_ids_taken[where] = self._id_assigned(where)
+                self.history.taken(self.group, where, self, self.world.now_ms, self._topic_ids_taken[where])
         self._owned = list(partitions)
         self.positions.keep(partitions)
+
+    def _id_assigned(self, where: TopicPartition) -> bytes | None:
+        """The id of the topic of a partition that it was assigned; by the classic protocol these are named."""
+        return self._id_now(where[0])
+
+    def _id_now(self, topic: str) -> bytes | None:
+        """The id of a topic in the brokers, which no client knows; None while it is not there, or nobody can say."""
+        cluster = self.world.server.cluster
+        found = None if cluster is None else cluster.metadata.image.topic(topic)
+        return None if found is None else found.id
 
     @property
     def rebalancing(self) -> bool:
@@ -101,6 +114,10 @@ class GroupConsumer(Client):
         """Commit the positions. Raises Disconnected and MembershipLost."""
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, index), offset in self.positions.offsets.items():
+            if self._id_now(topic) != self._topic_ids_taken.get((topic, index)):
+                self.history.set_back_to(
+                    self.group, (topic, index)
+                )  # by its name the new topic gets the old one's offset
             topics.setdefault(topic, []).append(OffsetCommitRequestPartition(index, offset))
         if not topics:
             return

@@ -91,6 +91,9 @@ class ModernConsumer(GroupConsumer):
         self._settled += 1
         self._hurry.complete(None)
 
+    def _id_assigned(self, where: TopicPartition) -> bytes | None:
+        return self._ids[where]
+
     def _commit_last(self) -> Steps[None]:
         try:
             yield from self.commit()
