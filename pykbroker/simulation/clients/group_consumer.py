@@ -72,8 +72,10 @@ class GroupConsumer(Client):
         self.positions.keep(partitions)
 
     def _id_assigned(self, where: TopicPartition) -> bytes | None:
-        """The id of the topic of a partition that it was assigned; by the classic protocol these are named."""
-        return self._id_now(where[0])
+        """The id of the topic of a partition that it was assigned. By the classic protocol these are named: the present one's,
+        once the client has asked for metadata.
+        """
+        return None if self.topic_id(where[0]) is None else self._id_now(where[0])
 
     def _id_now(self, topic: str) -> bytes | None:
         """The id of a topic in the brokers, which no client knows; None while it is not there, or nobody can say."""
