@@ -66,16 +66,15 @@ class GroupConsumer(Client):
                 self.history.released(self.group, where, self)
         for where in partitions:
             if where not in self._owned:
-                self._topic_ids_taken[where] = self._id_assigned(where)
-                self.history.taken(self.group, where, self, self.world.now_ms, self._topic_ids_taken[where])
+                taken = self._topic_ids_taken[where] = self._id_assigned(where)
+                known = None if self.topic_id(where[0]) is None else taken
+                self.history.taken(self.group, where, self, self.world.now_ms, known)
         self._owned = list(partitions)
         self.positions.keep(partitions)
 
     def _id_assigned(self, where: TopicPartition) -> bytes | None:
-        """The id of the topic of a partition that it was assigned. By the classic protocol these are named: the present one's,
-        once the client has asked for metadata.
-        """
-        return None if self.topic_id(where[0]) is None else self._id_now(where[0])
+        """The id of the topic of a partition that it was assigned; by the classic protocol, which has names, the present one's."""
+        return self._id_now(where[0])
 
     def _id_now(self, topic: str) -> bytes | None:
         """The id of a topic in the brokers, which no client knows; None while it is not there, or nobody can say."""
