@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.storage.names import FUTURE
+from pykbroker.storage.names import FUTURE, LONGEST, renamed
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -22,11 +22,6 @@ from pykbroker.wire.messages.alter_replica_log_dirs import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.security.context import RequestContext
-
-
-_LONGEST_NAME = 255
-#: What follows ``<topic>-<partition>`` in the name of a copy's directory: a dot, a UUID, a suffix.
-_AFTER_NAME = len(".") + 32 + len(FUTURE)
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
@@ -48,7 +43,7 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequ
 
 
 def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
-    if len(f"{topic}-{index}") + _AFTER_NAME > _LONGEST_NAME:
+    if len(renamed(f"{topic}-{index}", 0, FUTURE)) > LONGEST:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     logs = broker.cluster.logs
     contents = next((contents for contents in logs.directories.of_partitions if contents.path == path), None)

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.cluster import Cluster
 
-#: Longest slice. A produce that arrives meanwhile waits for the rest of it; latencies vary by more than that anyway, so
-#: a
+#: Longest slice. A produce that arrives meanwhile waits for the rest of it; latencies vary by more than that anyway, so a
 #: page built in forty turns does not move the 99th percentile.
 TURN_S: Final = 0.0001
 
@@ -30,7 +29,7 @@ class Turn:
             await self.over()
 
     async def over(self) -> None:
-        """Let others have their turn, however short ours was: after work whose length is not ours to know."""
+        """Yield to the loop, however short the slice was: after work whose length is unknown."""
         await asyncio.sleep(0)
         self.begin()
 

@@ -82,9 +82,7 @@ class PendingResponses:
         abandoned, self.queue = self.queue, deque()
         self.held_bytes = 0
         for response in abandoned:
-            deferred, response.deferred = (
-                response.deferred,
-                None,
-            )  # whose callback refers to the response and the connection
+            # Its callback refers to the response and the connection: without this a reference cycle remains.
+            deferred, response.deferred = response.deferred, None
             if deferred is not None:
                 deferred.abandon()

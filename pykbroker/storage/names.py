@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 #: Suffixes of a partition's directory: about to be removed, the target of a move, a stray.
 DELETE, FUTURE, STRAY = "-delete", "-future", "-stray"
 
+#: The longest file name, as file systems limit it and Kafka assumes.
+LONGEST: Final = 255
+
 #: The name of a partition's directory.
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<index>\d+)")
 _ASIDE: Final = r"[a-zA-Z0-9._-]+-\d+\.[0-9a-f]{32}(?P<why>-delete|-future|-stray)"
@@ -28,6 +31,11 @@ _OF_A_PARTITION_ALONE: Final = r"\d{20}\.log.*|partition\.metadata"
 _BEFORE_META_PROPERTIES: Final = frozenset({"meta.properties", "meta.properties.tmp"})
 #: Directories that file systems keep at the root of a mount.
 _OF_FILE_SYSTEMS: Final = frozenset({"lost+found"})
+
+
+def renamed(name: str, number: int, suffix: str) -> str:
+    """The name of a partition's directory put aside, as in Kafka: ``suffix`` is DELETE, FUTURE or STRAY, ``number`` random bits."""
+    return f"{name}.{number:032x}{suffix}"
 
 
 def put_aside_as(name: str) -> str | None:

@@ -25,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 METADATA_LOG = "__cluster_metadata"
 
-#: The longest file name, as file systems limit it and Kafka assumes.
-_LONGEST_NAME = 255
 #: How many partitions a log line names.
 _SOME = 3
 
@@ -252,8 +250,8 @@ class DirectoryContents:
         topic name is cut.
         """
         topic, partition = key
-        end = f"-{partition}.{self.directory.random.getrandbits(128):032x}{why}"
-        aside = f"{self.path}/{topic[: _LONGEST_NAME - len(end)]}{end}"
+        end = names.renamed(f"-{partition}", self.directory.random.getrandbits(128), why)
+        aside = f"{self.path}/{topic[: names.LONGEST - len(end)]}{end}"
         self.directory.disk.rename(f"{self.path}/{topic}-{partition}", aside)
         self._aside[key] = aside
         return aside

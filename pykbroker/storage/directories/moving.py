@@ -16,7 +16,7 @@ from pykbroker.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from pykbroker.storage.directory import COMPACTED
 from pykbroker.storage.log.snapshots import snapshot_path
 from pykbroker.storage.log.trimming import close
-from pykbroker.storage.names import FUTURE
+from pykbroker.storage.names import FUTURE, renamed
 
 if TYPE_CHECKING:
     from pykbroker.storage.directories.contents import DirectoryContents
@@ -37,7 +37,7 @@ class LogMove:
     def __init__(self, log: Log, target: DirectoryContents) -> None:
         self.log = log
         self.target = target
-        self.path = f"{target.path}/{log.name}.{target.directory.random.getrandbits(128):032x}{FUTURE}"
+        self.path = f"{target.path}/{renamed(log.name, target.directory.random.getrandbits(128), FUTURE)}"
         #: Bytes of each file in the copy.
         self._copied: dict[str, int] = {}
         #: Base offsets of the closed segments that are copied completely.
