@@ -166,11 +166,11 @@ class Connection(asyncio.BufferedProtocol):
         """Handle every complete frame that has arrived, then send the responses in one write."""
         self._in_turn = True
         runtime = self._runtime
-        self.last_active = runtime.clock.monotonic()
+        now = self.last_active = runtime.clock.monotonic()
         if not runtime.turns.running:
-            runtime.turns.began(self.last_active)
+            runtime.turns.began(now)
         try:
-            if runtime.timers.next_due <= self.last_active:  # what is due came before what arrived now
+            if runtime.timers.next_due <= now:  # what is due came before what arrived now
                 runtime.timers.run_due()
             self._handle_frames()
         except CloseConnection as error:
@@ -183,10 +183,8 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.flush(self._transport)
 
     def _handle_frames(self) -> None:
-        received, dispatch, runtime = self._received, self._dispatch, self._runtime
-        monotonic, timers, outgoing = runtime.clock.monotonic, runtime.timers, self._outgoing
+        received, dispatch = self._received, self._dispatch
         view, start, end = received.view, received.start, received.end
-        turn_ends = self.last_active + _TURN_S
         while end - start >= 4 and not self._reading_paused and self._transport is not None:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
@@ -203,18 +201,24 @@ class Connection(asyncio.BufferedProtocol):
                 return
             self._answer(answer)
             start = frame_end
-            if outgoing.size >= _FLUSH_AT:
-                outgoing.flush(self._transport)
-            if start < end and not self._reading_paused:
-                now = monotonic()
-                if now >= turn_ends:
-                    self._yield_turn()
-                elif timers.next_due <= now:
-                    timers.run_due()
+            if start == end:  # the usual case
+                break
+            self._between_frames()
         if start == end:
             received.emptied()
         else:
             received.keep(start, 4)
+
+    def _between_frames(self) -> None:
+        """Send many responses, and do what is due, before the next frame of the same turn."""
+        if self._outgoing.size >= _FLUSH_AT:
+            self._outgoing.flush(self._transport)
+        if not self._reading_paused:
+            now = self._runtime.clock.monotonic()
+            if now >= self.last_active + _TURN_S:
+                self._yield_turn()
+            elif self._runtime.timers.next_due <= now:
+                self._runtime.timers.run_due()
 
     def _refused_frame(self, prefix: memoryview) -> str:
         from pykbroker.network.refused_frames import explain  # noqa: PLC0415 - start-up counts

@@ -186,6 +186,24 @@ def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
         return Deferred.failed(error)
 
 
+def as_wait(found: T | Deferred[T]) -> Deferred[T]:
+    """The wait for a result, also if it is here."""
+    return found if isinstance(found, Deferred) else Deferred.completed(found)
+
+
+def apply(function: Callable[[T], U], found: T | Deferred[T]) -> U | Deferred[U]:
+    """``function`` of a result that is here, else the wait for it. Raises what ``function`` raises if it is here."""
+    return found.map(function) if isinstance(found, Deferred) else function(found)
+
+
+def all_of(found: list[T | Deferred[T]]) -> list[T] | Deferred[list[T]]:
+    """The results in order, if all are here; else as ``gather``."""
+    for each in found:
+        if isinstance(each, Deferred):
+            return gather([as_wait(each) for each in found])
+    return found  # type: ignore[return-value]  # no Deferred is among them
+
+
 def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:
     """The results in order, once all are done; if any failed, it fails with the first failure, once all are done."""
     results: list[Any] = []
