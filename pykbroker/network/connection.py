@@ -246,18 +246,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _arrived(self, response: PendingResponse, deferred: Deferred[list[Buffer] | None]) -> None:
         pending = self._pending
-        try:
-            pieces = deferred.value
-        except CloseConnection as error:
-            self._close_for(error, first=pending.is_first(response))
-            return
-        except Exception:
-            log.exception("Unhandled error in a waiting request from %s:%d", self.host, self.port)
-            self.close("its request could not be answered (see the error above)")
+        if deferred.error is not None:
+            self._failed(deferred.error, first=pending.is_first(response))
             return
         if self._transport is None:
             return
-        pending.fill(response, pieces)
+        pending.fill(response, deferred.result)
         ready = pending.take_ready()
         if ready:
             self._outgoing.add(ready)
@@ -269,6 +263,14 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
             elif self._reading_paused:
                 self._resume()
+
+    def _failed(self, error: BaseException, *, first: bool) -> None:
+        """A waiting request failed; ``first`` says that no earlier response is still due."""
+        if isinstance(error, CloseConnection):
+            self._close_for(error, first=first)
+        else:
+            log.error("Unhandled error in a waiting request from %s:%d", self.host, self.port, exc_info=error)
+            self.close("its request could not be answered (see the error above)")
 
     def _stream_ended(self, error: Exception | None) -> None:
         if error is not None:

@@ -239,15 +239,16 @@ def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
 
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
     """Encodes a response when it is complete."""
-    answered = response.recover(KafkaError, lambda error: _failure(route, request, ctx.api_version, error))
-    sent: Deferred[Any] = answered.map(partial(_encoded, ctx))
+    sent: Deferred[Any] = response.fold(partial(_encoded, route, ctx, request))
     sent.when_abandoned = response.abandon
     return sent
 
 
-def _encoded(ctx: RequestContext, response: Any) -> Any:
+def _encoded(route: _Route, ctx: RequestContext, request: Any, done: Deferred[Any]) -> Any:
+    version = ctx.api_version
+    response = done.result if done.error is None else _failed(route, request, version, done)
     if response is None:
         return None
-    out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
-    response.encode(out, ctx.api_version)
+    out = begin_response(ctx.api_key, version, ctx.correlation_id)
+    response.encode(out, version)
     return out.finish()

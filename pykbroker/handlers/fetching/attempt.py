@@ -33,6 +33,8 @@ _TELL_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 class Attempt:
     """The result of one pass over the partitions."""
 
+    __slots__ = ("cold", "counted", "fetch", "found", "leaders", "left", "needed", "refused", "size", "urgent")
+
     def __init__(self, fetch: Asked) -> None:
         self.fetch = fetch
         self.size = 0
