@@ -38,6 +38,8 @@ def _has_no_name(refused: tuple[FetchItem, PartitionData]) -> bool:
 class Attempt:
     """The result of one pass over the partitions."""
 
+    __slots__ = ("cold", "counted", "fetch", "found", "leaders", "left", "needed", "refused", "size", "urgent")
+
     def __init__(self, fetch: Asked) -> None:
         self.fetch = fetch
         self.size = 0

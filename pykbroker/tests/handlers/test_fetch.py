@@ -359,7 +359,7 @@ def test_a_fetch_whose_connection_is_gone_waits_no_more(tmp_path: Path) -> None:
             member.close()
             await until(lambda: list(partition.watchers) == [found] and found.waiter is None)
             late = broker.cluster.runtime.clock.monotonic() + 3000
-            assert all(timer.cancelled or timer.deadline < late for timer in broker.cluster.runtime.timers._heap)
+            assert all(timer.cancelled or timer.deadline < late for _, _, timer in broker.cluster.runtime.timers._heap)
             other.close()
 
     run(scenario())
