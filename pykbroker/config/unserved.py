@@ -26,6 +26,14 @@ _WITHOUT_EFFECT: Final = {
     "security.providers": "classes of Java are not run: TLS and SASL have the algorithms of this machine's OpenSSL",
     "replica.selector.class": "classes of Java are not run: consumers read from the leader",
 }
+#: Settings of earlier releases, or the beginnings of their names, with what to do.
+_FORMER: Final = {
+    "zookeeper.": "ZooKeeper is not used, and Kafka 4.0 removed it; leave the setting out",
+    "advertised.host.name.": "write advertised.listeners=PLAINTEXT://HOST:PORT",
+    "advertised.port.": "write advertised.listeners=PLAINTEXT://HOST:PORT",
+    "host.name.": "write listeners=PLAINTEXT://HOST:PORT",
+    "port.": "write listeners=PLAINTEXT://HOST:PORT",
+}
 _ROLES: Final = "process.roles"
 _VOTERS: Final = "controller.quorum.voters"
 _BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
@@ -65,6 +73,10 @@ def _check_quorum(config: BrokerConfig) -> None:
 def warnings(config: BrokerConfig) -> Iterator[str]:
     """Warnings about settings without effect, or with another one than in Kafka, a sentence each."""
     for name in config.unknown:
+        gone = next((why for former, why in _FORMER.items() if f"{name}.".startswith(former)), None)
+        if gone is not None:
+            yield f"The setting {name} is ignored: {gone}"
+            continue
         meant = nearest(name, config)
         yield f"The setting {name} is not known to Kafka {config.definitions.release} and is ignored" + (
             f": did you mean {meant}?" if meant else ""
