@@ -82,7 +82,8 @@ class ParquetTable(Table):
     def _read(self, paths: list[str]) -> DataFrame:
         if not paths:
             return self.empty()
-        return self.spark.read.schema(self.shape.schema).option("basePath", self.folder.at(RECORDS)).parquet(*paths)
+        reader = self.spark.read.schema(self.shape.schema).option("basePath", self.folder.at(RECORDS))
+        return self.named(reader.parquet(*paths))
 
     def _moving(self) -> set[str]:
         """The files of the last batch, which an archive that runs may be moving or counting."""
