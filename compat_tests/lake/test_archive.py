@@ -300,3 +300,27 @@ def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(
     assert workshop.offsets(other) == [(0, offset) for offset in range(4)]
     assert len(workshop.offsets(topic)) == 11
     assert workshop.verify().is_equal
+
+
+def test_a_topic_that_is_left_out_for_a_while_is_not_read_twice(
+    make: Callable[..., Workshop], topics: Topics, form: Format
+) -> None:
+    """Spark forgets what it has read of it."""
+    topic, other = topics.create(), topics.create(2)
+    for each in (topic, other):
+        topics.send(each, range(5))
+    workshop = make(form)
+    workshop.archive(f"{topic}|{other}")
+    with pytest.raises(DataLost, match=rf"The lake has {other} as well, which '{topic}' does not match"):
+        workshop.archive(topic)
+    topics.send(topic, range(5))
+    topics.send(other, range(3))
+    topics.send(other, range(3), 1)
+    assert workshop.archive(topic, record_losses=True).rows == 5
+    assert workshop.archive(f"{topic}|{other}").rows == 6
+    assert workshop.offsets(other) == [(0, offset) for offset in range(8)] + [(1, offset) for offset in range(3)]
+    assert workshop.lake.last_entry().total_rows == 21
+    assert workshop.verify().is_equal
+    topics.send(other, range(1))
+    assert workshop.archive(f"{topic}|{other}").rows == 1
+    assert workshop.verify().is_equal

@@ -108,10 +108,21 @@ class Archive:
         ends = ledger.source_offsets(self._checkpointed(f"offsets/{batch}"))
         before = before.with_ids(self._same_topics(before, {place.topic for place in ends}))
         table = self.lake.table.of(rows.sparkSession)
-        taken = table.append(_arranged(rows), batch)
+        taken = table.append(_arranged(_without(rows, self._read_before(before, batch, ends))), batch)
         entry = self._entry_after(before, taken, batch, ends)
         self.lake.write_entry(entry)
         self.sight.took(entry)
+
+    def _read_before(self, before: Entry, batch: int, ends: Offsets) -> dict[Place, int]:
+        """Partitions that the previous batch did not have and an earlier one had, as where --topics has matched less meanwhile, and the end of
+        what was read of them: Spark takes them for new ones, and reads them from their beginning.
+        """
+        previous = ledger.source_offsets(self._checkpointed(f"offsets/{batch - 1}")) if batch else {}
+        return {
+            place: before.partitions[place].until
+            for place in ends
+            if place in before.partitions and place not in previous
+        }
 
     def _same_topics(self, before: Entry, topics: Collection[str]) -> dict[str, str]:
         """The ids of a batch's topics. Raises DataLost if one was made anew since the previous batch."""
@@ -200,9 +211,15 @@ class Archive:
             )
 
     def _raise_for_gone(self) -> None:
-        """Of a topic that was deleted, Spark says neither its name nor that it is gone."""
+        """Of a topic that was deleted or is no longer asked for, Spark names neither itself nor the reason."""
         entry = self.lake.last_entry()
-        there = self.cluster.partitions({place.topic for place in entry.partitions})
+        topics = {place.topic for place in entry.partitions}
+        there = self.cluster.partitions(topics)
+        if left := sorted(topics & {place.topic for place in there} - self.cluster.matching(self.options.topics)):
+            raise DataLost(
+                f"The lake has {', '.join(left[:_MOST_SHOWN])} as well, which {self.options.topics!r} does not match. Match all topics of the "
+                "lake with --topics, or leave these as they are with --on-data-loss record; a later run may match them again."
+            )
         gone = [
             f"{place} (up to offset {each.until})" for place, each in entry.partitions.items() if place not in there
         ]
@@ -234,6 +251,16 @@ def _refuse_mixture(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> None
 def _shown(partitions: list[str]) -> str:
     left = len(partitions) - _MOST_SHOWN
     return ", ".join(partitions[:_MOST_SHOWN]) + (f" and {left} more partitions" if left > 0 else "")
+
+
+def _without(rows: DataFrame, read_before: Offsets) -> DataFrame:
+    """The rows without those before these offsets."""
+    if not read_before:
+        return rows
+    limits = [(*place, until) for place, until in read_before.items()]
+    frame = rows.sparkSession.createDataFrame(limits, "topic STRING, partition INT, until BIGINT")
+    joined = rows.join(f.broadcast(frame), ["topic", "partition"], "left")
+    return joined.where("until IS NULL OR offset >= until").select(*rows.columns)
 
 
 def _arranged(rows: DataFrame) -> DataFrame:
