@@ -61,7 +61,7 @@ def test_timestamps_of_every_age_keep_their_date(make: Callable[..., Workshop], 
 
 ODD = (
     ".hidden",
-    "_hidden",
+    "_other",
     "__HIVE_DEFAULT_PARTITION__",
     "007",
     "2013-01-01",
