@@ -131,6 +131,10 @@ def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json:
 
         form = JsonLines()
     logging.addLevelName(LEVELS["TRACE"], "TRACE")
+    # What no line shows is not looked up: the place of the call alone costs more than the rest of a line.
+    logging._srcfile = None  # noqa: SLF001 - logging documents it
+    logging.logProcesses = logging.logMultiprocessing = False
+    logging.logThreads = as_json
     writer = LogLineWriter(descriptor, form=form)
     logging.root.handlers[:] = [writer]
     logging.root.setLevel(level)
