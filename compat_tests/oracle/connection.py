@@ -28,6 +28,8 @@ class Connection:
         """``source`` is the address of this machine that it comes from, where that matters."""
         host, port = address.rsplit(":", 1)
         self._host = host
+        #: Of the broker; another connection may be made to it.
+        self.address = address
         self._socket = socket.create_connection((host, int(port)), patience_s, None if source is None else (source, 0))
         self._correlation_id = 0
         self._client_id = client_id

@@ -20,12 +20,11 @@ from pykbroker.coordination.placement import partition_for
 from pykbroker.coordination.shard import RecordCodec, Shard
 from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.runtime.slices import each_alone
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
-    from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
 
 log = logging.getLogger(__name__)
@@ -141,28 +140,44 @@ class CoordinatorRuntime(Generic[S]):
         Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR if the state may be undone.
         """
         loaded = self.at(broker, key)
-        try:
-            found = question(loaded.shard, *args, **named)
-        except KafkaError as refusal:
-            return _when_committed(loaded.partition, refusal).chain(Deferred.failed)
-        return _when_committed(loaded.partition, found)
+        return _after(_committed(loaded), partial(question, loaded.shard, *args, **named))
+
+    def look(
+        self,
+        broker: CoordinatingBroker | None,
+        key: str,
+        question: Callable[Concatenate[S, P], T],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T | Deferred[T]:
+        """As ``read``, but without a wait if the state is committed: then it returns or raises what ``question`` does. It is for
+        the requests that consumers repeat, where a wait that is done is most of what a read costs.
+        """
+        loaded = self.at(broker, key)
+        committed = loaded.partition.committed()
+        if committed is None:
+            return question(loaded.shard, *args, **named)
+        return _after(committed, partial(question, loaded.shard, *args, **named))
 
     def touch(
         self, broker: CoordinatingBroker | None, key: str, heartbeat: Callable[[S, R], T], request: R
-    ) -> Deferred[T]:
-        """As ``read``, for what puts off a deadline of the key and persists nothing."""
+    ) -> T | Deferred[T]:
+        """As ``look``, for what puts off a deadline of the key and persists nothing."""
         loaded = self.at(broker, key)
-        try:
+        committed = loaded.partition.committed()
+        found: T | Deferred[T]
+        if committed is None:
             found = heartbeat(loaded.shard, request)
-        except KafkaError as refusal:
-            return _when_committed(loaded.partition, refusal).chain(Deferred.failed)
+        else:
+            found = _after(committed, partial(heartbeat, loaded.shard, request))
         self._deadlines.arm(loaded, key)
-        return _when_committed(loaded.partition, found)
+        return found
 
     def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
         """The same for all shards that the broker leads, in one list. Raises what ``at`` raises."""
         parts = [
-            _when_committed(loaded.partition, list(question(loaded.shard))) for loaded in self.shards.led_by(broker)
+            _after(_committed(loaded), partial(_listed, question, loaded.shard))
+            for loaded in self.shards.led_by(broker)
         ]
         return gather(parts).map(lambda found: [each for part in found for each in part])
 
@@ -275,9 +290,16 @@ def _look_again(error: Exception) -> None:
     raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
 
 
-def _when_committed(partition: Partition, found: T) -> Deferred[T]:
-    """``found``, once the state that it was read from is committed."""
-    committed = partition.committed()
-    if committed is None:
-        return Deferred.completed(found)
-    return committed.recover(Exception, _look_again).map(lambda _: found)
+def _committed(loaded: Loaded[Any]) -> Deferred[None]:
+    """The wait for the commit of a shard's state, also if it is committed already."""
+    return loaded.partition.committed() or Deferred.completed(None)
+
+
+def _listed(question: Callable[[S], Iterable[T]], shard: S) -> list[T]:
+    return list(question(shard))
+
+
+def _after(committed: Deferred[None], question: Callable[[], T]) -> Deferred[T]:
+    """What ``question`` returns now, or the KafkaError that it raises, once ``committed`` is done."""
+    found = attempt(lambda: Deferred.completed(question()))
+    return committed.recover(Exception, _look_again).chain(lambda _: found)

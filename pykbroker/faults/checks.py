@@ -22,6 +22,8 @@ LEVELS = ("top", "topic", "partition", "group", "member", "item")
 _TEXTS = ("version", "topic", "group", "client", "principal", "listener", "error", "at")
 _NEVER_NEGATIVE = ("partition", "broker", "truncate", "leader", "seed")
 _FROM_ONE = ("times", "nth")
+#: throttle_time_ms is an int32.
+_LONGEST_THROTTLE = 2**31 - 1
 
 
 class BadFault(ValueError):
@@ -84,6 +86,8 @@ def _check_numbers(fault: Fault) -> None:
         value, least = getattr(fault, name), int(name in _FROM_ONE)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
             raise BadFault(f"{name} is {value!r}; write a whole number from {least} on, or leave it out")
+    if fault.throttle is not None and fault.throttle > _LONGEST_THROTTLE:
+        raise BadFault(f"throttle is {fault.throttle} ms; answers have room for {_LONGEST_THROTTLE}, some 24 days")
     chance: Any = fault.probability
     if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float)) or not 0 < chance <= 1):
         raise BadFault(f"probability is {chance!r}; write a number above 0 and up to 1, such as 0.1")

@@ -6,6 +6,9 @@ import re
 from typing import Any
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LONGEST = 36_500 * _UNITS["d"]
+#: Characters of a text that an error repeats.
+_SHOWN = 40
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 
 
@@ -14,11 +17,20 @@ def milliseconds(text: Any) -> int:
     if isinstance(text, str):
         found = _FORM.fullmatch(text.strip())
         if found is None:
-            raise ValueError(f"{text!r} is not a duration; write a number and ms, s, m, h or d, such as 500ms or 45s")
-        return round(float(found[1]) * _UNITS[found[2]])
-    if isinstance(text, bool) or not isinstance(text, (int, float)) or not 0 <= text < float("inf"):
+            raise ValueError(
+                f"{text[:_SHOWN]!r} is not a duration; write a number and ms, s, m, h or d, such as 500ms or 45s"
+            )
+        return _bounded(float(found[1]) * _UNITS[found[2]])
+    if isinstance(text, bool) or not isinstance(text, (int, float)) or not text >= 0:
         raise ValueError(f"{text!r} is not a duration; write a number of milliseconds that is not negative, or 45s")
-    return round(text)
+    return _bounded(text)
+
+
+def _bounded(ms: float) -> int:
+    """What timers can count, and no text that is too long to be written."""
+    if ms > _LONGEST:
+        raise ValueError("a duration has at most 36500d")
+    return round(ms)
 
 
 def as_text(ms: int) -> str:

@@ -105,7 +105,7 @@ class Fault:
         try:
             words = shlex.split(text)
         except ValueError as error:
-            raise BadFault(f"{text!r} cannot be parsed ({error}); close the quotes") from error
+            raise BadFault(f"{text[:100]!r} cannot be parsed ({error}); close the quotes") from error
         return cls.from_words(words)
 
     @classmethod

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
+def handle(
+    broker: Broker, ctx: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
     return broker.cluster.groups.heartbeat(broker, request)
 
 

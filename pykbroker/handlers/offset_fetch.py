@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.runtime.waits import Deferred, all_of, apply
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import GROUP, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -34,18 +34,22 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
 
-    _ByName = Callable[[OffsetFetchRequestGroup], Deferred[OffsetFetchResponseGroup]]
+    #: The answer for one group, or the wait for it.
+    _Found = OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]
+    _ByName = Callable[[OffsetFetchRequestGroup], _Found]
 
 _ERROR_OF_GROUP_SINCE = 2
 _MANY_GROUPS_SINCE = 8
 _TOPIC_IDS_SINCE = 10
 
 
-def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> Deferred[OffsetFetchResponse]:
+def handle(
+    broker: Broker, ctx: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
     version = ctx.api_version
     if version >= _MANY_GROUPS_SINCE:
         fetched = [_fetch(broker, ctx, asked, stable=request.require_stable) for asked in request.groups]
-        return gather(fetched).map(lambda groups: OffsetFetchResponse(groups=groups))
+        return apply(_response, all_of(fetched))
     topics = None
     if request.topics is not None:
         topics = [
@@ -53,35 +57,49 @@ def handle(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> 
             for topic in request.topics
         ]
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    return _fetch(broker, ctx, asked, stable=request.require_stable).map(
-        lambda found: OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
-    )
+    return apply(_older_response, _fetch(broker, ctx, asked, stable=request.require_stable))
 
 
-def _fetch(
-    broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool
-) -> Deferred[OffsetFetchResponseGroup]:
+def _response(groups: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
+    return OffsetFetchResponse(groups=groups)
+
+
+def _older_response(found: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+    """The answer of versions up to 7."""
+    return OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
+
+
+def _fetch(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
     """The answer for one group."""
-    version, authorizer = ctx.api_version, broker.cluster.authorizer
+    try:
+        found = _fetch_one(broker, ctx, asked, stable=stable)
+    except KafkaError as error:
+        return _refused(ctx, asked, error)
+    return found.recover(KafkaError, partial(_refused, ctx, asked)) if isinstance(found, Deferred) else found
 
-    def refused(error: KafkaError) -> OffsetFetchResponseGroup:
-        if version >= _ERROR_OF_GROUP_SINCE:
-            return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
-        topics = [_unanswered(topic, error.code) for topic in asked.topics or ()]
-        return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
+def _fetch_one(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
+    authorizer = broker.cluster.authorizer
+    if authorizer is None and ctx.api_version < _TOPIC_IDS_SINCE:
+        return broker.cluster.groups.fetch(broker, asked, stable=stable)
     by_name: _ByName = partial(broker.cluster.groups.fetch, broker, stable=stable)
     if authorizer is not None:
         if not authorizer.may(ctx, DESCRIBE, GROUP, asked.group_id):
-            return Deferred.completed(refused(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)))
+            raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         by_name = partial(_fetch_described, authorizer, ctx, by_name)
-    fetch = partial(_fetch_by_id, broker, by_name) if version >= _TOPIC_IDS_SINCE else by_name
-    return attempt(fetch, asked).recover(KafkaError, refused)
+    return _fetch_by_id(broker, by_name, asked) if ctx.api_version >= _TOPIC_IDS_SINCE else by_name(asked)
+
+
+def _refused(ctx: RequestContext, asked: OffsetFetchRequestGroup, error: KafkaError) -> OffsetFetchResponseGroup:
+    if ctx.api_version >= _ERROR_OF_GROUP_SINCE:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
+    topics = [_unanswered(topic, error.code) for topic in asked.topics or ()]
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
 def _fetch_described(
     authorizer: Authorizer, ctx: RequestContext, by_name: _ByName, asked: OffsetFetchRequestGroup
-) -> Deferred[OffsetFetchResponseGroup]:
+) -> _Found:
     """Offsets of the topics that the client may describe; others are refused if named, else left out."""
     denied: list[OffsetFetchResponseTopics] = []
     if asked.topics is not None:
@@ -97,14 +115,12 @@ def _fetch_described(
             response.topics += denied
         return response
 
-    return by_name(asked).map(shown)
+    return apply(shown, by_name(asked))
 
 
-def _fetch_by_id(
-    broker: Broker, by_name: _ByName, asked: OffsetFetchRequestGroup
-) -> Deferred[OffsetFetchResponseGroup]:
+def _fetch_by_id(broker: Broker, by_name: _ByName, asked: OffsetFetchRequestGroup) -> _Found:
     if asked.topics is None:
-        return by_name(asked).map(partial(_with_ids, broker))
+        return apply(partial(_with_ids, broker), by_name(asked))
     known: list[OffsetFetchRequestTopics] = []
     unknown: list[OffsetFetchResponseTopics] = []
     for topic in asked.topics:
@@ -120,7 +136,7 @@ def _fetch_by_id(
         response.topics += unknown
         return response
 
-    return by_name(asked).map(merged)
+    return apply(merged, by_name(asked))
 
 
 def _with_ids(broker: Broker, everything: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 #: Paths for process supervisors, without any data of the broker.
 OPEN_PATHS: Final = frozenset({"/health", "/ready"})
 #: Headers of every response. They do not name the server software.
-_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Server": "pykbroker"}
+HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Server": "pykbroker"}
 _BEARER: Final = "bearer "
+#: Characters of a host name that an error repeats.
+_LONGEST_HOST: Final = 253
 
 
 def guard(options: HttpOptions, also_open: Collection[str] = ()) -> Middleware:
@@ -50,7 +52,7 @@ def guard(options: HttpOptions, also_open: Collection[str] = ()) -> Middleware:
 
 async def add_headers(_: web.Request, response: web.StreamResponse) -> None:
     """Add the headers of every response (a signal of the application)."""
-    response.headers.update(_HEADERS)
+    response.headers.update(HEADERS)
 
 
 def refused(request: web.Request, options: HttpOptions) -> web.Response | None:
@@ -60,16 +62,20 @@ def refused(request: web.Request, options: HttpOptions) -> web.Response | None:
     host = host_of(request.headers.get(hdrs.HOST, ""))
     if is_ours(host, options):
         return None
+    if not host:
+        return problem(421, "the header Host is missing: it says by which address or name the broker is asked")
+    name = host[:_LONGEST_HOST]
     return problem(
-        421, f"this broker does not know itself as {host!r}: ask it by an address, or start it with --http-name {host}"
+        421, f"this broker does not know itself as {name!r}: ask it by an address, or start it with --http-name {name}"
     )
 
 
 def _knows(request: web.Request, token: str) -> bool:
-    said = request.headers.get(hdrs.AUTHORIZATION, "")
-    if said[: len(_BEARER)].lower() != _BEARER:
+    said = request.headers.getall(hdrs.AUTHORIZATION, ())
+    if len(said) != 1 or said[0][: len(_BEARER)].lower() != _BEARER:
         return False
-    return hmac.compare_digest(said[len(_BEARER) :].strip().encode(), token.encode())
+    given = said[0][len(_BEARER) :].strip().encode("utf-8", "surrogateescape")  # as the server library decodes headers
+    return hmac.compare_digest(given, token.encode())
 
 
 def _without_token() -> web.Response:

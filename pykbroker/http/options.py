@@ -30,6 +30,8 @@ class HttpOptions:
     ``names``: further host names in requests, beside addresses and names without a dot.
 
     ``schema_registry``: the address of one, for the console.
+
+    ``patience_s``: how long a client may be idle, or keep the broker waiting; Prometheus asks once a minute or more often.
     """
 
     host: str
@@ -37,6 +39,7 @@ class HttpOptions:
     token: str | None = None
     names: frozenset[str] = frozenset()
     schema_registry: str | None = None
+    patience_s: float = 75
 
     @property
     def is_loopback(self) -> bool:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
+from pykbroker.http.connection import Connection, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
-from pykbroker.http.malformed import server_log
 from pykbroker.http.metrics.brokers import Brokers
 from pykbroker.http.metrics.connections import Connections
 from pykbroker.http.metrics.groups import Groups
@@ -41,14 +41,14 @@ log = logging.getLogger(__name__)
 
 #: Most connections at once: descriptors are needed for clients and logs.
 _MOST_CONNECTIONS: Final = 32
-#: Largest body that is read.
-_LARGEST_BODY: Final = 16 * 1024 * 1024
+#: For requests in hand when the side is closed.
+_SHUTDOWN_S: Final = 5.0
 _BETWEEN: Final = "the process is stopping or being reset"
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class _Refused(asyncio.Protocol):
-    """A connection beyond the limit."""
+    """A connection beyond the limit, while the broker is at work for all others."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()
@@ -79,11 +79,12 @@ class HttpSide:
         self._imported: set[str] = set()
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
+        self._connections: dict[Connection, None] = {}
 
     async def open(self) -> None:
         """Listen, and start to count. Raises StartFailed if the address cannot be bound."""
         app = self._application()
-        runner = self._runner = web.AppRunner(app, access_log=None, handle_signals=False, logger=server_log())
+        runner = self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await runner.setup()
         host, port = self._options.host, self._options.port
         try:
@@ -102,12 +103,14 @@ class HttpSide:
     def _protocol(self) -> asyncio.BaseProtocol:
         assert self._runner is not None
         server = self._runner.server
-        if server is None or len(server.connections) >= _MOST_CONNECTIONS:
+        if server is None:
             return _Refused()
-        return server()
+        if len(self._connections) >= _MOST_CONNECTIONS and not make_room(self._connections):
+            return _Refused()
+        return Connection(server, self._options.patience_s, self._connections)
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[guard(self._options, page.PATHS)], client_max_size=_LARGEST_BODY)
+        app = web.Application(middlewares=[guard(self._options, page.PATHS)])
         app.on_response_prepare.append(add_headers)
         app.router.add_get("/health", health.health)
         app.router.add_get("/ready", health.ready(lambda: self._node.current))
@@ -177,5 +180,7 @@ class HttpSide:
                 self._steering.close()
                 self._steering = None
         if self._runner is not None:
+            while make_room(self._connections):
+                pass
             await self._runner.cleanup()
             self._runner = None

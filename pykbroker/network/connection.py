@@ -166,11 +166,11 @@ class Connection(asyncio.BufferedProtocol):
         """Handle every complete frame that has arrived, then send the responses in one write."""
         self._in_turn = True
         runtime = self._runtime
-        self.last_active = runtime.clock.monotonic()
+        now = self.last_active = runtime.clock.monotonic()
         if not runtime.turns.running:
-            runtime.turns.began(self.last_active)
+            runtime.turns.began(now)
         try:
-            if runtime.timers.next_due <= self.last_active:  # what is due came before what arrived now
+            if runtime.timers.next_due <= now:  # what is due came before what arrived now
                 runtime.timers.run_due()
             self._handle_frames()
         except CloseConnection as error:
@@ -183,10 +183,8 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.flush(self._transport)
 
     def _handle_frames(self) -> None:
-        received, dispatch, runtime = self._received, self._dispatch, self._runtime
-        monotonic, timers, outgoing = runtime.clock.monotonic, runtime.timers, self._outgoing
+        received, dispatch = self._received, self._dispatch
         view, start, end = received.view, received.start, received.end
-        turn_ends = self.last_active + _TURN_S
         while end - start >= 4 and not self._reading_paused and self._transport is not None:
             size = _SIZE.unpack_from(view, start)[0]
             if not 0 <= size <= self._max_frame:
@@ -203,18 +201,24 @@ class Connection(asyncio.BufferedProtocol):
                 return
             self._answer(answer)
             start = frame_end
-            if outgoing.size >= _FLUSH_AT:
-                outgoing.flush(self._transport)
-            if start < end and not self._reading_paused:
-                now = monotonic()
-                if now >= turn_ends:
-                    self._yield_turn()
-                elif timers.next_due <= now:
-                    timers.run_due()
+            if start == end:  # the usual case
+                break
+            self._between_frames()
         if start == end:
             received.emptied()
         else:
             received.keep(start, 4)
+
+    def _between_frames(self) -> None:
+        """Send many responses, and do what is due, before the next frame of the same turn."""
+        if self._outgoing.size >= _FLUSH_AT:
+            self._outgoing.flush(self._transport)
+        if not self._reading_paused:
+            now = self._runtime.clock.monotonic()
+            if now >= self.last_active + _TURN_S:
+                self._yield_turn()
+            elif self._runtime.timers.next_due <= now:
+                self._runtime.timers.run_due()
 
     def _refused_frame(self, prefix: memoryview) -> str:
         from pykbroker.network.refused_frames import explain  # noqa: PLC0415 - start-up counts
@@ -242,18 +246,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _arrived(self, response: PendingResponse, deferred: Deferred[list[Buffer] | None]) -> None:
         pending = self._pending
-        try:
-            pieces = deferred.value
-        except CloseConnection as error:
-            self._close_for(error, first=pending.is_first(response))
-            return
-        except Exception:
-            log.exception("Unhandled error in a waiting request from %s:%d", self.host, self.port)
-            self.close("its request could not be answered (see the error above)")
+        if deferred.error is not None:
+            self._failed(deferred.error, first=pending.is_first(response))
             return
         if self._transport is None:
             return
-        pending.fill(response, pieces)
+        pending.fill(response, deferred.result)
         ready = pending.take_ready()
         if ready:
             self._outgoing.add(ready)
@@ -265,6 +263,14 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
             elif self._reading_paused:
                 self._resume()
+
+    def _failed(self, error: BaseException, *, first: bool) -> None:
+        """A waiting request failed; ``first`` says that no earlier response is still due."""
+        if isinstance(error, CloseConnection):
+            self._close_for(error, first=first)
+        else:
+            log.error("Unhandled error in a waiting request from %s:%d", self.host, self.port, exc_info=error)
+            self.close("its request could not be answered (see the error above)")
 
     def _stream_ended(self, error: Exception | None) -> None:
         if error is not None:

@@ -61,10 +61,11 @@ class Outgoing:
 
     def flush(self, transport: asyncio.Transport | None) -> None:
         """Write what was collected; without a transport, which a closed connection lacks, nothing happens."""
-        pieces, size = self._pieces, self.size
+        pieces = self._pieces
         if not pieces or transport is None:
             return
-        self._pieces, self.size = [], 0
+        size, self.size = self.size, 0
+        self._pieces = []
         if self._has_stored or self._stream is not None:
             self._has_stored = False
             self._send_stored(transport, pieces)

@@ -160,7 +160,7 @@ class Server:
         run()
 
     def _in_turn(self, work: Callable[[], None]) -> None:
-        if self._cluster is not None:
+        if self._cluster is not None and not self._cluster.runtime.turns.running:
             self._cluster.runtime.turns.began()
         work()
 

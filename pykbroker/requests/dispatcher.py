@@ -20,6 +20,7 @@ from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import Peer, RequestContext
+from pykbroker.wire.api import API_VERSIONS
 from pykbroker.wire.apis import ApiKey, request_class
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.headers import begin_response, read_request_header
@@ -52,11 +53,12 @@ class Guard(Protocol):
 class _Route:
     """A row of the table with its classes imported, when the first request of its key arrives."""
 
-    __slots__ = ("api", "decode", "failed", "handle", "logs_of")
+    __slots__ = ("api", "decode", "failed", "handle", "logs_of", "max_version", "min_version")
 
     def __init__(self, api: ServedApi, wrapped: Guard) -> None:
         module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
         self.api = api
+        self.min_version, self.max_version = api.min_version, api.max_version
         self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
         self.handle: Handle = wrapped(api.key, module.handle)
         self.failed: Failed | None = getattr(module, "failed", None)
@@ -129,11 +131,13 @@ class Dispatcher:
             key, version, correlation_id, client_id, pos = read_request_header(frame, 0)
         except WireError as error:
             raise CloseConnection(f"it sent a malformed request ({error})") from error
-        route = self._route(key, version)
+        route = self._routes.get(key)
+        if route is None or not route.min_version <= version <= route.max_version:
+            route = self._route(key, version)
         ctx = RequestContext(key, version, correlation_id, client_id, peer.host, peer.listener, peer.principal, peer)
         if log.isEnabledFor(DEBUG):
             _tell(route, ctx, peer, len(frame))
-        if key == ApiKey.API_VERSIONS and not 0 <= version <= route.api.max_version:
+        if key == API_VERSIONS and not 0 <= version <= route.api.max_version:
             # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is.
             version = ctx.api_version = 0
             request = None
@@ -188,7 +192,7 @@ class Dispatcher:
             if api is None:
                 raise CloseConnection(f"UNSUPPORTED_VERSION: API key {api_key} is not served")
             route = self._routes[api_key] = _Route(api, self._wrapped)
-        if not route.api.min_version <= version <= route.api.max_version and api_key != ApiKey.API_VERSIONS:
+        if not route.api.min_version <= version <= route.api.max_version and api_key != API_VERSIONS:
             raise CloseConnection(f"UNSUPPORTED_VERSION: {route.api.key.name} is not served in version {version}")
         return route
 
@@ -250,15 +254,16 @@ def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
 
 def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
     """Encodes a response when it is complete."""
-    answered = response.recover(KafkaError, lambda error: _failure(route, request, ctx.api_version, error))
-    sent: Deferred[Any] = answered.map(partial(_encoded, ctx))
+    sent: Deferred[Any] = response.fold(partial(_encoded, route, ctx, request))
     sent.when_abandoned = response.abandon
     return sent
 
 
-def _encoded(ctx: RequestContext, response: Any) -> Any:
+def _encoded(route: _Route, ctx: RequestContext, request: Any, done: Deferred[Any]) -> Any:
+    version = ctx.api_version
+    response = done.result if done.error is None else _failed(route, request, version, done)
     if response is None:
         return None
-    out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
-    response.encode(out, ctx.api_version)
+    out = begin_response(ctx.api_key, version, ctx.correlation_id)
+    response.encode(out, version)
     return out.finish()

@@ -53,7 +53,8 @@ class Timers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._heap: list[Timer] = []
+        #: Deadline, order of setting and timer: tuples, since these are compared without calls of Python functions.
+        self._heap: list[tuple[float, int, Timer]] = []
         self._sequence = 0
         self._sweep_at = _SWEEP_FLOOR
         self._running = False
@@ -64,14 +65,16 @@ class Timers:
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
         """Call ``callback`` once, ``delay_ms`` milliseconds from now, unless cancelled."""
-        self._sequence += 1
-        timer = Timer(self._clock.monotonic() + delay_ms / 1000, self._sequence, callback)
-        heapq.heappush(self._heap, timer)
-        if self._heap[0] is timer:
-            self.next_due = timer.deadline
+        self._sequence = sequence = self._sequence + 1
+        deadline = self._clock.monotonic() + delay_ms / 1000
+        timer = Timer(deadline, sequence, callback)
+        heap = self._heap
+        heapq.heappush(heap, (deadline, sequence, timer))
+        if heap[0][2] is timer:
+            self.next_due = deadline
             if self.wake is not None:
-                self.wake(timer.deadline)
-        if len(self._heap) > self._sweep_at:
+                self.wake(deadline)
+        if len(heap) > self._sweep_at:
             self._sweep()
         return timer
 
@@ -89,9 +92,9 @@ class Timers:
     def next_deadline(self) -> float | None:
         """The earliest live deadline in monotonic seconds."""
         heap = self._heap
-        while heap and heap[0].cancelled:
+        while heap and heap[0][2].cancelled:
             heapq.heappop(heap)
-        return heap[0].deadline if heap else None
+        return heap[0][0] if heap else None
 
     def run_due(self) -> None:
         """Fire all due timers in order; a failure is logged and does not stop the others.
@@ -105,13 +108,13 @@ class Timers:
             self._run_due()
         finally:
             self._running = False
-            self.next_due = self._heap[0].deadline if self._heap else math.inf
+            self.next_due = self._heap[0][0] if self._heap else math.inf
 
     def _run_due(self) -> None:
         heap = self._heap
         now = self._clock.monotonic()
-        while heap and (heap[0].cancelled or heap[0].deadline <= now):
-            timer = heapq.heappop(heap)
+        while heap and (heap[0][0] <= now or heap[0][2].cancelled):
+            _, _, timer = heapq.heappop(heap)
             try:
                 timer.fire()
             except Exception:
@@ -119,7 +122,7 @@ class Timers:
 
     def _sweep(self) -> None:
         """Drop cancelled timers when the heap has doubled since the last sweep: memory stays bounded by the live ones."""
-        live = [timer for timer in self._heap if not timer.cancelled]
+        live = [entry for entry in self._heap if not entry[2].cancelled]
         heapq.heapify(live)
         self._heap[:] = live
         self._sweep_at = max(2 * len(live), _SWEEP_FLOOR)

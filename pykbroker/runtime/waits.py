@@ -3,8 +3,8 @@
 A coroutine or an asyncio future costs a task or a loop turn for every request that waits. A Deferred is a cell with
 callbacks, which run at once when the result is set.
 
-A lost wait is a client that waits for ever, so waits are combined by verbs that pass every failure on: ``map``, ``chain``,
-``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form, ``when_done``, is for
+A lost wait is a client that waits for ever, so waits are combined by verbs that pass every failure on: ``map``, ``fold``,
+``chain``, ``recover``, ``settled``, ``pass_to``, ``or_log``, and ``gather`` and ``attempt`` below. The raw form, ``when_done``, is for
 connections and the simulator alone (a test checks it).
 
 Most results are available at once, since what a coordinator reads is usually committed. So each verb continues at once from
@@ -87,12 +87,12 @@ class Deferred(Generic[T]):
 
     def when_done(self, callback: Callable[[Deferred[T]], None]) -> None:
         """Run ``callback(self)`` when done; at once if it is. An error that it raises is logged."""
-        if self.done:
-            self._call(callback)
-        elif self._callbacks is None:
-            self._callbacks = [callback]
-        else:
+        if self._callbacks is not None:
             self._callbacks.append(callback)
+            return
+        self._callbacks = [callback]
+        if self.done:
+            self._run_callbacks()
 
     def map(self, function: Callable[[T], U]) -> Deferred[U]:
         """``function`` of the result. A failure of either is passed on."""
@@ -103,9 +103,25 @@ class Deferred(Generic[T]):
                 return Deferred.completed(function(self.result))  # type: ignore[arg-type]  # no error: it was set
             except Exception as error:  # noqa: BLE001 - whoever waits looks at it
                 return Deferred.failed(error)
-        mapped: Deferred[U] = Deferred()
-        self.when_done(lambda done: done.map(function).pass_to(mapped))
-        return mapped
+        return self.fold(lambda done: function(done.value))
+
+    def fold(self, function: Callable[[Deferred[T]], U]) -> Deferred[U]:
+        """``function`` of this Deferred once it is done or has failed. A failure of ``function`` is passed on."""
+        folded: Deferred[U] = Deferred()
+
+        def finish(done: Deferred[T]) -> None:
+            if done.error is not None and not isinstance(done.error, Exception):
+                folded.fail(done.error)  # a cancellation: nobody handles it
+                return
+            try:
+                result = function(done)
+            except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+                folded.fail(error)
+            else:
+                folded.complete(result)
+
+        self.when_done(finish)
+        return folded
 
     def chain(self, function: Callable[[T], Deferred[U]]) -> Deferred[U]:
         """The result of the Deferred that ``function`` returns for this result; failures are passed on as by ``map``."""
@@ -127,9 +143,7 @@ class Deferred(Generic[T]):
         if self.done:
             error = self.error
             return Deferred.completed(error).map(function) if isinstance(error, kind) else self
-        recovered: Deferred[T] = Deferred()
-        self.when_done(lambda done: done.recover(kind, function).pass_to(recovered))
-        return recovered
+        return self.fold(lambda done: function(done.error) if isinstance(done.error, kind) else done.value)
 
     def settled(self) -> Deferred[None]:
         """Completes when this is done or has failed."""
@@ -169,13 +183,10 @@ class Deferred(Generic[T]):
     def _run_callbacks(self) -> None:
         callbacks, self._callbacks = self._callbacks, None
         for callback in callbacks or ():
-            self._call(callback)
-
-    def _call(self, callback: Callable[[Deferred[T]], None]) -> None:
-        try:
-            callback(self)
-        except Exception:
-            log.exception("Unhandled error in a callback of a wait; the others run")
+            try:
+                callback(self)
+            except Exception:
+                log.exception("Unhandled error in a callback of a wait; the others run")
 
 
 def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
@@ -184,6 +195,24 @@ def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
         return function(*args)
     except Exception as error:  # noqa: BLE001 - whoever waits looks at it
         return Deferred.failed(error)
+
+
+def as_wait(found: T | Deferred[T]) -> Deferred[T]:
+    """The wait for a result, also if it is here."""
+    return found if isinstance(found, Deferred) else Deferred.completed(found)
+
+
+def apply(function: Callable[[T], U], found: T | Deferred[T]) -> U | Deferred[U]:
+    """``function`` of a result that is here, else the wait for it. Raises what ``function`` raises if it is here."""
+    return found.map(function) if isinstance(found, Deferred) else function(found)
+
+
+def all_of(found: list[T | Deferred[T]]) -> list[T] | Deferred[list[T]]:
+    """The results in order, if all are here; else as ``gather``."""
+    for each in found:
+        if isinstance(each, Deferred):
+            return gather([as_wait(each) for each in found])
+    return found  # type: ignore[return-value]  # no Deferred is among them
 
 
 def gather(waited: Sequence[Deferred[T]]) -> Deferred[list[T]]:

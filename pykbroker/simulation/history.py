@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 TopicPartition = tuple[str, int]
+
+
+class TopicIds(NamedTuple):
+    """The id of a topic of a name: as a client knows it, and as the brokers have it; None where there is none.
+
+    A client may take a partition of a topic that was made anew since its metadata, so neither tells alone which topic it is.
+    """
+
+    known: bytes | None
+    present: bytes | None
 
 
 class Holder(Protocol):
@@ -100,8 +110,8 @@ class History:
         self.owners: dict[tuple[str, int, TopicPartition], str] = {}
         #: Groups, and groups' partitions, whose committed offsets a client has asked to set back.
         self.set_back: set[str | tuple[str, TopicPartition]] = set()
-        #: Group and partition to the member that uses it, and the id of the topic as it knows it.
-        self.holders: dict[tuple[str, TopicPartition], tuple[Holder, bytes | None]] = {}
+        #: Group and partition to the member that uses it, and the topic's ids then: as it knows it, and the brokers'.
+        self.holders: dict[tuple[str, TopicPartition], tuple[Holder, TopicIds]] = {}
 
     def wrong(self, what: str) -> None:
         """Something that must not happen has happened."""
@@ -152,20 +162,20 @@ class History:
         if transaction is not None and transaction.fate is Fate.NONE:
             self.wrong(f"{value!r} was read as committed, but {transaction.name} was not")
 
-    def taken(self, group: str, where: TopicPartition, member: Holder, now_ms: int, topic_id: bytes | None) -> None:
+    def taken(self, group: str, where: TopicPartition, member: Holder, now_ms: int, ids: TopicIds) -> None:
         """A member begins to use a partition. Whoever used it before must have let go, or one of the two has been silent
         for so long that it is out of the group and does not know it, or the topic is a new one of the name. Of a
         static member nothing can be said: another may have come under its name.
         """
         if not member.holds_still(now_ms):
             return
-        other, before_id = self.holders.get((group, where), (None, None))
-        self.holders[group, where] = member, topic_id
+        other, ids_before = self.holders.get((group, where), (None, None))
+        self.holders[group, where] = member, ids
         if other is None or other is member or not other.holds_still(now_ms):
             return
         if other.rebalancing and type(other) is not type(member):
             return  # Kafka forgets the assignments of a classic rebalance that is interrupted; then a group is upgraded
-        if other.instance_id is None and topic_id == before_id:
+        if other.instance_id is None and ids == ids_before:
             self.wrong(f"{now_ms}: {member.name} uses {where} of {group}, which {other.name} has not given back")
 
     def released(self, group: str, where: TopicPartition, member: Holder) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
@@ -107,7 +107,7 @@ def _group(group_id: str, found: CoordinatedGroup | None) -> Group:
 def committed(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
     """The committed offsets of a group, by topic and partition."""
     asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
-    found = _of_coordinator(cluster, lambda broker: cluster.groups.fetch(broker, asked))
+    found = _of_coordinator(cluster, lambda broker: as_wait(cluster.groups.fetch(broker, asked)))
     return {
         (topic.name, each.partition_index): each.committed_offset
         for topic in (found.topics if found is not None else ())

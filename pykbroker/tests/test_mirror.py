@@ -33,6 +33,7 @@ OTHERS = {
     "coordination/groups/assignors/test_assignors.py": "all assignors",
     "handlers/test_delegation_tokens.py": "all APIs of delegation tokens",
     "handlers/test_security.py": "all APIs that have little to say without an authorizer",
+    "http/test_access.py": "all routes",
     "http/test_hostile.py": "all routes",
     "security/test_secrets.py": "all places where something of a secret could be told",
     "seeding/test_round_trip.py": "what is written, read and put back, in every form",

@@ -12,7 +12,7 @@ from compat_tests.oracle.connection import Connection
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
@@ -26,6 +26,7 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from pykbroker.wire.messages.produce import ProduceResponse
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from scripts.bench_job.crowding import one_record
 
@@ -39,16 +40,23 @@ _TOPIC: Final = "counted"
 _LARGE_TOPIC: Final = "counted-large"
 _LARGE: Final = 1_000_000
 _TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
+#: Of waiting fetches, which find one record each.
+_WAITED_TOPIC: Final = "counted-waiting"
+_FETCH_VERSION: Final = 11
 _SESSION_MS = 1_800_000  # under valgrind everything is slow
 
 Ask = Callable[[], object]
 
 
 class Load(NamedTuple):
-    """``prepare`` returns, for a connection, the function that sends a request and receives its response."""
+    """``prepare`` returns, for a connection, the function that sends a request and receives its response.
+
+    That function may also send ``besides``, whose instructions are then not counted.
+    """
 
     name: str
     prepare: Callable[[Connection], Ask]
+    besides: Load | None = None
 
 
 def asked(connection: Connection, request: Message, version: int) -> Any:
@@ -101,15 +109,46 @@ def _fetch_large(connection: Connection) -> Ask:
 
 def _fetched(connection: Connection, topic: str, max_bytes: int) -> Ask:
     """Fetch from the beginning."""
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
-    request = FetchRequest(
-        max_wait_ms=500,
+    return partial(asked, connection, _fetch_from(topic, 0, max_bytes), _FETCH_VERSION)
+
+
+def _fetch_from(topic: str, offset: int, max_bytes: int, max_wait_ms: int = 500) -> FetchRequest:
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
         min_bytes=1,
         max_bytes=max_bytes,
         session_epoch=-1,
         topics=[FetchTopic(topic=topic, partitions=[partition])],
     )
-    return partial(asked, connection, request, 11)
+
+
+def _fetch_waiting(connection: Connection) -> Ask:
+    """Fetch from the end, which waits until a produce on another connection; the instructions are those of both.
+
+    The request between them is answered in the turn of the loop in which the Fetch began to wait, or in a later one.
+    """
+    _topic(connection, _WAITED_TOPIC)
+    fetching = Connection(connection.address, patience_s=_SESSION_MS / 1000)
+    produce = partial(asked, connection, one_record(_WAITED_TOPIC, 100), 9)
+    between = _init_producer_id(connection)
+
+    def fetch_and_produce() -> None:
+        offset = 1 + end.pop()
+        fetch = _fetch_from(_WAITED_TOPIC, offset, _LARGE, _SESSION_MS)
+        sent = fetching.send(fetch, _FETCH_VERSION)
+        between()
+        end.append(_base_offset(produce()))
+        answer = fetching.receive(fetch.API_KEY, _FETCH_VERSION, sent)
+        assert isinstance(answer, FetchResponse)
+        assert answer.responses[0].partitions[0].records, answer
+
+    end = [_base_offset(produce())]
+    return fetch_and_produce
+
+
+def _base_offset(answer: ProduceResponse) -> int:
+    return answer.responses[0].partition_responses[0].base_offset
 
 
 def _metadata(connection: Connection) -> Ask:
@@ -198,14 +237,16 @@ def _join(connection: Connection, group_id: str) -> tuple[str, int]:
     return joined.member_id, joined.generation_id
 
 
+_INIT_PRODUCER_ID: Final = Load("InitProducerId", _init_producer_id)
 PLAIN: Final = (
     Load("Produce, one record", _produce),
     Load("Fetch, ten records", _fetch),
+    Load("Fetch that waits, and the produce that ends it", _fetch_waiting, _INIT_PRODUCER_ID),
     Load("Produce, 1 MB", _produce_large),
     Load("Fetch, 1 MB", _fetch_large),
     Load("Metadata of one topic", _metadata),
     Load("ListOffsets of one partition", _list_offsets),
-    Load("InitProducerId", _init_producer_id),
+    _INIT_PRODUCER_ID,
     Load("OffsetCommit of one partition", _offset_commit),
     Load("OffsetFetch of one partition", _offset_fetch),
     Load("Heartbeat", _heartbeat),

@@ -164,8 +164,12 @@ class GroupCoordinator:
         _check_group_id(request.group_id)
         return self._runtime.ask(broker, request.group_id, lambda shard, reply: shard.sync(request, reply))
 
-    def heartbeat(self, broker: CoordinatingBroker, request: HeartbeatRequest) -> Deferred[HeartbeatResponse]:
-        """Heartbeat. Raises KafkaError with INVALID_GROUP_ID; fails with every other refusal but REBALANCE_IN_PROGRESS."""
+    def heartbeat(
+        self, broker: CoordinatingBroker, request: HeartbeatRequest
+    ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
+        """Heartbeat. Raises KafkaError with INVALID_GROUP_ID; raises or fails with every other refusal but
+        REBALANCE_IN_PROGRESS.
+        """
         _check_group_id(request.group_id)
         return self._runtime.touch(broker, request.group_id, GroupShard.heartbeat, request)
 
@@ -208,9 +212,11 @@ class GroupCoordinator:
 
     def fetch(
         self, broker: CoordinatingBroker, request: OffsetFetchRequestGroup, *, stable: bool = False
-    ) -> Deferred[OffsetFetchResponseGroup]:
-        """OffsetFetch of one group, topics by name; ``stable`` refuses offsets that open transactions may change."""
-        return self._runtime.read(broker, request.group_id, GroupShard.fetch, request, stable=stable)
+    ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
+        """OffsetFetch of one group, topics by name; ``stable`` refuses offsets that open transactions may change. Raises or
+        fails with KafkaError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH too.
+        """
+        return self._runtime.look(broker, request.group_id, GroupShard.fetch, request, stable=stable)
 
     def delete_offsets(
         self, broker: CoordinatingBroker, request: OffsetDeleteRequest

@@ -160,8 +160,10 @@ class GroupShard(Shard):
         """
         group = self.groups.get(request.group_id)
         kind_of(group).check_fetch(group, request)
-        pending = set(self.committed.pending.of_group(request.group_id)) if stable else set()
-        return committing.fetch(request, self.committed.shown(request.group_id), pending)
+        offsets = self.committed.shown(request.group_id)
+        if not stable:
+            return committing.fetch(request, offsets)
+        return committing.fetch(request, offsets, set(self.committed.pending.of_group(request.group_id)))
 
     def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
         """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""

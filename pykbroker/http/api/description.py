@@ -15,8 +15,8 @@ from pykbroker.http.api.table import ROUTES
 _CHANGING: Final = {
     400: "invalid parameters or body",
     403: "sent by a page of another site",
-    413: "the body is larger than 16 MiB",
-    415: "wrong Content-Type",
+    408: "the body did not come in time",
+    415: "wrong Content-Type, or a Content-Encoding",
 }
 _ALL: Final = {
     401: "the token is missing or wrong",
@@ -50,6 +50,8 @@ def description() -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     refusals = {**_ALL, **(_CHANGING if route.changes else {}), **({400: _CHANGING[400]} if route.query else {})}
+    if route.changes:
+        refusals[413] = f"the body has more than {route.most // 1024} KiB"
     refusals |= route.refusals
     said: dict[str, Any] = {
         "operationId": route.name,

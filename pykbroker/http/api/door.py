@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from pykbroker.http.api.description import description
 from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.api.route import Call, Route, Text
 from pykbroker.http.api.table import ROUTES
+from pykbroker.http.body import read, read_object
 from pykbroker.http.guard import problem
 from pykbroker.http.origin import is_own
 from pykbroker.wire.errors import KafkaError
@@ -66,7 +66,7 @@ async def _call(request: web.Request, route: Route, words: dict[str, str]) -> Ca
     """Call the handler of a route. Raises Refusal."""
     query = _query(request, route)
     if route.takes:
-        return Call(words, query, {}, request.content_type, await request.read())
+        return Call(words, query, {}, request.content_type, await read(request, route.most))
     return Call(words, query, await _body(request, route))
 
 
@@ -101,13 +101,7 @@ async def _body(request: web.Request, route: Route) -> dict[str, Any]:
     """Return the JSON object of the body, empty if the route allows none. Raises Refusal."""
     if not route.changes:
         return {}
-    raw = await request.read()
-    try:
-        said = json.loads(raw or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"the body is no JSON: {error}") from error
-    if not isinstance(said, dict):
-        raise Refusal(400, "the body is an object of JSON, in braces")
+    said = await read_object(request, route.most)
     known = None if route.body is None else route.body.get("properties")
     unknown = [name for name in said if name not in (known or {})] if known or route.body is None else []
     if unknown:

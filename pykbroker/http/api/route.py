@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from pykbroker.http.api.refusal import Refusal
@@ -12,6 +12,7 @@ from pykbroker.http.api.refusal import Refusal
 if TYPE_CHECKING:
     from pykbroker.http.api.steering import Steering
 
+_LARGEST_BODY: Final = 64 * 1024
 #: A schema of JSON.
 Schema = Mapping[str, Any]
 
@@ -69,7 +70,7 @@ class Route:
     """A route. ``path`` has parameters in braces; ``query`` has optional parameters with their descriptions.
 
     ``body`` and ``answer`` are JSON schemas; ``takes`` and ``gives`` those of other media types. ``refusals`` are
-    status codes with their meaning, beside those of every route.
+    status codes with their meaning, beside those of every route. ``most`` is the largest body in bytes.
     """
 
     method: str
@@ -83,6 +84,7 @@ class Route:
     gives: Mapping[str, Schema] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     refusals: Mapping[int, str] = field(default_factory=dict)
+    most: int = _LARGEST_BODY
 
     @property
     def changes(self) -> bool:

@@ -32,6 +32,8 @@ _FORMS: Final = {
 }
 TAKES: Final = {kind: SEED if form == "json" else TEXT for kind, form in _FORMS.items()}
 GIVES: Final = {kind: TAKES[kind] for kind in _KINDS.values()}
+#: The largest seed in bytes.
+LARGEST: Final = 16 * 1024 * 1024
 #: An export can be imported again: in the same format it is about as large.
 _MOST_BYTES: Final = 8 * 1024 * 1024
 

@@ -77,6 +77,7 @@ ROUTES: Final = (
     Route(
         *("POST", "/seeds", "sowSeed", "Import topics and records.", seeds.sown, schemas.SOWN),
         takes=seeds.TAKES,
+        most=seeds.LARGEST,
         query=seeds.TOPIC,
         refusals={409: "the cluster refuses a topic or a record"},
     ),

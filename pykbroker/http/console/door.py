@@ -5,7 +5,6 @@ Names are in the query or the body, never in the path: a group may be called ``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +12,7 @@ from aiohttp import hdrs, web
 
 from pykbroker.http.api.door import check_origin
 from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.body import read_object
 from pykbroker.http.console import (
     acls,
     brokers,
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "/console/api"
 _KINDS: Final = ("application/json",)
-#: The largest request is a produced record; JSON escapes may take six bytes for each of its own.
-_LARGEST_BODY: Final = 8 * 1024 * 1024
+_LARGEST_BODY: Final = 256 * 1024
+#: A produced record may be larger; JSON escapes may take six bytes for each of its own.
+_LARGEST: Final = {"/records/produce": 8 * 1024 * 1024}
 
 _LOOKS: Final[dict[str, Handler]] = {
     "/overview": brokers.overview,
@@ -86,7 +87,11 @@ async def answer(request: web.Request, console: Console) -> web.StreamResponse:
         if path in _CHANGES:
             _only(request, hdrs.METH_POST)
             check_origin(request, _KINDS)
-            return _said(await _CHANGES[path](console, Call(await _body(request), request)))
+            return _said(
+                await _CHANGES[path](
+                    console, Call(await read_object(request, _LARGEST.get(path, _LARGEST_BODY)), request)
+                )
+            )
     except Refusal as refusal:
         return problem(refusal.status, str(refusal))
     except KafkaError as error:
@@ -103,19 +108,3 @@ def _said(value: Any) -> web.StreamResponse:
 def _only(request: web.Request, method: str) -> None:
     if request.method != method:
         raise web.HTTPMethodNotAllowed(request.method, [method])
-
-
-async def _body(request: web.Request) -> dict[str, Any]:
-    """Return the JSON object of the body. Raises Refusal, and HTTPRequestEntityTooLarge."""
-    if (request.content_length or 0) > _LARGEST_BODY:
-        raise web.HTTPRequestEntityTooLarge(_LARGEST_BODY, request.content_length or 0)
-    raw = await request.read()
-    if len(raw) > _LARGEST_BODY:
-        raise web.HTTPRequestEntityTooLarge(_LARGEST_BODY, len(raw))
-    try:
-        said = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"the body is no JSON: {error}") from error
-    if not isinstance(said, dict):
-        raise Refusal(400, "the body is an object of JSON, in braces")
-    return said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pykbroker.cli.aborted import Batches, without_aborted
-from pykbroker.http.console.asking import outcome, raise_for
+from pykbroker.http.console.asking import raise_for
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.records import Compression, decode_some, iter_batches, unpacked
 
@@ -84,7 +84,9 @@ async def records_of(
         if header.compression is Compression.NONE or len(batch) <= _UNPACKED_HERE:
             payload = unpacked(batch, header)
         else:
-            payload = await outcome(console.brokers.cluster().runtime.offload_read(unpacked, batch, header))
+            payload = await console.brokers.outcome(
+                console.brokers.cluster().runtime.offload_read(unpacked, batch, header)
+            )
             turn.begin()
         control = header.is_control
         for some in decode_some(payload, header, _AT_ONCE):

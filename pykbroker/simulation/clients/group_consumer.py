@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, Client, TopicPartition
 from pykbroker.simulation.clients.positions import Positions
 from pykbroker.simulation.clients.transactions import Membership
+from pykbroker.simulation.history import TopicIds
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.offset_commit import (
@@ -68,7 +69,8 @@ class GroupConsumer(Client):
             if where not in self._owned:
                 taken = self._topic_ids_taken[where] = self._id_assigned(where)
                 known = None if self.topic_id(where[0]) is None else taken
-                self.history.taken(self.group, where, self, self.world.now_ms, known)
+                ids = TopicIds(known, self._id_now(where[0]))
+                self.history.taken(self.group, where, self, self.world.now_ms, ids)
         self._owned = list(partitions)
         self.positions.keep(partitions)
 

@@ -59,6 +59,32 @@ def test_it_leaves_no_trace_in_the_log() -> None:
     assert sum("is not HTTP" in record.getMessage() for record in told) == len(_NO_HTTP)
 
 
+def test_what_breaks_off_leaves_no_trace_in_the_log() -> None:
+    head = b"POST /api/v1/faults HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with with_http() as http, kept("pykbroker.http", "aiohttp") as told:
+        with socket.create_connection((http.host, http.port), timeout=60) as connection:
+            connection.sendall(head + b"Content-Length: 9\r\n\r\n{")
+            http.kafka.wait_until(lambda _: any(each._body_since for each in http.side._connections))
+        with socket.create_connection((http.host, http.port), timeout=60) as connection:
+            connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}zz\r\n")
+            assert connection.makefile("rb").readline().split()[1] == b"400"
+        http.kafka.wait_until(lambda _: not http.side._connections)
+    assert not [record for record in told if record.exc_info or record.levelno > logging.INFO]
+
+
+def test_answers_name_no_library() -> None:
+    with with_http() as http:
+        for data in _NO_HTTP:
+            with socket.create_connection((http.host, http.port), timeout=60) as connection:
+                connection.sendall(data)
+                answer = connection.makefile("rb").read()
+                assert b"Server: pykbroker\r\n" in answer
+                assert b"X-Content-Type-Options: nosniff\r\n" in answer
+                assert b"Content-Type: application/problem+json" in answer
+                assert b"aiohttp" not in answer
+                assert b"this is not HTTP as it should be: " in answer
+
+
 def test_what_else_goes_wrong_is_told(caplog: pytest.LogCaptureFixture) -> None:
     server_log().error("Unhandled exception", exc_info=KeyError("ours"))
     (record,) = caplog.records

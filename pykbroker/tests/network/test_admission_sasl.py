@@ -137,7 +137,7 @@ def test_who_fails_is_answered_late_and_holds_up_nobody(tmp_path: Path, caplog: 
 
 def test_who_leaves_before_he_is_answered_leaves_nothing_behind(tmp_path: Path) -> None:
     async def scenario() -> None:
-        late = settings(tmp_path, **{"connection.failed.authentication.delay.ms": "50"})
+        late = settings(tmp_path, **{"connection.failed.authentication.delay.ms": "1000"})
         async with secured_node(tmp_path, LISTENERS, late) as node:
             talk = await node.connect("SASL")
             await talk.ask(SaslHandshakeRequest("PLAIN"), 1, SaslHandshakeResponse)

@@ -284,7 +284,7 @@ class Watched(Crowd):
 
 
 def live_timers(crowd: Watched) -> int:
-    return sum(not timer.cancelled for timer in crowd.world.cluster.runtime.timers._heap)
+    return sum(not timer.cancelled for _, _, timer in crowd.world.cluster.runtime.timers._heap)
 
 
 async def life(crowd: Watched) -> None:

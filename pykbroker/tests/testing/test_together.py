@@ -165,7 +165,7 @@ def test_what_a_client_sent_while_he_was_muted_is_gone_with_a_reset() -> None:
             kafka.reset()
             kafka.create_topic("t")
             assert before == len(talks)
-            mutes = [timer for timer in timers._heap if not timer.cancelled]
+            mutes = [timer for _, _, timer in timers._heap if not timer.cancelled]
             assert len(mutes) >= len(talks)
             kafka._embedded.call(lambda: [timer.fire() for timer in mutes])
             for talk in talks:

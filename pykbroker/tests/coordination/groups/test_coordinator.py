@@ -236,7 +236,7 @@ def test_a_disk_that_fails_is_no_coordinator():
             world.cluster.brokers[1],
             OffsetFetchRequestGroup(group_id=GROUP, topics=[OffsetFetchRequestTopics(name="t", partition_indexes=[0])]),
         )
-        .value.topics[0]
+        .topics[0]
         .partitions[0]
         .committed_offset
         == 5

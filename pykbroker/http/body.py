@@ -1,0 +1,75 @@
+"""Reads bodies of requests: bounded in size, in time, and in what they keep from clients meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from json.scanner import py_make_scanner  # type: ignore[attr-defined] # it is always there
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+
+from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.connection import Connection
+
+#: Larger bodies are parsed in a thread.
+_PARSED_HERE: Final = 64 * 1024
+_PLAIN: Final = ("", "identity")
+
+
+async def read(request: web.Request, most: int) -> bytes:
+    """Return the body, at most ``most`` bytes. Raises Refusal."""
+    if request.headers.get(hdrs.CONTENT_ENCODING, "").strip().lower() not in _PLAIN:
+        raise Refusal(415, "a body is sent as it is, without Content-Encoding")
+    if (request.content_length or 0) > most:
+        raise _too_large(most)
+    connection = request.protocol
+    assert isinstance(connection, Connection)
+    try:
+        with connection.taking_body():
+            async with asyncio.timeout(connection.patience_s):
+                return await _all(request, most)
+    except TimeoutError as error:
+        raise Refusal(408, f"the body did not come within {connection.patience_s:g} seconds") from error
+    except web.RequestPayloadError as error:
+        raise Refusal(400, "the body is not what its headers say") from error
+
+
+async def _all(request: web.Request, most: int) -> bytes:
+    found = bytearray()
+    async for some in request.content.iter_any():
+        found += some
+        if len(found) > most:
+            raise _too_large(most)
+    return bytes(found)
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, f"a body has at most {most} bytes here")
+
+
+async def read_object(request: web.Request, most: int) -> dict[str, Any]:
+    """Return the JSON object of the body, an empty one if there is no body. Raises Refusal."""
+    raw = await read(request, most) or b"{}"
+    try:
+        text = raw.decode(json.detect_encoding(raw), "surrogatepass")
+        said = json.loads(text) if len(raw) <= _PARSED_HERE else await asyncio.to_thread(_FAIR.decode, text)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, f"the body is no JSON: {error}") from error
+    if not isinstance(said, dict):
+        raise Refusal(400, "the body is an object of JSON, in braces")
+    return said
+
+
+class _Fair(json.JSONDecoder):
+    """Scans in Python, so that other threads run in between; the usual scanner lets none run before its end.
+
+    Strings, which make large bodies large, are scanned as fast.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scan_once = py_make_scanner(self)
+
+
+_FAIR: Final = _Fair()

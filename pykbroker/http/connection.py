@@ -1,0 +1,112 @@
+"""One HTTP connection: it ends if its client keeps the broker waiting, and first where all connections are taken.
+
+A client owes the rest of a request that it began, or has to take the answer. Else a few clients that send a byte a minute
+would hold every connection, and nobody else could ask for health or metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from pykbroker.http.guard import HEADERS, problem
+from pykbroker.http.malformed import server_log, what_is_wrong
+
+if TYPE_CHECKING:
+    from aiohttp.web_request import BaseRequest
+
+#: For the rest of a body that the answer does not need, so that the client reads the answer first.
+_LINGERING_S: Final = 2.0
+
+
+class Connection(web.RequestHandler):
+    """See the module. It has one request at a time in hand. ``others`` are the open connections, itself included, the oldest first."""
+
+    def __init__(self, server: web.Server, patience_s: float, others: dict[Connection, None]) -> None:
+        super().__init__(
+            server,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type] # as aiohttp itself calls it
+            logger=server_log(),
+            keepalive_timeout=patience_s,
+            lingering_time=min(_LINGERING_S, patience_s),
+            auto_decompress=False,
+        )
+        self.patience_s = patience_s
+        self._made = self._loop.time()
+        self._others = others
+        others[self] = None
+        self._body_since: float | None = None
+        self._untaken_since: float | None = None
+        self._giving_up: asyncio.TimerHandle | None = None
+
+    @property
+    def owes_since(self) -> float | None:
+        """Since when the client keeps the broker waiting, by the loop's clock; None while the broker is at work."""
+        if self._untaken_since is not None:
+            return self._untaken_since
+        if self._body_since is not None:
+            return self._body_since
+        if self._request_in_progress:
+            return None
+        return max(self._next_keepalive_close_time - self.patience_s, self._made)
+
+    @contextmanager
+    def taking_body(self) -> Iterator[None]:
+        """While the body of the request in hand is awaited."""
+        self._body_since = self._loop.time()
+        try:
+            yield
+        finally:
+            self._body_since = None
+
+    def abandon(self) -> None:
+        """Close at once; what was not taken of answers is discarded."""
+        self._others.pop(self, None)
+        transport = self.transport
+        self.force_close()
+        if transport is not None:
+            transport.abort()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._untaken_since = self._loop.time()
+        self._giving_up = self._loop.call_later(self.patience_s, self.abandon)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._taken()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._others.pop(self, None)
+        self._taken()
+        super().connection_lost(exc)
+
+    def _taken(self) -> None:
+        self._untaken_since = None
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+
+    def handle_error(
+        self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """Return an answer like all others, which names no library, in place of the server library's own."""
+        super().handle_error(request, status, exc, message)
+        answer = problem(status, what_is_wrong(exc))
+        answer.headers.update(HEADERS)
+        answer.force_close()
+        return answer
+
+
+def make_room(connections: Collection[Connection]) -> bool:
+    """Close the connection whose client keeps the broker waiting for longest; False if there is none."""
+    waiting = [each for each in connections if each.owes_since is not None]
+    if not waiting:
+        return False
+    min(waiting, key=lambda each: each.owes_since or 0).abandon()
+    return True

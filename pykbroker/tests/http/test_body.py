@@ -1,0 +1,80 @@
+"""Bodies of requests: bounded in size, never unpacked, and parsed without holding up clients."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+
+from pykbroker.http.api.table import ROUTES
+from pykbroker.http.console import door
+from pykbroker.tests.http.asking import Asked, WithHttp, with_http
+
+_JSON = {"Content-Type": "application/json"}
+
+
+def test_each_route_takes_what_it_needs_and_no_more() -> None:
+    with with_http() as http:
+        for path in door._CHANGES:
+            most = 8 * 1024 * 1024 if path == "/records/produce" else 256 * 1024
+            assert _answered(http, "POST", f"/console/api{path}", b" " * (most + 1)) == 413
+        for route in ROUTES:
+            if route.changes and not route.takes and "{" not in route.path:
+                assert _answered(http, route.method, f"/api/v1{route.path}", b" " * (64 * 1024 + 1)) == 413
+
+
+def _answered(http: WithHttp, method: str, path: str, body: bytes) -> int:
+    return http.ask(path, method=method, body=body, headers=_JSON).status
+
+
+def test_large_bodies_are_parsed_as_small_ones_are() -> None:
+    value = {"text": "\u00e9\U0001f600" * 30_000, "list": [1, -2.5, True, None], "inner": {"a": "b"}}
+    with with_http() as http:
+        http.kafka.create_topic("t")
+        http.change("/records/produce", topic="t", value=json.dumps(value, ensure_ascii=False))
+        (record,) = http.kafka.records("t")
+        assert json.loads(record.text or "") == value
+        for body in (b'{"topic": ' + b" " * 100_000, b'{"a": ' + b"[" * 100_000, b'"' + b"x" * 100_000 + b'"'):
+            assert _answered(http, "POST", "/console/api/records/produce", body) == 400
+
+
+def test_bodies_are_never_unpacked() -> None:
+    """A small body may be large once it is, and who has no token could have the broker unpack it."""
+    packed = gzip.compress(b" " * 10_000_000)
+    head = {**_JSON, "Content-Encoding": "gzip"}
+    with with_http() as http:
+        for path in ("/api/v1/faults", "/api/v1/seeds", "/console/api/topics/create"):
+            for body in (packed, b"{}"):
+                answer = http.ask(path, method="POST", body=body, headers=head)
+                assert (answer.status, answer.json["title"]) == (
+                    415,
+                    "a body is sent as it is, without Content-Encoding",
+                )
+
+
+def test_large_bodies_leave_clients_their_turns() -> None:
+    """A record of many small parts, of which the usual parser lets go only at its end."""
+    body = b'{"topic": "t", "value": [' + b"{}," * 500_000 + b"{}]}"
+    with with_http() as http:
+        http.kafka.create_topic("t")
+        http.ask("/console/api/topics")
+        turns: list[float] = []
+        answer = http.kafka._embedded.begin(_turns_meanwhile(http, body, turns)).result()
+        assert (answer.status, answer.json["title"]) == (400, "'value' is required, as text")
+        assert len(turns) > 10
+
+
+async def _turns_meanwhile(http: WithHttp, body: bytes, turns: list[float]) -> Asked:
+    asked = asyncio.to_thread(
+        http.ask,
+        "/console/api/records/produce",
+        method="POST",
+        body=body,
+        headers=_JSON,
+    )
+    task = asyncio.ensure_future(asked)
+    loop = asyncio.get_running_loop()
+    while not task.done():
+        await asyncio.sleep(0.01)
+        turns.append(loop.time())
+    return await task
