@@ -109,7 +109,7 @@ def test_values_of_settings_and_rules_of_faults(opened, kafka):
     page.click("button:text-is('New fault')")
     page.fill("dialog input", EVIL[1])
     page.click("dialog button[type=submit]")
-    expect(page.locator(".toast.bad")).to_be_visible()
+    expect(page.locator("dialog .wrong")).to_be_visible()
     assert nothing_ran(page)
     fault.remove()
 

@@ -72,3 +72,61 @@ def test_rows_of_records_by_the_arrows(opened, kafka):
     page.keyboard.press("Enter")
     expect(page.locator(".detail")).to_be_hidden()
     assert page.evaluate("document.activeElement.className") == "list"
+
+
+def test_escape_closes_the_record(opened, kafka):
+    kafka.create_topic("closed-by-escape")
+    kafka.produce("closed-by-escape", "x")
+    page = opened("topic?name=closed-by-escape")
+    expect(page.locator(".row")).to_have_count(1)
+    page.focus(".list")
+    for key in ("ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator(".detail")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".detail")).to_be_hidden()
+    assert page.evaluate("document.activeElement.className") == "list"
+
+
+def test_the_focus_stays_where_it_is_when_a_table_is_drawn_anew(opened, kafka):
+    page = opened("brokers")
+    page.focus("[aria-label='Stop broker 2']")
+    page.evaluate("window.old = document.activeElement")
+    page.evaluate(
+        "new Promise((done) => { const look = () => (window.old.isConnected ? setTimeout(look, 50) : done()); look(); })"
+    )
+    assert focused(page) == "Stop"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Stop broker 2"
+
+
+def test_the_focus_goes_back_to_what_opened_a_dialog(opened, kafka):
+    kafka.create_topic("focused")
+    page = opened("topic?name=focused&tab=settings")
+    page.fill("input[type=search]", "max.message")
+    page.focus("[aria-label='Change max.message.bytes']")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("5000")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator(".setting code")).to_have_text("5000")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Change max.message.bytes"
+
+
+def test_the_focus_stays_on_the_button_that_turns_pages(opened, kafka):
+    kafka.create_topic("of-many", 180)
+    page = opened("topic?name=of-many&tab=partitions")
+    page.focus(".pager button:last-of-type")
+    for first in ("51", "101"):
+        page.keyboard.press("Enter")
+        expect(page.locator(".pager")).to_contain_text(first)
+        assert page.evaluate("document.activeElement.matches('.pager button:last-of-type')")
+
+
+def test_an_error_is_said_in_the_dialog_that_made_it(opened):
+    page = opened("faults", complaints=("400",))
+    page.keyboard.press("n")
+    page.keyboard.type("Fetch dealy=1")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog [role=alert]")).to_contain_text("did you mean delay?")
+    assert page.locator(".toast").count() == 0

@@ -43,7 +43,7 @@ def test_a_group_its_lag_and_its_reset(opened, kafka):
     expect(page.locator(".facts")).to_contain_text("lag 6")
     expect(page.locator("[aria-label=Members] td >> nth=0")).to_have_text("one")
     consumer.close()
-    expect(page.locator("[aria-label=Members]")).to_contain_text("Nobody is in the group.")
+    expect(page.locator("[aria-label=Members]")).to_contain_text("The group has no members.")
     page.click("button:text-is('Reset offsets')")
     page.select_option("dialog select", "latest")
     page.click("dialog button[type=submit]")
@@ -73,10 +73,10 @@ def test_a_transaction_that_hangs_is_aborted(opened, kafka):
 def test_a_broker_is_stopped_and_started(opened, kafka):
     page = opened("brokers")
     second = page.locator("[aria-label=Brokers] tbody tr >> nth=1")
-    second.locator("button:text-is('Stop')").click()
+    second.locator("[aria-label='Stop broker 2']").click()
     page.click("dialog button[type=submit]")
     expect(second).to_contain_text("stopped")
-    second.locator("button:text-is('Start')").click()
+    second.locator("[aria-label='Start broker 2']").click()
     expect(second).to_contain_text("running")
 
 
@@ -90,13 +90,13 @@ def test_a_setting_is_found_explained_and_changed(opened, kafka):
     page.click("[aria-label='Change max.message.bytes']")
     page.fill("dialog input", "many")
     page.click("dialog button[type=submit]")
-    expect(page.locator(".toast.bad")).to_contain_text("INVALID_CONFIG")
+    expect(page.locator("dialog .wrong")).to_contain_text("INVALID_CONFIG")
     page.fill("dialog input", "2000")
     page.click("dialog button[type=submit]")
     expect(setting).to_contain_text("of the topic")
     expect(setting.locator("code")).to_have_text("2000")
     page.click("[aria-label='Change max.message.bytes']")
-    page.click("text=Back to what it was without")
+    page.click("text=Remove this value")
     expect(setting.locator("code")).to_have_text("1048588")
 
 
@@ -113,5 +113,5 @@ def test_a_fault_begins_acts_and_ends(opened, kafka):
     assert producer.flush(60) == 0
     expect(rule.locator("td >> nth=3")).to_have_text("1")
     rule.locator("button").click()
-    expect(rule).to_contain_text("Nothing goes wrong on purpose.")
+    expect(rule).to_contain_text("There are no faults.")
     assert kafka.node.faults.book.rules == {}

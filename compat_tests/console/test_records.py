@@ -50,7 +50,7 @@ def test_a_topic_is_made_a_record_produced_and_looked_at(opened, kafka):
     page.click("button:text-is('Delete topic')")
     page.fill("dialog input", "another")
     page.click("dialog button[type=submit]")
-    expect(page.locator(".toast.bad")).to_contain_text("That is not by-hand.")
+    expect(page.locator("dialog .wrong")).to_contain_text("That is not by-hand.")
     page.fill("dialog input", "by-hand")
     page.click("dialog button[type=submit]")
     expect(page.locator("h1")).to_have_text("Topics")

@@ -29,6 +29,7 @@ def protocol_map(text: str) -> dict[str, str]:
     protocols: dict[str, str] = {}
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         name, colon, protocol = entry.rpartition(":")
+        protocol = protocol.upper()
         if not colon or protocol not in SECURITY_PROTOCOLS:
             raise invalid(
                 setting, entry, f"each entry must be NAME:PROTOCOL with one of {', '.join(SECURITY_PROTOCOLS)}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.properties import PropertiesError, load
 from pykbroker.config.setting import ConfigError
-from pykbroker.container import announced, derived, server_properties
+from pykbroker.container import advice, announced, derived, server_properties
 from pykbroker.container.options import arguments
 from pykbroker.storage.directories.contents import ForeignDirectoryError
 
@@ -52,6 +52,8 @@ def configure(path: Path, environment: MutableMapping[str, str] | None = None) -
         server_properties.write(content, path)
     except (derived.BadEnvironment, PropertiesError, OSError) as error:
         return _fail(str(error))
+    for sentence in advice.on(given):
+        print(f"pykbroker: {sentence}", file=sys.stderr)
     return 0
 
 
@@ -61,8 +63,12 @@ def launch(path: Path, overrides: Sequence[str] = ()) -> int:
         config = BrokerConfig(load(path) | dict(_name_and_value(word) for word in overrides))
         prepare(config, os.environ)
         options = arguments(os.environ, config)
-    except (ConfigError, PropertiesError, ForeignDirectoryError, OSError, ValueError) as error:
-        return _fail(str(error))
+    except OSError as error:
+        return _fail(
+            f"{error.filename or path} cannot be used: {error.strerror} (KAFKA_LOG_DIRS names the log directories)"
+        )
+    except (ConfigError, PropertiesError, ForeignDirectoryError, ValueError) as error:
+        return _fail(advice.where(str(error), os.environ))
     from pykbroker.cli.serve import main as serve
 
     return serve(["--config", str(path), *(f"--set={word}" for word in overrides), *options], tell=_tell)

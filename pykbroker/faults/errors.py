@@ -95,8 +95,8 @@ def _refuse_fetch(
         answers.merge(response, answers.built(request, site, refusal), site.path)
         answers.merge(response, answers.built(_as_request(request, named), site, refusal), site.path)
         session = broker.fetch_sessions.session(response.session_id)
-        for item in list(session.items.values()) if session is not None else ():
-            session.put(item)  # type: ignore[union-attr]
+        if session is not None:
+            session.look_again()
         return response
 
     return answer.map(said) if isinstance(answer, Deferred) else said(answer)

@@ -91,8 +91,11 @@ class _Fetch(Asked):
         items: Iterable[FetchItem]
         if self.session is None:
             items = self.items or ()
+        elif self.incremental:
+            ready = self.session.ready
+            items = self.session.ready_in_order() if len(ready) > 1 else list(ready.values())
         else:
-            items = list((self.session.ready if self.incremental else self.session.items).values())
+            items = list(self.session.items.values())
         for item in items:
             attempt.look_at(item)
         return attempt

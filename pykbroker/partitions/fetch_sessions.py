@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.clock import Clock
@@ -31,10 +32,13 @@ class FetchItem:
     __slots__ = (
         "current_leader_epoch",
         "fetch_offset",
+        "former_place",
         "index",
         "last_fetched_epoch",
         "max_bytes",
+        "name",
         "partition",
+        "place",
         "sent_high_watermark",
         "sent_log_start_offset",
         "topic",
@@ -44,6 +48,10 @@ class FetchItem:
         self.topic = topic
         self.index = asked.partition
         self.partition: Partition | None = None
+        #: The name of the topic, if it is asked for by id and has been found; kept when it is deleted.
+        self.name: str | None = None
+        #: Orders the partitions of a session, and what it was before the last answer that had records of this one.
+        self.place = self.former_place = 0
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
         self.update(asked)
@@ -60,8 +68,16 @@ class FetchItem:
         self.last_fetched_epoch = asked.last_fetched_epoch
 
 
+_PLACE = attrgetter("place")
+
+
 class FetchSession:
-    """The partitions that one consumer fetches, in the order in which they are answered."""
+    """The partitions that one consumer fetches.
+
+    Their order is that of the session's first answer, then that in which they joined. One whose records were answered later is
+    the last from then on, so that the limits of an answer do not leave out the same partitions each time. To be named again
+    changes nothing. Kafka keeps the same order.
+    """
 
     def __init__(self, session_id: int, *, uses_topic_ids: bool, now: float) -> None:
         self.id = session_id
@@ -75,11 +91,32 @@ class FetchSession:
         self.waiter: SessionWaiter | None = None
         self.closed = False
         self._by_partition: dict[Partition, FetchItem] = {}
+        self._last_place = 0
 
-    def put(self, item: FetchItem) -> None:
-        """Add a partition, or mark it ready."""
-        self.items[item.key] = item
-        self.ready[item.key] = item
+    def ask(self, topic: str | bytes, asked: FetchPartition) -> None:
+        """Add a partition, or update one; it is ready."""
+        key = (topic, asked.partition)
+        item = self.items.get(key)
+        if item is None:
+            item = self.items[key] = FetchItem(topic, asked)
+            self.to_the_end(item)
+        else:
+            item.update(asked)
+        self.ready[key] = item
+
+    def look_again(self) -> None:
+        """Mark all partitions ready."""
+        self.ready.update(self.items)
+
+    def ready_in_order(self) -> list[FetchItem]:
+        """The partitions that may have news."""
+        return sorted(self.ready.values(), key=_PLACE)
+
+    def to_the_end(self, item: FetchItem) -> None:
+        """Make this partition the last of the order."""
+        item.former_place = item.place
+        self._last_place += 1
+        item.place = self._last_place
 
     def forget(self, key: ItemKey) -> None:
         """Drop a partition; an unknown one is ignored, as in Kafka."""
@@ -162,7 +199,8 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, version: int) -> FetchSession | None:
-        """The session of a request, with the request's changes applied; None for a fetch without one.
+        """The session of a request, with the request's changes applied; None for a fetch without one, and for one that leaves
+        its session without partitions, which ends it.
 
         A new session has its id in ``FetchSession.id``. Raises KafkaError FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
@@ -175,7 +213,7 @@ class FetchSessions:
             return self._open(request, version)
         return self._continue(request, version)
 
-    def _continue(self, request: FetchRequest, version: int) -> FetchSession:
+    def _continue(self, request: FetchRequest, version: int) -> FetchSession | None:
         session = self._sessions.get(request.session_id)
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -187,20 +225,18 @@ class FetchSessions:
         session.last_used = self._clock.monotonic()
         self._sessions[session.id] = self._sessions.pop(session.id)
         for topic, asked in requested(request, version):
-            item = session.items.get((topic, asked.partition))
-            if item is None:
-                item = FetchItem(topic, asked)
-            else:
-                item.update(asked)
-            session.put(item)
+            session.ask(topic, asked)
         for gone in request.forgotten_topics_data:
             for index in gone.partitions:
                 session.forget((gone.topic_id if version >= 13 else gone.topic, index))
+        if not session.items:
+            self._drop(session.id)
+            return None
         return session
 
     def take_back(self, asked_id: int, response: FetchResponse) -> int:
-        """Undo the effects of an answer that is not sent: its partitions are ready again, a session that it opened is
-        removed. Returns the session id for the answer that is sent instead.
+        """Undo the effects of an answer that is not sent: its partitions are ready again, where they were, a session that it
+        opened is removed. Returns the session id for the answer that is sent instead.
         """
         session = self._sessions.get(response.session_id)
         if session is None or session.id != asked_id:
@@ -213,6 +249,8 @@ class FetchSessions:
                 )
                 if item is not None:
                     item.sent_high_watermark = item.sent_log_start_offset = -1
+                    if told.records:
+                        item.place = item.former_place
                     session.ready[item.key] = item
         return session.id
 
@@ -228,7 +266,7 @@ class FetchSessions:
             session_id = self._random.randrange(1, 0x7FFFFFFF)
         session = FetchSession(session_id, uses_topic_ids=version >= 13, now=self._clock.monotonic())
         for topic, asked in requested(request, version):
-            session.put(FetchItem(topic, asked))
+            session.ask(topic, asked)
         self._sessions[session_id] = session
         return session
 
@@ -242,8 +280,7 @@ class FetchSessions:
     def look_again(self) -> None:
         """Mark all partitions of all sessions ready, since authorization has changed."""
         for session in self._sessions.values():
-            for item in session.items.values():
-                session.ready[item.key] = item
+            session.look_again()
 
     def close(self) -> None:
         """Close all sessions; the broker stops."""

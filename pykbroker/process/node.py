@@ -153,6 +153,8 @@ class Node:
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
         #: Called before clients are accepted.
         self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
+        #: Told when the cluster is dropped, for another one: what waits for it would wait for ever.
+        self.on_dropped: list[Callable[[], None]] = []
         #: Stops, starts and describes single brokers.
         self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
@@ -320,6 +322,8 @@ class Node:
                 self._housekeeping.stop()
             self.server.forget_cluster()
             self._lifecycle = None
+            for tell in list(self.on_dropped):
+                tell()
             if self._disk is not None:
                 self._disk.give_up()
             while self._locks:

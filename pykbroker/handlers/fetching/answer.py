@@ -54,8 +54,9 @@ def _to_send(session: FetchSession, item: FetchItem, data: PartitionData, increm
     changed = data.high_watermark != item.sent_high_watermark or data.log_start_offset != item.sent_log_start_offset
     item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
     item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1
+    if data.records or not incremental:
+        session.to_the_end(item)
     if has_news:
-        session.ready.pop(item.key, None)  # to the end of the order, so that the other partitions come first next time
         session.ready[item.key] = item
     elif item.partition is not None and item.fetch_offset == item.partition.log_end_offset:
         session.ready.pop(item.key, None)  # not ready until an append or a change

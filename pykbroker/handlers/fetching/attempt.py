@@ -30,6 +30,11 @@ _LEADER_SINCE = 16
 _TELL_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
+def _has_no_name(refused: tuple[FetchItem, PartitionData]) -> bool:
+    """Kafka answers these before all others that are refused."""
+    return refused[1].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
 class Attempt:
     """The result of one pass over the partitions."""
 
@@ -69,7 +74,10 @@ class Attempt:
         partition = self._resolve(item)
         if isinstance(partition, ErrorCode):
             self.urgent = True
-            self.refused.append((item, without_records(item.index, partition, known=False)))
+            if partition is ErrorCode.INCONSISTENT_TOPIC_ID:
+                self.found.append((item, without_records(item.index, partition)))
+            else:
+                self.refused.append((item, without_records(item.index, partition, known=False)))
             return
         try:
             partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only)
@@ -89,17 +97,28 @@ class Attempt:
         if isinstance(item.topic, bytes):
             partition = cluster.partition_by_id(item.topic, item.index)
             if partition is None:
-                return (
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    if cluster.topic_name(item.topic) is not None
-                    else ErrorCode.UNKNOWN_TOPIC_ID
-                )
+                return self._not_there(item, cluster.topic_name(item.topic))
+            item.name = partition.topic
         else:
             partition = cluster.partition(item.topic, item.index)
             if partition is None:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         self.fetch.follow(item, partition)
         return partition
+
+    def _not_there(self, item: FetchItem, name: str | None) -> ErrorCode:
+        """The error of a topic id without this partition; ``name`` is that of the topic, None if there is none.
+
+        As in Kafka, a session remembers the name of a topic that it has seen, and the topic is then looked for by its name.
+        """
+        if name is not None:
+            item.name = name
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if item.name is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if self.fetch.broker.cluster.partition(item.name, item.index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.INCONSISTENT_TOPIC_ID
 
     def _read(self, item: FetchItem, partition: Partition) -> None:
         fetch, log = self.fetch, partition.log
@@ -187,8 +206,10 @@ class Attempt:
 
     def answer(self) -> FetchResponse:
         """The response to what was found."""
-        found = self.found + self.refused if self.refused else self.found
-        return answer(self.fetch, found, self.leaders)
+        if not self.refused:
+            return answer(self.fetch, self.found, self.leaders)
+        refused = sorted(self.refused, key=_has_no_name, reverse=True)
+        return answer(self.fetch, self.found + refused, self.leaders)
 
     def finish_cold(self) -> Deferred[FetchResponse]:
         """Read what is not in the page cache in a thread, then answer."""

@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 PRINCIPAL: Final = "User:console"
 _HOST: Final = "127.0.0.1"
+_BETWEEN: Final = "the process is stopping or being reset"
 _COORDINATOR_VERSION: Final = 3
 #: Key types of FindCoordinator.
 GROUP, TRANSACTION = 0, 1
@@ -65,12 +66,13 @@ class Brokers:
         self._current = current
         self._dispatcher: Dispatcher | None = None
         self._asked = 0
+        self._waiting: set[asyncio.Future[None]] = set()
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
         cluster = self._current()
         if cluster is None:
-            raise Refusal(503, "the process is stopping or being reset")
+            raise Refusal(503, _BETWEEN)
         return cluster
 
     def running(self) -> list[int]:
@@ -113,7 +115,7 @@ class Brokers:
         except (WireError, UnicodeEncodeError) as error:
             raise Refusal(400, f"that cannot be encoded in Kafka's protocol: {error}") from error
         pieces = await self._handed_in(broker, memoryview(frame))
-        data = b"".join([await _whole(cluster, piece) for piece in pieces])
+        data = b"".join([await self._whole(cluster, piece) for piece in pieces])
         _, start = decode_response_header(data, 4, request.API_KEY, version)
         return response_class(request.API_KEY).decode(data, start, version)[0]
 
@@ -140,11 +142,40 @@ class Brokers:
             try:
                 answer = dispatcher.answer(broker, peer, frame)
             except NotYet as error:
-                await outcome(error.until)
+                await self.outcome(error.until)
             except CloseConnection as error:
                 raise Refusal(409, f"the broker would close the connection for this request: {error}") from error
             else:
-                return answer if isinstance(answer, list) else await outcome(answer)
+                return answer if isinstance(answer, list) else await self.outcome(answer)
+
+    async def outcome(self, wait: Deferred[T]) -> T:
+        """Return the result of a wait. Raises its error, and Refusal if the cluster is dropped meanwhile.
+
+        If the caller is cancelled, the wait is abandoned.
+        """
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(over)
+        wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for the console")
+        try:
+            await over
+        except asyncio.CancelledError:
+            wait.abandon()
+            raise
+        finally:
+            self._waiting.discard(over)
+        return wait.value
+
+    def dropped(self) -> None:
+        """Refuse what waits for a cluster that is no more."""
+        for each in self._waiting:
+            if not each.done():
+                each.set_exception(Refusal(503, _BETWEEN))
+
+    async def _whole(self, cluster: Cluster, piece: Any) -> bytes:
+        """Return a piece of an answer; one that is in a file is read in a thread."""
+        if isinstance(piece, StoredRecords):
+            return bytes(await self.outcome(cluster.runtime.offload_read(piece.slice, 0, len(piece))))
+        return bytes(piece)
 
     def _made(self, cluster: Cluster) -> Dispatcher:
         if cluster.authorizer is None:
@@ -154,25 +185,6 @@ class Brokers:
 
             self._dispatcher = Dispatcher(authorise=authorise)
         return self._dispatcher
-
-
-async def _whole(cluster: Cluster, piece: Any) -> bytes:
-    """Return a piece of an answer; one that is in a file is read in a thread."""
-    if isinstance(piece, StoredRecords):
-        return bytes(await outcome(cluster.runtime.offload_read(piece.slice, 0, len(piece))))
-    return bytes(piece)
-
-
-async def outcome(wait: Deferred[T]) -> T:
-    """Return the result of a wait. If the caller is cancelled, the wait is abandoned."""
-    over = asyncio.get_running_loop().create_future()
-    wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for the console")
-    try:
-        await over
-    except asyncio.CancelledError:
-        wait.abandon()
-        raise
-    return wait.value
 
 
 def raise_for(code: int, message: str | None = None) -> None:

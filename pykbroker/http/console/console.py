@@ -24,6 +24,7 @@ class Console:
         self.meter = meter
         self.clock = clock
         self.brokers = Brokers(self._current)
+        node.on_dropped.append(self.brokers.dropped)
         self.registry = registry
         #: Open connections that follow appended records.
         self.tails: set[asyncio.Task[None]] = set()
@@ -37,6 +38,7 @@ class Console:
 
     async def close(self) -> None:
         """Cancel the tails."""
+        self.node.on_dropped.remove(self.brokers.dropped)
         tails = list(self.tails)
         for each in tails:
             each.cancel()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pykbroker.cli.dump_meaning import meaning
 from pykbroker.config.layers import setting_of
 from pykbroker.http.api.refusal import Refusal
-from pykbroker.http.console.asking import outcome
 from pykbroker.http.console.reading import records_of
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CLUSTER_METADATA
@@ -53,7 +52,7 @@ async def _rows(console: Console, low: int, high: int) -> Any:
     while before < offset < high:
         before = offset
         plan = cluster.metadata.log.plan_read(offset, _FETCHED, high)
-        raw = b"" if plan is None else bytes(await outcome(cluster.runtime.offload_read(plan.read)))
+        raw = b"" if plan is None else bytes(await console.brokers.outcome(cluster.runtime.offload_read(plan.read)))
         if not raw:
             return
         async for found in records_of(console, PartitionData(records=raw), offset, high):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pykbroker.cli.aborted import Batches, without_aborted
-from pykbroker.http.console.asking import outcome, raise_for
+from pykbroker.http.console.asking import raise_for
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.records import Compression, decode_some, iter_batches, unpacked
 
@@ -76,16 +76,22 @@ async def records_of(
         batches.append((header, whole[at : at + header.size]))
         if not len(batches) % _AT_ONCE:
             await turn.share()
-    for header, batch in without_aborted(batches, data.aborted_transactions or ()):
+    if data.aborted_transactions:
+        batches = without_aborted(batches, data.aborted_transactions)
+    for header, batch in batches:
         if header.last_offset < low or header.base_offset >= high:
             continue
         if header.compression is Compression.NONE or len(batch) <= _UNPACKED_HERE:
             payload = unpacked(batch, header)
         else:
-            payload = await outcome(console.brokers.cluster().runtime.offload_read(unpacked, batch, header))
+            payload = await console.brokers.outcome(
+                console.brokers.cluster().runtime.offload_read(unpacked, batch, header)
+            )
             turn.begin()
+        control = header.is_control
         for some in decode_some(payload, header, _AT_ONCE):
             for record in some:
                 if low <= record.offset < high:
-                    yield Found(record, header.is_control)
-            await turn.share()
+                    yield Found(record, control)
+            if turn.is_long():
+                await turn.over()

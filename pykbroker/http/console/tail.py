@@ -36,12 +36,16 @@ _OFFSETS_OF_ALL: Final = 1600
 #: producers come first.
 _RECORDS: Final = 200
 _RECORDS_A_SECOND: Final = 100
+#: Most records that are serialized in one step: some tens of microseconds.
+_AT_ONCE: Final = 8
 _FETCHED: Final = 256 * 1024
 #: Pauses after a round, and after one that sent as much as it may.
 _WAIT_MS: Final = 1000
 _BETWEEN_S: Final = 0.2
 _AFTER_MUCH_S: Final = 0.5
 _NAME: Final = 249
+#: The status of a Refusal while the process stops or is reset.
+_BETWEEN: Final = 503
 
 
 class _Read(NamedTuple):
@@ -73,9 +77,13 @@ async def follow(console: Console, call: Call) -> web.StreamResponse:
 class Tail:
     """``at`` is the next offset to send of each partition."""
 
-    def __init__(self, console: Console, topic: str, at: dict[int, int], matcher: Matcher, isolation: int) -> None:
+    def __init__(
+        self, console: Console, topic: str, topic_id: bytes, at: dict[int, int], matcher: Matcher, isolation: int
+    ) -> None:
         self._console = console
+        self._cluster = console.brokers.cluster()
         self._topic = topic
+        self._topic_id = topic_id
         self._at = at
         self._matcher = matcher
         self._isolation = isolation
@@ -92,7 +100,7 @@ class Tail:
             raise Refusal(404, f"there is no topic {topic}")
         chosen = places.chosen(call.text("partitions", "", most=1000), len(image.partitions))
         ends = await places.offsets(console.brokers, topic, dict.fromkeys(chosen, places.LATEST), isolation)
-        return cls(console, topic, ends, matcher, isolation)
+        return cls(console, topic, image.id, ends, matcher, isolation)
 
     async def run(self, response: web.StreamResponse) -> None:
         """Raises ConnectionError when the page has disconnected."""
@@ -105,7 +113,8 @@ class Tail:
                 self._allowed -= len(found)
                 await asyncio.sleep(_BETWEEN_S if self._allowed >= 1 else _AFTER_MUCH_S)
         except (KafkaError, WireError, Refusal) as error:
-            await _send(response, {"ended": str(error)})
+            passes = error.status == _BETWEEN if isinstance(error, Refusal) else _is_retriable(error)
+            await _send(response, {"ended": str(error), "passes": passes})
 
     async def _round(self, turn: Turn) -> list[_Read]:
         """Return the records appended since the last round."""
@@ -140,14 +149,23 @@ class Tail:
     async def _line(self, found: list[_Read], turn: Turn) -> bytes:
         """Return the line for a round, serialized in slices."""
         records: list[str] = []
-        for index, record, control in found:
-            records.append(json.dumps(shown(self._topic, index, record, control=control)))
-            await turn.share()
+        some: list[dict[str, Any]] = []
+        for number, (index, record, control) in enumerate(found, 1):
+            some.append(shown(self._topic, index, record, control=control))
+            if number == len(found) or len(some) == _AT_ONCE or turn.is_long():
+                records.append(json.dumps(some)[1:-1])
+                some.clear()
+                await turn.share()
         await turn.over()  # to write is a call of the system
         return f'{{"records": [{", ".join(records)}], "skipped": {self._skipped}}}\n'.encode()
 
     def _by_leader(self) -> dict[int, list[int]]:
-        """Return the partitions by leader. Raises Refusal if the topic was deleted."""
+        """Return the partitions by leader. Raises Refusal if these are no longer the partitions whose offsets it has."""
+        if self._console.brokers.cluster() is not self._cluster:
+            raise Refusal(_BETWEEN, "the broker was reset, or a snapshot restored")
+        image = self._cluster.metadata.image.topics.get(self._topic)
+        if image is None or image.id != self._topic_id:
+            raise Refusal(404, f"topic {self._topic} was deleted")
         found: dict[int, list[int]] = {}
         for index in self._at:
             leader = self._console.brokers.partition(self._topic, index).leader
@@ -180,6 +198,10 @@ class Tail:
                 found.append(_Read(index, record, control))
         if data.records:
             self._at[index] = max(begin, places.end_of(data.records))
+
+
+def _is_retriable(error: KafkaError | WireError) -> bool:
+    return isinstance(error, KafkaError) and error.code.retriable
 
 
 async def _send(response: web.StreamResponse, said: dict[str, Any]) -> None:

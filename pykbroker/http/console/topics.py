@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.api.refusal import Refusal
-from pykbroker.http.console.asking import outcome, raise_for
+from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -102,7 +102,7 @@ async def partitions(console: Console, call: Call) -> dict[str, Any]:
     found = [each for index in indexes if (each := cluster.partition(topic.name, index)) is not None]
     closed = [each for each in found if each in cluster.dormant.partitions]
     if closed:
-        await outcome(cluster.dormant.open(closed))
+        await console.brokers.outcome(cluster.dormant.open(closed))
     turn = console.turn()
     rows = []
     for number, each in enumerate(found):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _MAX_WAIT_MS = 500
 _EARLIEST = -2
-_UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
 class Positions:

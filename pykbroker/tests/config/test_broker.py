@@ -94,7 +94,7 @@ def test_ipv6_hosts_lose_their_brackets():
 
 def test_named_listeners_take_their_protocol_from_the_map():
     config = BrokerConfig(
-        {"listeners": "inside://:1,Outside://:2", "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:SASL_SSL"}
+        {"listeners": "inside://:1,Outside://:2", "listener.security.protocol.map": "INSIDE:plaintext,outside:Sasl_Ssl"}
     )
     assert [(listener.name, listener.security_protocol) for listener in config.listeners] == [
         ("INSIDE", "PLAINTEXT"),

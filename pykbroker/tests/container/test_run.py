@@ -62,3 +62,33 @@ def test_bad_settings_do_not_start(
 def test_words_are_variables(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["serve"]) == 2
     assert "'serve' is not NAME=VALUE" in capsys.readouterr().err
+
+
+def test_what_has_no_effect_is_said_and_does_not_prevent_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert configure(tmp_path / "kafka.properties", {"KAFKA_CFG_NODE_ID": "1"}) == 0
+    assert capsys.readouterr().err.startswith("pykbroker: KAFKA_CFG_NODE_ID is a variable of another image")
+
+
+def test_an_error_says_which_variable_it_is_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_LOG_RETENTION_MS", "")
+    path = tmp_path / "server.properties"
+    assert configure(path, {"KAFKA_LOG_RETENTION_MS": "", "KAFKA_LOG_DIRS": str(tmp_path / "data")}) == 0
+    assert launch(path) == 2
+    assert "(KAFKA_LOG_RETENTION_MS)" in capsys.readouterr().err
+
+
+def test_a_log_directory_that_cannot_be_made_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLUSTER_ID", ID)
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "server.properties"
+    path.write_text(f"log.dirs={tmp_path / 'file' / 'data'}\n")
+    assert launch(path) == 2
+    said = capsys.readouterr().err
+    assert f"pykbroker: {tmp_path / 'file'}" in said
+    assert "cannot be used: " in said

@@ -269,7 +269,7 @@ def test_a_waiting_fetch_learns_of_deletion_and_of_a_moved_log_start(tmp_path: P
             delete = DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=1000)
             await admin.ask(delete, 6, DeleteTopicsResponse)
             _, answer = await received
-            assert errors(answer) == {0: ErrorCode.UNKNOWN_TOPIC_ID}
+            assert errors(answer) == {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
             again = await create(admin, "t")
             assert again != topic
             answer = await consumer.ask(request(topic, {0: 0}, max_wait_ms=3_600_000), VERSION, FetchResponse)

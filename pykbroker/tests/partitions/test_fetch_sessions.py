@@ -43,7 +43,7 @@ def test_the_slots_bound_the_sessions() -> None:
 @pytest.mark.parametrize(("idle_ms", "makes_room"), [(EVICTION_MS - 1, False), (EVICTION_MS, True)])
 def test_the_least_recently_used_makes_room_once_it_was_idle_for_long(idle_ms: int, makes_room: bool) -> None:
     world = World(slots=2)
-    first, second = world.begin(), world.begin()
+    first, second = world.begin(None, 0), world.begin(None, 0)
     world.clock.advance(1)
     assert world.begin(first) is first
     world.clock.advance(idle_ms - 1)
@@ -73,7 +73,7 @@ def test_topics_go_by_name_and_from_version_13_by_id(version: int, topic: str | 
 
 def test_epochs_wrap_to_1() -> None:
     world = World()
-    session = world.begin()
+    session = world.begin(None, 0)
     session.epoch = 0x7FFFFFFF
     world.begin(session)
     assert session.epoch == 1
@@ -86,6 +86,17 @@ def test_a_final_or_first_epoch_ends_the_session_named() -> None:
     assert again is not None
     assert world.begin(again, epoch=-1) is None
     assert len(world.sessions) == 0
+
+
+def test_a_session_without_partitions_ends_with_the_next_request() -> None:
+    world = World()
+    session = world.begin(None, 0)
+    assert world.begin(session, forget=(0,)) is None
+    assert session.closed
+    assert len(world.sessions) == 0
+    with pytest.raises(KafkaError) as gone:
+        world.begin(session)
+    assert gone.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_without_slots_there_are_no_sessions() -> None:

@@ -6,6 +6,9 @@ Each state handles a known member as follows:
     COMPLETING_REBALANCE  the generation once more if nothing changed (its answer was lost), else a new rebalance
     STABLE                the same for a follower; a leader that joins wants a new assignment, so a new rebalance
     EMPTY                 UNKNOWN_MEMBER_ID: it was removed
+
+A JoinGroup or SyncGroup that is answered at once does not restart the member's session timeout: Heartbeat, OffsetCommit and the
+completion of a rebalance do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // The page: which view is shown, the way between them, the keys.
 
-import { askTokenBy, look, token } from "./ask.js";
+import { askTokenBy, AWAY, look, tellWhether, token } from "./ask.js";
 import { form, open } from "./dialog.js";
 import { button, fill, h, say } from "./dom.js";
 import * as pulse from "./pulse.js";
@@ -28,6 +28,10 @@ const KEYS = [
   ["Esc", "Close"],
 ];
 
+// The broker is away, stops, or is reset: what is asked again will be answered.
+const PASSES = new Set([AWAY, 503]);
+const AGAIN_MS = 2000;
+
 let leaving = new AbortController();
 let went = 0;
 
@@ -48,6 +52,7 @@ async function show() {
   } catch (error) {
     if (error.name === "AbortError") return;
     fill(root, h("div", { class: "failed" }, h("h1", {}, "This could not be shown"), h("p", {}, error.message), button("Try again", show)));
+    if (PASSES.has(error.status)) life.once(AGAIN_MS, show);
   }
   if (here !== went) return;
   const from = main.dataset.view;
@@ -66,19 +71,22 @@ function alive(signal) {
     begin: () => started.splice(0).forEach((each) => each()),
     every(ms, work) {
       const due = () => (typeof ms === "function" ? ms() : ms);
+      let told = "";
       const step = async () => {
         if (signal.aborted) return;
         if (!document.hidden) {
           try {
             await work();
+            told = "";
           } catch (error) {
-            if (error.name !== "AbortError" && !signal.aborted) say(error.message, "bad");
+            if (error.name !== "AbortError" && !signal.aborted && !PASSES.has(error.status) && error.message !== told) say(told = error.message, "bad");
           }
         }
         setTimeout(step, due());
       };
       started.push(() => setTimeout(step, due()));
     },
+    once: (ms, work) => setTimeout(() => signal.aborted || work(), ms),
     again: show,
   };
 }
@@ -133,12 +141,28 @@ askTokenBy(() => new Promise((done) => {
   dialog.addEventListener("close", () => done());
 }));
 
+const gone = h("div", { class: "away", role: "alert" });
+document.body.append(gone);
+tellWhether((answers) => {
+  if (answers === !gone.textContent) return;
+  fill(gone, answers ? "" : "The broker does not answer. This page goes on by itself when it does.");
+});
+
 async function about() {
   const version = h("small", {});
   fill(document.getElementById("about"), button("?", help, { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }), version);
   await show();
+  // Then they are there when the broker is not.
+  for (const each of [...VIEWS.map(([name]) => name), ...Object.keys(OF)]) import(`./views/${each}.js`).catch(() => {});
   fill(version, `version ${(await look("/overview")).version}`);
 }
 
+function begin() {
+  about().then(pulse.start).catch((error) => {
+    if (PASSES.has(error.status)) setTimeout(begin, AGAIN_MS);
+    else say(error.message, "bad");
+  });
+}
+
 window.addEventListener("hashchange", show);
-about().then(pulse.start).catch((error) => say(error.message, "bad"));
+begin();

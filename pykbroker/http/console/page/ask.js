@@ -2,6 +2,9 @@
 
 const TOKEN = "pykbroker-token";
 
+// The status of what was never answered.
+export const AWAY = 0;
+
 export class Refused extends Error {
   constructor(status, text) {
     super(text);
@@ -22,6 +25,18 @@ export function askTokenBy(ask) {
 }
 
 let asking = null;
+let told = () => {};
+
+// Who is told, after each request, whether the broker answers.
+export function tellWhether(answers) {
+  told = answers;
+}
+
+// It is stopped, or starts anew.
+function away() {
+  told(false);
+  return new Refused(AWAY, "The broker does not answer.");
+}
 
 export async function send(method, path, { body, signal } = {}) {
   for (;;) {
@@ -34,8 +49,9 @@ export async function send(method, path, { body, signal } = {}) {
       response = await fetch(path, { method, headers, signal, body: method === "GET" ? undefined : JSON.stringify(body ?? {}) });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Refused(0, "The broker does not answer.");
+      throw away();
     }
+    told(true);
     if (response.status !== 401 || wanted === null) {
       if (response.ok) return response;
       throw new Refused(response.status, await why(response));
@@ -79,7 +95,9 @@ export async function* lines(path, params, signal) {
   let rest = "";
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error) => {
+        throw error.name === "AbortError" ? error : away();
+      });
       if (done) return;
       const parts = (rest + value).split("\n");
       rest = parts.pop();

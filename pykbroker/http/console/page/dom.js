@@ -28,9 +28,22 @@ function nodes(children) {
     .map((each) => (each instanceof Node ? each : document.createTextNode(String(each))));
 }
 
+// What is drawn anew keeps the focus where it was: on the same button, link or field.
 export function fill(element, ...children) {
+  const back = element.contains(document.activeElement) ? wayBack(document.activeElement) : null;
   element.replaceChildren(...nodes(children));
+  back?.();
   return element;
+}
+
+// Gives the focus to an element, or to what has taken its place: the one of the same kind and name.
+export function wayBack(element) {
+  const same = (each) => each.tagName === element.tagName && nameOf(each) === nameOf(element);
+  return () => (element.isConnected ? element : [...document.querySelectorAll(element.tagName)].find(same))?.focus({ preventScroll: true });
+}
+
+function nameOf(element) {
+  return element.getAttribute("aria-label") ?? element.getAttribute("href") ?? element.textContent;
 }
 
 // The address of a view: names are quoted, so that none of them is an address of its own.
@@ -75,19 +88,22 @@ export function say(text, kind) {
   if (kind !== "bad") setTimeout(() => line.remove(), 5000);
 }
 
-// What a click began and what failed of it is told, not lost.
-export function doing(work) {
+// What a click began and what failed of it is told, not lost; ``wrong`` tells it.
+export function doing(work, wrong = (error) => say(error.message, "bad")) {
   return async (event) => {
     event?.preventDefault?.();
     const clicked = event?.submitter ?? event?.currentTarget;
-    if (clicked?.tagName === "BUTTON") clicked.disabled = true;
+    const isButton = clicked?.tagName === "BUTTON";
+    const back = isButton && document.activeElement === clicked ? wayBack(clicked) : null;
+    if (isButton) clicked.disabled = true;
     try {
       return await work(event);
     } catch (error) {
-      if (error.name !== "AbortError") say(error.message, "bad");
+      if (error.name !== "AbortError") wrong(error);
       return undefined;
     } finally {
-      if (clicked?.tagName === "BUTTON") clicked.disabled = false;
+      if (isButton) clicked.disabled = false;
+      if (document.activeElement === document.body || document.activeElement === clicked) back?.();
     }
   };
 }

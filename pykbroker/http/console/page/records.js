@@ -1,14 +1,17 @@
 // The records of a topic: looked for, followed as they come, one looked at, one produced.
 
-import { lines, look } from "./ask.js";
+import { AWAY, lines, look } from "./ask.js";
 import { line } from "./bytes.js";
-import { badge, button, choice, doing, field, fill, h, say } from "./dom.js";
+import { badge, button, choice, doing, field, fill, h } from "./dom.js";
 import { counted, milliseconds, number, time } from "./format.js";
 import { List } from "./list.js";
 import { produce } from "./produce.js";
 import * as record from "./record.js";
 
 const PAGE = 100;
+// The status while the process stops or is reset, and how long a tail waits until it asks again.
+const BETWEEN = 503;
+const AGAIN_MS = 2000;
 // Partitions that the broker looks at in one search.
 const AT_ONCE = 128;
 // The newest of what is followed are kept, and no more than this of what was found.
@@ -42,7 +45,7 @@ class Records {
     this.follow = button("Follow", doing(() => this.tail()), { title: "Show records as they are appended" });
     this.detail = h("aside", { class: "detail", "aria-label": "The record", hidden: true });
     this.element = h("div", { class: "records" }, this.form(),
-      h("div", { class: "bar" }, this.status, this.stop, this.more), h("div", { class: "split" }, this.list.element, this.detail));
+      h("div", { class: "bar" }, this.status, this.stop, this.more), h("div", { class: "split", onkeydown: (event) => this.key(event) }, this.list.element, this.detail));
     life.signal.addEventListener("abort", () => this.running?.abort());
   }
 
@@ -120,8 +123,7 @@ class Records {
     this.more.hidden = true;
     fill(this.status, "Asking for the ends of the partitions");
     try {
-      for await (const each of lines("/tail", this.conditions(), running.signal)) {
-        if (each.ended) throw new Error(each.ended);
+      for await (const each of this.tailed(running.signal)) {
         // Only from here on nothing that is appended is missed.
         if (each.at) fill(this.status, badge("following", "good"), " waiting for records");
         if (!each.records) continue;
@@ -135,11 +137,28 @@ class Records {
             skipped > 0 && ` · ${number(skipped)} skipped: they came faster than they can be shown`);
         }
       }
-      say("The broker ended it.", "bad");
     } finally {
       if (this.end(running)) {
         fill(this.status, `Followed: the newest ${counted(newest.length, "record")}`, skipped > 0 && ` · ${number(skipped)} skipped`);
       }
+    }
+  }
+
+  // What the broker tells, asked for again when it was away, stopped or was reset meanwhile.
+  async* tailed(signal) {
+    for (;;) {
+      try {
+        for await (const each of lines("/tail", this.conditions(), signal)) {
+          if (each.ended && !each.passes) throw new Error(`Following has ended: ${each.ended}`);
+          if (each.ended) break;
+          yield each;
+        }
+      } catch (error) {
+        if (error.status !== AWAY && error.status !== BETWEEN) throw error;
+      }
+      if (signal.aborted) return;
+      fill(this.status, badge("interrupted", "warn"), " following goes on when the broker answers");
+      await new Promise((done) => setTimeout(done, AGAIN_MS));
     }
   }
 
@@ -158,11 +177,19 @@ class Records {
     return true;
   }
 
+  key(event) {
+    if (event.key !== "Escape" || this.detail.hidden) return;
+    event.preventDefault();
+    this.close();
+  }
+
+  close() {
+    this.detail.hidden = true;
+    this.list.element.focus();
+  }
+
   open(each, enters) {
-    fill(this.detail, record.detail(this.topic, each, () => {
-      this.detail.hidden = true;
-      this.list.element.focus();
-    }));
+    fill(this.detail, record.detail(this.topic, each, () => this.close()));
     this.detail.hidden = false;
     if (enters) this.detail.querySelector("[aria-label='Close the record']").focus();
   }
@@ -185,7 +212,7 @@ function row(each, several) {
   const means = each.meaning && `${each.meaning.type} ${words(each.meaning)}`;
   return [
     h("span", { class: "time" }, time(each.timestamp)),
-    h("span", { class: "place" }, several ? `${each.partition}:${each.offset}` : `${each.offset}`),
+    h("span", { class: "place", title: several ? "partition:offset" : "offset" }, several ? `${each.partition}:${each.offset}` : `${each.offset}`),
     h("span", { class: `key ${each.key === null ? "null" : ""}` }, means ? "" : line(each.key, 60)),
     h("span", { class: `value ${each.value === null ? "null" : ""}` },
       each.control ? [badge("marker"), " ", means] : means ?? line(each.value)),

@@ -18,7 +18,7 @@ export async function show(root, resource, life) {
     const words = search.value.toLowerCase();
     const fit = found.filter((each) => (!only.checked || each.source !== "DEFAULT_CONFIG")
       && `${each.name} ${each.documentation ?? ""}`.toLowerCase().includes(words));
-    fill(list, fit.map((each) => setting(each, resource, load)), !fit.length && h("p", { class: "empty" }, "There are no such settings."));
+    fill(list, fit.map((each) => setting(each, resource, load)), !fit.length && h("p", { class: "empty" }, "No setting has that in its name or meaning."));
   };
   const load = async () => {
     found = (await look("/settings", resource, life.signal)).settings;
@@ -50,7 +50,7 @@ function alter(each, resource, load) {
   };
   const dialog = form(each.name, [["about", "", h("p", {}, each.documentation ?? "")], ["value", `Value (${each.type || "text"})`, input]],
     "Change", () => send(input.value));
-  const back = button("Back to what it was without", () => send(null).then(() => dialog.close(), (error) => say(error.message, "bad")));
+  const back = button("Remove this value", () => send(null).then(() => dialog.close(), (error) => say(error.message, "bad")));
   if (each.source.startsWith("DYNAMIC") || each.source.startsWith("TOPIC") || each.source.startsWith("GROUP")) {
     dialog.querySelector(".actions.end").prepend(back);
   }

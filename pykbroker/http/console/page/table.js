@@ -3,7 +3,8 @@
 import { button, doing, fill, h } from "./dom.js";
 import { number } from "./format.js";
 
-// ``columns``: [title, cell of a row, "number" where it is one]. ``load(start, limit)`` gives { total, rows }.
+// ``columns``: [title, cell of a row, "number" where it is one]. ``load(start, limit)`` gives { total, rows }. ``empty`` is what
+// is said where there are none, or says it.
 export class Paged {
   constructor({ columns, load, empty, limit = 50, label }) {
     this.columns = columns;
@@ -27,10 +28,8 @@ export class Paged {
     if (this.asked !== asked) return;
     if (start && !rows.length && total) return this.show(Math.floor((total - 1) / this.limit) * this.limit);
     this.start = start;
-    const focused = this.body.contains(document.activeElement);
     if (rows.length) fill(this.body, rows.map((row) => this.row(row)));
-    else fill(this.body, h("tr", {}, h("td", { class: "empty", colspan: this.columns.length }, this.empty)));
-    if (focused) this.body.querySelector("a, button, input")?.focus();
+    else fill(this.body, h("tr", {}, h("td", { class: "empty", colspan: this.columns.length }, typeof this.empty === "function" ? this.empty() : this.empty)));
     this.page(total);
   }
 

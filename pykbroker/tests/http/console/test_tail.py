@@ -143,3 +143,34 @@ def test_a_side_that_is_closed_ends_them() -> None:
         with following(at, topic="t") as followed:
             at.kafka._embedded.begin(at.side.close()).result(60)
             followed.response.read()  # to its end
+
+
+def last(followed: Followed) -> dict[str, Any]:
+    """The line with which it ends."""
+    line = followed.line()
+    while "ended" not in line:
+        line = followed.line()
+    return line
+
+
+def test_a_topic_made_again_is_another_one(http: WithHttp) -> None:
+    http.kafka.create_topic("twice")
+    for _ in range(3):
+        http.kafka.produce("twice", "x")
+    with following(http, topic="twice") as followed:
+        http.kafka.delete_topic("twice")
+        http.kafka.create_topic("twice")
+        for _ in range(5):
+            http.kafka.produce("twice", "of the other")
+        assert last(followed) == {"ended": "topic twice was deleted", "passes": False}
+
+
+def test_a_restored_snapshot_has_other_offsets() -> None:
+    with with_http() as http:
+        http.kafka.create_topic("restored")
+        http.kafka.snapshot("empty")
+        http.kafka.produce("restored", "gone")
+        with following(http, topic="restored") as followed:
+            http.kafka.restore("empty")
+            http.kafka.produce("restored", "after")
+            assert last(followed)["passes"]

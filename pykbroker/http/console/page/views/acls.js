@@ -19,17 +19,17 @@ export async function show(root, params, life) {
       ["Principal", (each) => each.principal],
       ["May", (each) => badge(each.permission === "ALLOW" ? "allowed" : "denied", each.permission === "ALLOW" ? "good" : "bad")],
       ["Operation", (each) => words(each.operation)],
-      ["Of", (each) => [words(each.type), " ", h("code", {}, each.name), each.pattern === "PREFIXED" && [" ", badge("and what begins so")]]],
+      ["Resource", (each) => [words(each.type), " ", h("code", {}, each.name), each.pattern === "PREFIXED" && [" ", badge("and what begins so")]]],
       ["From", (each) => (each.host === "*" ? "anywhere" : each.host)],
       ["", (each) => button("Remove", () => remove(each, table), { class: "quiet", "aria-label": `Remove ${title(each)}` })],
     ],
-    empty: "There are no such access lists.",
+    empty: () => (search.value ? "There are no such access lists." : "There are no access lists."),
     load: async (start, limit) => {
       const found = await look("/acls", { start, limit, match: search.value }, life.signal);
       create.hidden = found.off;
       fill(hint, found.off
         ? "No authorizer is set (authorizer.class.name): everybody may do everything, and there are no access lists."
-        : "What denies wins over what allows; what nothing allows is for super users alone.");
+        : "A denial wins over a permission. What no access list allows, only super.users may do.");
       return { total: found.total, rows: found.acls };
     },
   });

@@ -26,8 +26,8 @@ function columns(draw) {
     ["State", (each) => badge(each.running ? "running" : "stopped", each.running ? "good" : "bad")],
     ["Listeners", (each) => each.listeners.map((listener) => h("div", {}, h("code", {}, listener)))],
     ["Rack", (each) => each.rack ?? ""],
-    ["Leads", (each) => number(each.leads), "number"],
-    ["Holds", (each) => number(each.holds), "number"],
+    ["Partitions led", (each) => number(each.leads), "number"],
+    ["Replicas", (each) => number(each.holds), "number"],
     ["Connections", (each) => number(each.connections), "number"],
     ["", (each) => actions(each, draw)],
   ];
@@ -36,14 +36,14 @@ function columns(draw) {
 function actions(each, draw) {
   const tell = async (verb) => {
     await api("POST", `/brokers/${each.id}/${verb}`);
-    say(`Broker ${each.id}: ${verb}.`);
+    say(`Broker ${each.id} is ${{ start: "started", stop: "stopped", kill: "killed" }[verb]}.`);
     await draw();
   };
-  if (!each.running) return button("Start", doing(() => tell("start")), { class: "quiet" });
+  if (!each.running) return button("Start", doing(() => tell("start")), { class: "quiet", "aria-label": `Start broker ${each.id}` });
   const ask = (verb, text) => () => confirm(`Broker ${each.id}`, text, verb === "stop" ? "Stop" : "Kill", () => tell(verb));
   return [
     link("settings", { broker: each.id }, "Settings"), " ",
-    button("Stop", ask("stop", "A controlled shutdown: what it leads moves to other replicas."), { class: "quiet" }),
-    button("Kill", ask("kill", "Its connections are cut, as when a machine fails."), { class: "quiet" }),
+    button("Stop", ask("stop", "A controlled shutdown: what it leads moves to other replicas."), { class: "quiet", "aria-label": `Stop broker ${each.id}` }),
+    button("Kill", ask("kill", "Its connections are cut, as when a machine fails."), { class: "quiet", "aria-label": `Kill broker ${each.id}` }),
   ];
 }

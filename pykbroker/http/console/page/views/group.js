@@ -31,12 +31,12 @@ export async function show(root, params, life) {
     columns: [
       ["Topic", (each) => link("topic", { name: each.topic, partitions: each.partition }, each.topic)],
       ["Partition", (each) => each.partition, "number"],
-      ["Committed", (each) => number(each.committed), "number"],
-      ["Ends at", (each) => number(each.end), "number"],
+      ["Committed offset", (each) => number(each.committed), "number"],
+      ["End offset", (each) => number(each.end), "number"],
       ["Lag", (each) => number(each.lag), "number"],
       ["Client", (each) => each.member ?? ""],
     ],
-    empty: "Nothing is committed, and no partition is anybody's.",
+    empty: "No offsets are committed, and no partitions are assigned.",
     load: async (start, limit) => {
       found = await look("/group", { group: name, start, limit }, life.signal);
       draw();
@@ -51,7 +51,7 @@ export async function show(root, params, life) {
     fill(facts, stateBadge(found.state), " ", [
       `${found.type} protocol`, found.assignor, counted(found.members_in_all, "member"), `lag ${number(found.lag)}`, `coordinator ${found.coordinator}`,
     ].filter((each) => each).join(" · "));
-    fill(members, small(MEMBERS, found.members, "Nobody is in the group.", "Members"));
+    fill(members, small(MEMBERS, found.members, "The group has no members.", "Members"));
   }
   fill(root,
     h("p", { class: "crumbs" }, link("groups", {}, "Groups")),

@@ -18,10 +18,10 @@ export async function show(root, params, life) {
     columns: [
       ["Group", (each) => link("group", { name: each.group }, each.group || "(without a name)")],
       ["State", (each) => stateBadge(each.state)],
-      ["Protocol", (each) => each.type],
-      ["Of", (each) => each.protocol],
+      ["Type", (each) => each.type],
+      ["Protocol type", (each) => each.protocol],
     ],
-    empty: "There are no such groups.",
+    empty: () => (search.value ? "No group has that in its name." : "There are no groups yet. A consumer with a group.id makes one."),
     load: async (start, limit) => {
       const found = await look("/groups", { start, limit, match: search.value }, life.signal);
       return { total: found.total, rows: found.groups };

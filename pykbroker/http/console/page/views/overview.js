@@ -10,8 +10,8 @@ import { small } from "../table.js";
 const APIS = [
   ["Request", (each) => kafkasName(each.name)],
   ["Per second", (each) => number(each.rate), "number"],
-  ["Half take at most", (each) => duration(each.p50), "number"],
-  ["99 % at most", (each) => duration(each.p99), "number"],
+  ["p50 at most", (each) => duration(each.p50), "number"],
+  ["p99 at most", (each) => duration(each.p99), "number"],
   ["Errors", (each) => number(each.errors), "number"],
 ];
 
@@ -24,8 +24,8 @@ export async function show(root, params, life) {
   const tiles = h("div", { class: "tiles" });
   const flow = chart("Bytes per second", [["in", "one", (each) => each.bytesIn], ["out", "two", (each) => each.bytesOut]], size, { least: 1000 });
   const records = chart("Produced records per second", [["records", "one", (each) => each.recordsIn]], compact, { least: 10 });
-  const latency = chart("Time of a produce",
-    [["half", "one", (each) => each.p50], ["99 %", "two", (each) => each.p99]], (value) => (value === null ? "–" : duration(Math.round(value))), { least: 100 });
+  const latency = chart("Produce latency",
+    [["p50", "one", (each) => each.p50], ["p99", "two", (each) => each.p99]], (value) => (value === null ? "–" : duration(Math.round(value))), { least: 100 });
   const requests = chart("Requests per second", [["requests", "one", (each) => each.requests]], compact, { least: 10 });
   const apis = h("div", {});
   fill(root, heading("Overview"), tiles,

@@ -11,6 +11,9 @@ const QUOTAS = [
   ["request_percentage", "percent of a processor's time"], ["controller_mutation_rate", "changes of partitions per second"],
   ["connection_creation_rate", "connections per second, of an address"],
 ];
+const UNITS = {
+  producer_byte_rate: "bytes/s", consumer_byte_rate: "bytes/s", request_percentage: "%", controller_mutation_rate: "changes/s", connection_creation_rate: "connections/s",
+};
 const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
 
 export async function show(root, params, life) {
@@ -20,12 +23,12 @@ export async function show(root, params, life) {
     columns: [
       ["Of", (each) => each.entity.map((part) => h("div", {}, `${named(part.type)} `, part.name === null ? h("em", {}, "all others") : h("code", {}, part.name)))],
       ["Quota", (each) => h("span", { title: QUOTAS.find(([name]) => name === each.quota)?.[1] ?? "" }, each.quota)],
-      ["At most", (each) => exact.format(each.value), "number"],
+      ["At most", (each) => `${exact.format(each.value)} ${UNITS[each.quota] ?? ""}`, "number"],
       ["", (each) => [
         button("Change", () => set(each, table), { class: "quiet", "aria-label": `Change ${title(each)}` }),
         button("Remove", doing(() => alter(each.entity, each.quota, null, table)), { class: "quiet", "aria-label": `Remove ${title(each)}` })]],
     ],
-    empty: "There are no such quotas.",
+    empty: () => (search.value ? "There are no such quotas." : "There are no quotas: clients may ask and send as much as they like."),
     load: async (start, limit) => {
       const found = await look("/quotas", { start, limit, match: search.value }, life.signal);
       return { total: found.total, rows: found.quotas };
@@ -33,7 +36,7 @@ export async function show(root, params, life) {
   });
   search.addEventListener("input", doing(() => table.show(0)));
   fill(root, heading("Quotas", search, button("New quota", () => create(table), { class: "primary", "data-new": true })),
-    h("p", { class: "hint" }, "Of several that fit a client the most exact one holds."), table.element);
+    h("p", { class: "hint" }, "If several match a client, the most specific one applies."), table.element);
   await table.show(0);
   life.every(5000, () => table.show());
 }

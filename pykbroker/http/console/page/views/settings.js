@@ -11,6 +11,6 @@ export async function show(root, params, life) {
   const which = choice(running.map((each) => [each, `Broker ${each}`]), id, { "aria-label": "Broker" });
   which.addEventListener("change", () => { location.hash = to("settings", { broker: which.value }); });
   const inside = h("div", {});
-  fill(root, heading("Settings", which), h("p", { class: "hint" }, "What is changed here holds for this broker, and outlives it."), inside);
+  fill(root, heading("Settings", which), h("p", { class: "hint" }, "A change applies to this broker at once, and to its later starts."), inside);
   await settings.show(inside, { of: "broker", name: id }, life);
 }

@@ -14,13 +14,17 @@ export async function show(root, params, life) {
   const topic = await look("/topic", { topic: params.name }, life.signal);
   const tab = TABS.find(([name]) => name === params.tab) ?? TABS[0];
   const inside = h("div", {});
+  const facts = h("p", { class: "facts" });
+  const count = (now) => fill(facts, [
+    counted(now.partitions, "partition"), counted(now.replicas, "replica"), `${number(now.records)} offsets`, size(now.bytes),
+  ].join(" · "));
+  count(topic);
+  life.every(5000, async () => count(await look("/topic", { topic: params.name }, life.signal)));
   fill(root,
     h("p", { class: "crumbs" }, link("topics", {}, "Topics")),
     heading(topic.name, topic.internal && badge("internal"),
       button("Add partitions", () => add(topic, life)), button("Delete topic", () => remove(topic), { class: "danger" })),
-    h("p", { class: "facts" }, [
-      counted(topic.partitions, "partition"), counted(topic.replicas, "replica"), `${number(topic.records)} offsets`, size(topic.bytes),
-    ].join(" · ")),
+    facts,
     h("nav", { class: "tabs", "aria-label": "Parts of the topic" }, TABS.map(([name, title]) =>
       h("a", { href: to("topic", { name: topic.name, tab: name }), "aria-current": name === tab[0] ? "page" : null }, title))),
     inside);

@@ -28,7 +28,7 @@ export async function show(root, params, life) {
   const table = new Paged({
     label: "Topics",
     columns: COLUMNS,
-    empty: "There are no such topics.",
+    empty: () => (search.value ? "No topic has that in its name." : "There are no topics yet. Press n, or New topic, to create one."),
     load: async (start, limit) => {
       const found = await look("/topics", { start, limit, match: search.value }, life.signal);
       return { total: found.total, rows: found.topics };

@@ -24,7 +24,7 @@ export async function show(root, params, life) {
       ["Partitions", (each) => h("span", { title: each.partitions.join(", ") }, number(each.partitions_in_all)), "number"],
       ["", (each) => each.state === "Ongoing" && button("Abort", () => abort(each, table), { class: "quiet", "aria-label": `Abort ${each.id}` })],
     ],
-    empty: "There are no such transactional ids.",
+    empty: () => (search.value || state.value ? "There are no such transactional ids." : "There are no transactional ids yet. A producer with a transactional.id makes one."),
     load: async (start, limit) => {
       const found = await look("/transactions", { start, limit, match: search.value, state: state.value }, life.signal);
       now = found.now;
