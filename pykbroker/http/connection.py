@@ -7,7 +7,7 @@ would hold every connection, and nobody else could ask for health or metrics.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -37,9 +37,10 @@ class Connection(web.RequestHandler):
             auto_decompress=False,
         )
         self.patience_s = patience_s
-        self._made = self._loop.time()
         self._others = others
         others[self] = None
+        #: None while the broker works at a request.
+        self._idle_since: float | None = self._loop.time()
         self._body_since: float | None = None
         self._untaken_since: float | None = None
         self._giving_up: asyncio.TimerHandle | None = None
@@ -49,11 +50,16 @@ class Connection(web.RequestHandler):
         """Since when the client keeps the broker waiting, by the loop's clock; None while the broker is at work."""
         if self._untaken_since is not None:
             return self._untaken_since
-        if self._body_since is not None:
-            return self._body_since
-        if self._request_in_progress:
-            return None
-        return max(self._next_keepalive_close_time - self.patience_s, self._made)
+        return self._idle_since if self._body_since is None else self._body_since
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """While the broker works at a request."""
+        self._idle_since = None
+        try:
+            yield
+        finally:
+            self._idle_since = self._loop.time()
 
     @contextmanager
     def taking_body(self) -> Iterator[None]:
@@ -101,6 +107,17 @@ class Connection(web.RequestHandler):
         answer.headers.update(HEADERS)
         answer.force_close()
         return answer
+
+
+@web.middleware
+async def at_work(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Tell the connection that the broker works at its request."""
+    connection = request.protocol
+    assert isinstance(connection, Connection)
+    with connection.at_work():
+        return await handler(request)
 
 
 def make_room(connections: Collection[Connection]) -> bool:
