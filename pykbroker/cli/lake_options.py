@@ -121,7 +121,7 @@ def checked_pattern(topics: str) -> str:
     try:
         re.compile(topics)
     except re.error as error:
-        raise UsageError(f"--topics {topics!r} is no regular expression: {error}.") from None
+        raise UsageError(f"--topics {topics!r} is not a regular expression: {error}.") from None
     return topics
 
 

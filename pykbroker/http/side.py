@@ -94,7 +94,7 @@ class HttpSide:
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
-        self._node.server.dispatcher.add_step(self._meter)
+        self._node.server.dispatcher.observe_by(self._meter.around)
         self._brokers.follow(self._node.cluster)
         self._storage.follow(self._node.cluster)
         self._lag.start()
@@ -170,7 +170,7 @@ class HttpSide:
             self._server.close()
             self._server = None
             self._lag.stop()
-            self._node.server.dispatcher.remove_step(self._meter)
+            self._node.server.dispatcher.observe_by(None)
             self._node.http = None
             await self._scrapes.stop()
             if self._console is not None:
