@@ -73,7 +73,7 @@ export function avro(schema) {
   };
 }
 
-// One value more, a level deeper. A schema of forty records can ask for more values than there are atoms, of no bytes at all.
+// One value more, a level deeper. A schema of forty records can ask for more values than any machine counts, of no bytes at all.
 function deeper(reader, depth) {
   if (depth > MOST_DEPTH) throw new Error("it is nested too deeply.");
   reader.left -= 1;
