@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.partition_table import PartitionTable
+from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.partitions.dormant_logs import DormantLogs
-from pykbroker.partitions.replica_selector import RACK_AWARE
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from pykbroker.config import java_classes
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.listeners import parse_listeners
@@ -21,6 +22,9 @@ _WITHOUT_EFFECT: Final = {
     "alter.config.policy.class.name": "classes of Java are not run: every setting may be altered",
     "client.quota.callback.class": "classes of Java are not run: quotas are not divided by it",
     "metric.reporters": "classes of Java are not run: no metrics are reported by them",
+    "kafka.metrics.reporters": "classes of Java are not run: no metrics are reported by them",
+    "security.providers": "classes of Java are not run: TLS and SASL have the algorithms of this machine's OpenSSL",
+    "replica.selector.class": "classes of Java are not run: consumers read from the leader",
 }
 #: Settings of earlier releases, or the beginnings of their names, with what to do.
 _FORMER: Final = {
@@ -42,6 +46,7 @@ def check(config: BrokerConfig) -> None:
         from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
 
         AuthorizerSettings.of(config)
+    java_classes.check(config)
     _check_quorum(config)
 
 
@@ -79,7 +84,7 @@ def warnings(config: BrokerConfig) -> Iterator[str]:
     for name in sorted(config.explicit.keys() & config.definitions.broker.keys() - BROKER_SETTINGS.keys()):
         yield f"The setting {name} has no effect: this broker has no use for it, whatever Kafka it is taken for"
     for name, instead in _WITHOUT_EFFECT.items():
-        if config.is_explicit(name) and config[name]:
+        if config.is_explicit(name) and config[name] and config[name] != java_classes.RACK_AWARE:
             yield f"The setting {name} has no effect: {instead}"
     unopened = [listener for listener in _of_controllers(config) if config.is_explicit("listeners")]
     if unopened:

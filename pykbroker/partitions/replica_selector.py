@@ -9,9 +9,6 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import BrokerImage
     from pykbroker.partitions.partition import Partition
 
-#: The only supported value of replica.selector.class, besides none.
-RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-
 
 def replica_to_read(brokers: Mapping[int, BrokerImage], partition: Partition, rack: str) -> int:
     """The leader if it is in the client's rack, or if no in-sync replica is there; otherwise the in-sync replica in that rack
