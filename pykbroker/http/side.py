@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
-from pykbroker.http.connection import Connection, make_room
+from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
 from pykbroker.http.metrics.brokers import Brokers
@@ -94,7 +94,7 @@ class HttpSide:
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
-        self._node.server.dispatcher.add_step(self._meter)
+        self._node.server.dispatcher.observe_by(self._meter.around)
         self._brokers.follow(self._node.cluster)
         self._storage.follow(self._node.cluster)
         self._lag.start()
@@ -110,7 +110,7 @@ class HttpSide:
         return Connection(server, self._options.patience_s, self._connections)
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[guard(self._options, page.PATHS)])
+        app = web.Application(middlewares=[at_work, guard(self._options, page.PATHS)])
         app.on_response_prepare.append(add_headers)
         app.router.add_get("/health", health.health)
         app.router.add_get("/ready", health.ready(lambda: self._node.current))
@@ -170,7 +170,7 @@ class HttpSide:
             self._server.close()
             self._server = None
             self._lag.stop()
-            self._node.server.dispatcher.remove_step(self._meter)
+            self._node.server.dispatcher.observe_by(None)
             self._node.http = None
             await self._scrapes.stop()
             if self._console is not None:

@@ -25,8 +25,12 @@ class Turn:
 
     async def share(self) -> None:
         """Yield to the loop if the slice is long enough. To be called after each small piece of work."""
-        if self._now() - self._began >= TURN_S:
+        if self.is_long():
             await self.over()
+
+    def is_long(self) -> bool:
+        """Whether to yield to the loop: for pieces of work so small that a call of ``share`` costs as much."""
+        return self._now() - self._began >= TURN_S
 
     async def over(self) -> None:
         """Yield to the loop, however short the slice was: after work whose length is unknown."""

@@ -1,9 +1,10 @@
 """Dispatches requests: one frame in, one answer out, by named steps.
 
-decode -> intercept -> throttle -> authorise -> handle -> encode. The three in the middle are optional and cost nothing when
-absent: fault injection, quotas, access lists. A step is given the request and a call that continues with the rest, so it
-may refuse, wait, or change the answer. Authorization wraps each handler once instead, so it knows the API and costs a
-produce almost nothing; it comes after the quotas, which count refused requests as in Kafka.
+decode -> observe -> intercept -> throttle -> authorise -> handle -> encode. The four in the middle are optional and cost
+nothing when absent: metrics, fault injection, quotas, access lists. A step is given the request and a call that continues
+with the rest, so it may refuse, wait, or change the answer. Authorization wraps each handler once instead, so it knows the
+API and costs a produce almost nothing; it comes after the quotas, which count refused requests as in Kafka. Metrics wrap
+each handler with all its steps.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Step(Protocol):
 
 
 class Guard(Protocol):
-    """Wraps the handler of an API, for instance to authorize its requests."""
+    """Wraps the handler of an API, for instance to authorize its requests, or to observe them."""
 
     def __call__(self, api_key: int, handle: Handle, /) -> Handle: ...
 
@@ -54,12 +55,12 @@ class _Route:
 
     __slots__ = ("api", "decode", "failed", "handle", "logs_of", "max_version", "min_version")
 
-    def __init__(self, api: ServedApi, guard: Guard | None) -> None:
+    def __init__(self, api: ServedApi, wrapped: Guard) -> None:
         module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
         self.api = api
         self.min_version, self.max_version = api.min_version, api.max_version
         self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
-        self.handle: Handle = module.handle if guard is None else guard(api.key, module.handle)
+        self.handle: Handle = wrapped(api.key, module.handle)
         self.failed: Failed | None = getattr(module, "failed", None)
         self.logs_of: LogsOf | None = getattr(module, "logs_of", None)
 
@@ -83,10 +84,20 @@ class Dispatcher:
         #: The steps before the handler, the outermost last.
         self._steps = [step for step in (amend, throttle, intercept) if step is not None]
         self._guard = authorise
+        self._observer: Guard | None = None
 
     def add_step(self, step: Step, *, innermost: bool = False) -> None:
         """Add a step before all others, or as ``innermost`` after them, from the next request on."""
         self._steps.insert(0 if innermost else len(self._steps), step)
+        self._routes.clear()
+
+    def observe_by(self, observer: Guard | None) -> None:
+        """Set what is around all steps, or remove it, from the next request on: it sees what clients see.
+
+        It is made once per API, and costs less than a step.
+        """
+        self._observer = observer
+        self._routes.clear()
 
     def authorise_by(self, guard: Guard) -> None:
         """Set the authorization guard, from the next request on."""
@@ -102,6 +113,7 @@ class Dispatcher:
     def remove_step(self, step: Step) -> None:
         """Remove a step."""
         self._steps.remove(step)
+        self._routes.clear()
 
     def serves(self, key: ApiKey, version: int) -> bool:
         """Whether the API is served in this version."""
@@ -136,13 +148,11 @@ class Dispatcher:
                 raise CloseConnection(f"it sent a malformed request ({error})") from error
         if broker.cluster.dormant.partitions and route.logs_of is not None:
             _wait_for_logs(broker, route.logs_of(broker, version, request))
+        if self._steps:
+            ctx.size = len(frame)
         response: Any
         try:
-            response = (
-                self._through_steps(route, broker, ctx, request, frame)
-                if self._steps
-                else route.handle(broker, ctx, request)
-            )
+            response = route.handle(broker, ctx, request)
         except KafkaError as error:
             response = _failure(route, request, version, error)
         if type(response) is Deferred:
@@ -181,20 +191,25 @@ class Dispatcher:
             api = self._apis.get(api_key)
             if api is None:
                 raise CloseConnection(f"UNSUPPORTED_VERSION: API key {api_key} is not served")
-            route = self._routes[api_key] = _Route(api, self._guard)
+            route = self._routes[api_key] = _Route(api, self._wrapped)
         if not route.api.min_version <= version <= route.api.max_version and api_key != API_VERSIONS:
             raise CloseConnection(f"UNSUPPORTED_VERSION: {route.api.key.name} is not served in version {version}")
         return route
 
-    def _through_steps(
-        self, route: _Route, broker: Broker, ctx: RequestContext, request: Any, frame: memoryview
-    ) -> Answer:
-        ctx.size = len(frame)
-        proceed = partial(route.handle, broker, ctx, request)
-        *inner, outermost = self._steps
-        for step in inner:
-            proceed = partial(step, broker, ctx, request, proceed)
-        return outermost(broker, ctx, request, proceed)
+    def _wrapped(self, api_key: int, handle: Handle) -> Handle:
+        """A handler with all that is around it."""
+        if self._guard is not None:
+            handle = self._guard(api_key, handle)
+        for step in self._steps:
+            handle = _through(step, handle)
+        return handle if self._observer is None else self._observer(api_key, handle)
+
+
+def _through(step: Step, handle: Handle) -> Handle:
+    def stepped(broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
+        return step(broker, ctx, request, partial(handle, broker, ctx, request))
+
+    return stepped
 
 
 def _tell(route: _Route, ctx: RequestContext, peer: Peer, size: int) -> None:

@@ -123,12 +123,13 @@ def fetch(
     for asked in request.topics:
         partitions = offsets.get(asked.name, {})
         found = []
+        topic_id = asked.topic_id
         for index in asked.partition_indexes:
             committed = partitions.get(index)
-            if committed is not None and not committed.is_for(asked.topic_id):
+            if committed is not None and topic_id != ZERO_UUID and not committed.is_for(topic_id):
                 committed = None
-            found.append(_fetched(index, committed, unstable=(asked.name, index) in unstable))
-        response.topics.append(OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=found))
+            found.append(_fetched(index, committed, unstable=bool(unstable) and (asked.name, index) in unstable))
+        response.topics.append(OffsetFetchResponseTopics(asked.name, topic_id, found))
     return response
 
 
@@ -148,9 +149,9 @@ def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -
 
 
 def delete(
-    group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets
+    group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets, pending: AbstractSet[tuple[str, int]]
 ) -> tuple[list[CoordinatorRecord], OffsetDeleteResponse]:
-    """The records and the answer of an OffsetDelete. Raises KafkaError NON_EMPTY_GROUP if the group has members that are
+    """The records and the answer of an OffsetDelete; ``pending`` has the offsets of open transactions, which go too. Raises KafkaError NON_EMPTY_GROUP if the group has members that are
     not consumers, whose subscriptions are unknown.
     """
     if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
@@ -164,7 +165,7 @@ def delete(
         for partition in topic.partitions:
             index = partition.partition_index
             answers.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
-            if code is ErrorCode.NONE and index in committed:
+            if code is ErrorCode.NONE and (index in committed or (topic.name, index) in pending):
                 records.append(offset_tombstone(request.group_id, topic.name, index))
         response.topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=answers))
     return records, response

@@ -76,7 +76,9 @@ async def records_of(
         batches.append((header, whole[at : at + header.size]))
         if not len(batches) % _AT_ONCE:
             await turn.share()
-    for header, batch in without_aborted(batches, data.aborted_transactions or ()):
+    if data.aborted_transactions:
+        batches = without_aborted(batches, data.aborted_transactions)
+    for header, batch in batches:
         if header.last_offset < low or header.base_offset >= high:
             continue
         if header.compression is Compression.NONE or len(batch) <= _UNPACKED_HERE:
@@ -86,8 +88,10 @@ async def records_of(
                 console.brokers.cluster().runtime.offload_read(unpacked, batch, header)
             )
             turn.begin()
+        control = header.is_control
         for some in decode_some(payload, header, _AT_ONCE):
             for record in some:
                 if low <= record.offset < high:
-                    yield Found(record, header.is_control)
-            await turn.share()
+                    yield Found(record, control)
+            if turn.is_long():
+                await turn.over()

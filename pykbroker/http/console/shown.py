@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.cli.dump_meaning import meaning
@@ -21,7 +22,7 @@ _HEADERS_IN_A_LIST, _HEADERS_ALONE = 20, 100
 _HEADER_IN_A_LIST: Final = 256
 _LONGEST_NAME: Final = 200
 #: Control characters that text does not have.
-_NO_TEXT: Final = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
+_no_text: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]").search
 
 _utf8 = codecs.getincrementaldecoder("utf-8")
 
@@ -69,10 +70,10 @@ def part(data: bytes | None, most: int) -> dict[str, Any] | None:
 def _text(data: bytes, *, whole: bool) -> str | None:
     """Return ``data`` as text; None if it is not UTF-8 or has control characters. A character cut at its end is dropped."""
     try:
-        text = _utf8().decode(data, final=whole)
+        text = data.decode() if whole else _utf8().decode(data, final=False)
     except UnicodeDecodeError:
         return None
-    return text if _NO_TEXT.isdisjoint(text) else None
+    return None if _no_text(text) else text
 
 
 def _meaning(topic: str, record: Record, *, control: bool) -> dict[str, Any] | None:

@@ -36,6 +36,8 @@ _OFFSETS_OF_ALL: Final = 1600
 #: producers come first.
 _RECORDS: Final = 200
 _RECORDS_A_SECOND: Final = 100
+#: Most records that are serialized in one step: some tens of microseconds.
+_AT_ONCE: Final = 8
 _FETCHED: Final = 256 * 1024
 #: Pauses after a round, and after one that sent as much as it may.
 _WAIT_MS: Final = 1000
@@ -147,9 +149,13 @@ class Tail:
     async def _line(self, found: list[_Read], turn: Turn) -> bytes:
         """Return the line for a round, serialized in slices."""
         records: list[str] = []
-        for index, record, control in found:
-            records.append(json.dumps(shown(self._topic, index, record, control=control)))
-            await turn.share()
+        some: list[dict[str, Any]] = []
+        for number, (index, record, control) in enumerate(found, 1):
+            some.append(shown(self._topic, index, record, control=control))
+            if number == len(found) or len(some) == _AT_ONCE or turn.is_long():
+                records.append(json.dumps(some)[1:-1])
+                some.clear()
+                await turn.share()
         await turn.over()  # to write is a call of the system
         return f'{{"records": [{", ".join(records)}], "skipped": {self._skipped}}}\n'.encode()
 

@@ -1,7 +1,7 @@
 """The delay of the event loop, measured by a timer.
 
 The gauge of ``runtime/turns.py`` is exact, but costs a tenth of a small request while it measures. This one costs
-twenty turns a second, and finds every turn that is long enough to matter.
+ten turns a second, each as much as a small request, and finds every turn of a tenth of a second.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pykbroker.http.metrics.times import Times
 if TYPE_CHECKING:
     from pykbroker.runtime.clock import Clock
 
-_EVERY_S = 0.05
+_EVERY_S = 0.1
 
 
 class LoopLag:

@@ -1,13 +1,13 @@
-"""Counts requests, as a step of the dispatcher that is present only while the HTTP side is on.
+"""Counts requests: around all steps of the dispatcher, while the HTTP side is on.
 
-It costs two microseconds per request, so the path of Produce and Fetch is short. State that can be read from the broker
-on a scrape is not counted.
+Every request pays for it, so the path of a Produce that is answered at once is short. State that can be read from the
+broker on a scrape is not counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,10 +20,15 @@ from pykbroker.wire.batch_header import HEADER_SIZE
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pykbroker.brokers.broker import Broker
-    from pykbroker.handlers.contract import Answer
+    from pykbroker.handlers.contract import Answer, Handle
     from pykbroker.runtime.clock import Clock
     from pykbroker.security.context import RequestContext
+
+    #: Counts a response to a request.
+    Count = Callable[[Broker, "RequestCounts", Any, Any], None]
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
@@ -78,12 +83,16 @@ class TopicCounts:
 
 
 class RequestMeter:
-    """See the module; a ``Step``. It belongs to the loop."""
+    """See the module; ``around`` is a ``Guard``. It belongs to the loop."""
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.monotonic
         self.requests: dict[Asked, RequestCounts] = {}
+        #: The same by API key and version.
+        self._versions: dict[int, dict[int, RequestCounts]] = {}
         self.topics: dict[str, TopicCounts] = {}
+        #: The same by what responses name them by: name, or id.
+        self._named: dict[str | bytes, TopicCounts] = {}
         #: Counts of deleted and unknown topics.
         self._others = TopicCounts()
 
@@ -98,33 +107,39 @@ class RequestMeter:
         """Merge the counts of all topics but ``known`` into one, so that the page has no lines for deleted ones."""
         for name in self.topics.keys() - set(known):
             self._others.add(self.topics.pop(name))
+            self._named.clear()
 
-    def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
-        key = ctx.api_key
-        kind = (key, ctx.api_version)
-        counts = self.requests.get(kind)  # type: ignore[call-overload]  # an equal plain tuple is faster to create
-        if counts is None:
-            counts = self.requests[Asked(*kind)] = RequestCounts()
-        began = self._now()
-        try:
-            answer = proceed()
-        except KafkaError as error:
-            counts.errors[error.code] += 1
-            counts.at_once.note(self._now() - began)
-            raise
-        except CloseConnection:
-            counts.closed += 1
-            raise
-        if type(answer) is Deferred:
-            self._wait(broker, counts, key, request, answer, began)
-            return answer
-        counts.at_once.note(self._now() - began)
-        if key == _PRODUCE:
+    def around(self, api_key: int, handle: Handle, /) -> Handle:
+        """Return the handler of an API such that its requests are counted."""
+        now, versions = self._now, self._versions.setdefault(api_key, {})
+        special: dict[int, Count] = {_PRODUCE: self._produced_at_once, _FETCH: self._fetched}
+        count = special.get(api_key, self._told)
+
+        def counted(broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
+            counts = versions.get(ctx.api_version) or self._counts(api_key, ctx.api_version)
+            began = now()
+            try:
+                answer = handle(broker, ctx, request)
+            except KafkaError as error:
+                counts.errors[error.code] += 1
+                counts.at_once.note(now() - began)
+                raise
+            except CloseConnection:
+                counts.closed += 1
+                raise
+            if type(answer) is Deferred:
+                self._wait(broker, counts, api_key, request, answer, began)
+                return answer
+            counts.at_once.note(now() - began)
             if answer is not None:  # acks=0 has no response with errors
-                self._produced(broker, counts, sent_batches(request), answer)
-        else:
-            self._told(broker, counts, key, answer)
-        return answer
+                count(broker, counts, answer, request)
+            return answer
+
+        return counted
+
+    def _counts(self, api_key: int, version: int) -> RequestCounts:
+        counts = self._versions[api_key][version] = self.requests[Asked(api_key, version)] = RequestCounts()
+        return counts
 
     def _wait(
         self, broker: Broker, counts: RequestCounts, key: int, request: Any, answer: Deferred[Any], began: float
@@ -142,31 +157,51 @@ class RequestMeter:
 
         def told(response: Any) -> None:
             over()
-            if key == _PRODUCE and response is not None:
+            if response is None:
+                return
+            if key == _PRODUCE:
                 self._produced(broker, counts, written, response)
+            elif key == _FETCH:
+                self._fetched(broker, counts, response)
             else:
-                self._told(broker, counts, key, response)
+                self._told(broker, counts, response)
 
         def failed(error: KafkaError) -> None:
             over()
             counts.errors[error.code] += 1
 
-        answer.map(told).recover(KafkaError, failed).or_log("counting an answer")
+        def closed(_: CloseConnection) -> None:
+            counts.closed += 1
 
-    def _told(self, broker: Broker, counts: RequestCounts, key: int, response: Any) -> None:
-        if response is None:
-            return
-        if key == _FETCH:
-            self._fetched(broker, counts, response)
-        else:
-            count_errors(response, counts.errors)
-            _note_throttle(counts, getattr(response, "throttle_time_ms", 0))
+        answer.map(told).recover(KafkaError, failed).recover(CloseConnection, closed).or_log("counting an answer")
+
+    def _told(self, _broker: Broker, counts: RequestCounts, response: Any, _request: Any = None) -> None:
+        count_errors(response, counts.errors)
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_ms:
+            _note_throttle(counts, throttle_ms)
+
+    def _produced_at_once(self, broker: Broker, counts: RequestCounts, response: Any, request: Any) -> None:
+        """Count a Produce response while the request can still be read."""
+        responses = response.responses
+        # fast path: small requests are one batch, and nothing is wrong with it
+        if len(responses) == 1 and len(responses[0].partition_responses) == 1:
+            answers = responses[0]
+            topic = self._named.get(answers.name or answers.topic_id)
+            if topic and not answers.partition_responses[0].error_code and not response.throttle_time_ms:
+                records = request.topic_data[0].partition_data[0].records
+                counts.fine += 1
+                topic.produces += 1
+                topic.bytes_in += len(records)
+                topic.messages_in += _read_count(records, _COUNT_AT)[0]
+                return
+        self._produced(broker, counts, sent_batches(request), response)
 
     def _produced(self, broker: Broker, counts: RequestCounts, sent: Iterable[tuple[int, int]], response: Any) -> None:
         """Count a Produce response; partitions are in the order of the request."""
         sizes = iter(sent)
         for answers in response.responses:
-            topic = self.topics.get(answers.name) or self._topic(broker, answers.name, answers.topic_id)
+            topic = self._topic(broker, answers.name, answers.topic_id)
             for answer in answers.partition_responses:
                 size, messages = next(sizes, (0, 0))
                 topic.produces += 1
@@ -181,13 +216,13 @@ class RequestMeter:
         if response.throttle_time_ms:
             _note_throttle(counts, response.throttle_time_ms)
 
-    def _fetched(self, broker: Broker, counts: RequestCounts, response: Any) -> None:
+    def _fetched(self, broker: Broker, counts: RequestCounts, response: Any, _request: Any = None) -> None:
         if response.error_code:
             counts.errors[response.error_code] += 1
         else:
             counts.fine += 1
         for answers in response.responses:
-            topic = self.topics.get(answers.topic) or self._topic(broker, answers.topic, answers.topic_id)
+            topic = self._topic(broker, answers.topic, answers.topic_id)
             for answer in answers.partitions:
                 topic.fetches += 1
                 topic.bytes_out += _size(answer.records)
@@ -202,12 +237,13 @@ class RequestMeter:
 
         Unknown topics share one, since clients may send any number of names.
         """
-        known = name or broker.cluster.topic_name(topic_id) or ""
-        if known in self.topics:
-            return self.topics[known]
-        if known not in broker.cluster.metadata.image.topics:
-            return self._others
-        return self.topics.setdefault(known, TopicCounts())
+        topic = self._named.get(name or topic_id)
+        if topic is None:
+            known = name or broker.cluster.topic_name(topic_id) or ""
+            if known not in broker.cluster.metadata.image.topics:
+                return self._others
+            topic = self._named[name or topic_id] = self.topics.setdefault(known, TopicCounts())
+        return topic
 
 
 def sent_batches(request: Any) -> list[tuple[int, int]]:

@@ -7,10 +7,11 @@ Ten thousand partitions are a hundred thousand lines, so each line has to be che
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pykbroker.http.metrics.metric import Metric
-from pykbroker.http.metrics.times import BOUNDS_S, QUANTILES, Times, quantile, within
+from pykbroker.http.metrics.times import BOUNDS_S, QUANTILES, Times, quantiles, within
 from pykbroker.runtime.waits import Deferred
 
 #: A collector's steps: clients are served after each one, and until the wait is over after one that yields a wait.
@@ -24,7 +25,7 @@ _JOINED_AT_ONCE = 500
 
 def labels(names: Iterable[str], values: Iterable[object]) -> str:
     """Return ``{topic="orders",partition="0"}``; nothing without labels."""
-    inner = ",".join(f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in zip(names, values, strict=True))
+    inner = ",".join([f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in zip(names, values, strict=True)])
     return f"{{{inner}}}" if inner else ""
 
 
@@ -55,15 +56,16 @@ class Page:
 
     def add(self, metric: Metric, value: float, *values: object) -> None:
         """Add one sample, with the values of the metric's labels."""
-        self.lines(metric).append(f"{labels(metric.labels, values)} {value}")
+        self.lines(metric).append(f"{labels(metric.labels, values)} {value}" if values else f" {value}")
 
     def add_times(self, metric: Metric, times: Sequence[Times], now: float, unit: float, *values: object) -> None:
         """Add the samples of a summary over several ``Times``; ``unit`` is the number of its units in a second."""
         lines = self.lines(metric)
         begin = _more(metric, values)
         recent = _together([each.recent(now) for each in times])
-        for name, part in QUANTILES.items() if any(recent) else ():
-            lines.append(f'{begin}quantile="{name}"}} {quantile(recent, part) * unit:.6g}')
+        if any(recent):
+            for name, value in zip(QUANTILES, quantiles(recent, QUANTILES.values()), strict=True):
+                lines.append(f'{begin}quantile="{name}"}} {value * unit:.6g}')
         here = labels(metric.labels, values)
         lines.append(f"_sum{here} {sum(each.sum_s for each in times) * unit:.9g}")
         lines.append(f"_count{here} {sum(each.count for each in times)}")
@@ -73,7 +75,7 @@ class Page:
         lines = self.lines(metric)
         counts = _together([each.counts for each in times])
         begin = _more(metric, values)
-        for bound, count in zip(BOUNDS_S, within(counts, BOUNDS_S), strict=True):
+        for bound, count in zip(BOUNDS_S, within(counts), strict=True):
             lines.append(f'_bucket{begin}le="{bound}"}} {count}')
         here = labels(metric.labels, values)
         total = sum(counts)
@@ -86,14 +88,27 @@ class Page:
 
         Lines are released as they are read, since releasing all at once would be a long turn.
         """
+        texts: list[str] = []
+        number = 0
         for metric, lines in self._lines.items():
             if lines:
-                meaning = metric.meaning.translate(_HELP_ESCAPES)
-                yield f"# HELP {metric.name} {meaning}\n# TYPE {metric.name} {metric.kind}\n".encode()
+                texts.append(_heading(metric.name, metric.kind, metric.meaning))
             between = f"\n{metric.name}"
             lines.reverse()  # a list is shortened fastest at its end
             while lines:
-                some = lines[-_JOINED_AT_ONCE:]
-                del lines[-_JOINED_AT_ONCE:]
+                some = lines[number - _JOINED_AT_ONCE :]
+                del lines[number - _JOINED_AT_ONCE :]
+                number += len(some)
                 some.reverse()
-                yield f"{metric.name}{between.join(some)}\n".encode()
+                texts.append(f"{metric.name}{between.join(some)}\n")
+                if number == _JOINED_AT_ONCE:
+                    yield "".join(texts).encode()
+                    texts.clear()
+                    number = 0
+        if texts:
+            yield "".join(texts).encode()
+
+
+@lru_cache(maxsize=512)
+def _heading(name: str, kind: str, meaning: str) -> str:
+    return f"# HELP {name} {meaning.translate(_HELP_ESCAPES)}\n# TYPE {name} {kind}\n"

@@ -23,7 +23,7 @@ BUILD_INFO = gauge(
 )
 LAG = summary(
     "pykbroker_loop_lag_seconds",
-    "How late a timer of the event loop fires, measured twenty times a second: a request may wait as long.",
+    "How late a timer of the event loop fires, measured ten times a second: a request may wait as long.",
     moves="0.99 above 0.1: too much work for one core, or a machine that gives the process less of it.",
 )
 LONGEST_LAG = gauge(

@@ -6,8 +6,11 @@ itself. Up to fifteen microseconds each one has a bucket of its own.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from operator import sub
 from typing import Final
 
 #: Buckets; the last one takes all longer times: more than a day.
@@ -18,7 +21,8 @@ _WINDOW_S: Final = 60.0
 #: Quantiles as the JMX exporter writes Kafka's in the label.
 QUANTILES: Final = {"0.50": 0.5, "0.75": 0.75, "0.95": 0.95, "0.98": 0.98, "0.99": 0.99, "0.999": 0.999}
 #: Upper bounds of Prometheus' buckets in seconds: bounds of our own, so that nothing is interpolated.
-BOUNDS_S: Final = tuple(2**power / 1_000_000 for power in range(5, 25))
+_BOUNDS_US: Final = tuple(2**power for power in range(5, 25))
+BOUNDS_S: Final = tuple(bound / 1_000_000 for bound in _BOUNDS_US)
 
 
 class Times:
@@ -50,7 +54,7 @@ class Times:
             while len(marks) > 2 and now - marks[1][0] >= _WINDOW_S:
                 marks.popleft()
         before = marks[0][1]
-        return [after - earlier for after, earlier in zip(self.counts, before, strict=True)] if before else self.counts
+        return list(map(sub, self.counts, before)) if before else self.counts
 
     def longest(self, now: float) -> float:
         """Return the longest of these, in seconds; 0 if there are none."""
@@ -77,25 +81,22 @@ _SHORT_US: Final = 2048
 _PART_OF: Final = tuple(map(_part, range(_SHORT_US)))
 #: Upper bound of each bucket.
 _UPPER_US: Final = tuple(map(upper_us, range(_PARTS)))
+#: The bucket that ends at each bound.
+_LAST_WITHIN: Final = tuple(map(_UPPER_US.index, _BOUNDS_US))
 
 
-def quantile(counts: Sequence[int], part: float) -> float:
-    """Return the duration, in seconds, that this part of all does not exceed. Raises ValueError without any counts."""
-    wanted = part * sum(counts)
-    seen = 0
-    for number, count in enumerate(counts):
-        seen += count
-        if count and seen >= wanted:
-            return upper_us(number) / 1_000_000
-    raise ValueError("no durations were counted")
+def quantiles(counts: Iterable[int], parts: Iterable[float]) -> Iterator[float]:
+    """Return the durations, in seconds, that these parts of all do not exceed: positive, at most 1.
+
+    Raises ValueError without any counts.
+    """
+    seen = list(accumulate(counts))
+    if not seen[-1]:
+        raise ValueError("no durations were counted")
+    return (_UPPER_US[bisect_left(seen, part * seen[-1])] / 1_000_000 for part in parts)
 
 
-def within(counts: Sequence[int], bounds_s: Sequence[float]) -> Iterator[int]:
-    """Return how many durations do not exceed each of the bounds, which are ascending."""
-    seen = number = 0
-    for bound in bounds_s:
-        bound_us = bound * 1_000_000
-        while number < len(counts) and _UPPER_US[number] <= bound_us:
-            seen += counts[number]
-            number += 1
-        yield seen
+def within(counts: Iterable[int]) -> list[int]:
+    """Return how many durations do not exceed each of ``BOUNDS_S``."""
+    seen = list(accumulate(counts))
+    return [seen[part] for part in _LAST_WITHIN]

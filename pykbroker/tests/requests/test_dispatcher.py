@@ -42,6 +42,24 @@ def test_steps_run_in_their_order() -> None:
     assert answer.error_code != 0
 
 
+def test_what_observes_stands_around_steps_that_come_later() -> None:
+    order: list[str] = []
+    dispatcher = Dispatcher(throttle=named("throttle", order))
+    dispatcher.observe_by(lambda _key, handle: lambda *asked: order.append("observe") or handle(*asked))
+    world = MemoryCluster(dispatcher=dispatcher)
+    fault = named("fault", order)
+    dispatcher.add_step(fault)
+    expected = [["observe", "fault", "throttle"], ["observe", "throttle"], ["throttle"]]
+    for way in expected:
+        order.clear()
+        assert world.post(HeartbeatRequest(group_id="g", member_id="m"), 4).value.error_code != 0
+        assert order == way
+        if way == expected[0]:
+            dispatcher.remove_step(fault)
+        else:
+            dispatcher.observe_by(None)
+
+
 def test_a_guard_stands_around_every_handler_from_when_it_is_there() -> None:
     refused = Deferred.failed(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     dispatcher = Dispatcher()

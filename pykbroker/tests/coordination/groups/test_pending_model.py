@@ -69,7 +69,7 @@ def apply(shard: GroupShard, event, position: int) -> None:
 def fetched(shard: GroupShard, *, stable: bool) -> int | ErrorCode | None:
     """The offset, an error, or None where there is none."""
     request = OffsetFetchRequestGroup(group_id=GROUP, topics=None)
-    for topic in shard.fetch(request, stable=stable).topics:
+    for topic in (shard.fetch_stable if stable else shard.fetch)(request).topics:
         for partition in topic.partitions:
             code = ErrorCode(partition.error_code)
             return partition.committed_offset if code is ErrorCode.NONE else code
@@ -107,3 +107,14 @@ def test_what_a_transaction_is_about_to_replace_does_not_expire():
     apply(h.shard, ("aborts", 1), 3)
     h.forget(h.shard.expire())
     assert h.committed() == {}
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_offset_delete_takes_what_is_pending_too(commit: bool) -> None:
+    h = Harness()
+    h.commit({("t", 1): 1})
+    apply(h.shard, ("commit in", 1), 2)
+    assert h.delete_offset("t", 0) == ErrorCode.NONE
+    assert list(pending(h.shard)) == []
+    apply(h.shard, ("commits" if commit else "aborts", 1), 3)
+    assert h.committed() == {("t", 1): (1, "")}

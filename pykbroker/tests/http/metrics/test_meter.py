@@ -12,10 +12,13 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.http.metrics.meter import Asked, RequestMeter
-from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.clock import ManualClock, SystemClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.http.asking import WithHttp, of
+from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
 
 _TOPIC = "kafka_server_brokertopicmetrics_"
 _REQUEST = "kafka_network_requestmetrics_"
@@ -84,60 +87,93 @@ def test_topics_that_are_gone_are_in_the_sum_alone(http: WithHttp) -> None:
     assert found["kafka_controller_kafkacontroller_globaltopiccount"] == {(): 0}
 
 
-# ---- the step by itself ------------------------------------------------------------------------------------------------
+# ---- the meter by itself -----------------------------------------------------------------------------------------------
 
 
-class _Steps:
-    """Calls the meter as the dispatcher does, for heartbeats."""
+class _Heartbeats:
+    """Calls the meter as the dispatcher does."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.meter = RequestMeter(self.clock)
         self._context = cast("Any", SimpleNamespace(api_key=12, api_version=4))
 
-    def step(self, answer: Any) -> Any:
-        def proceed() -> Any:
+    def ask(self, answer: Any) -> Any:
+        def handle(*_: Any) -> Any:
             self.clock.advance(2)
             if isinstance(answer, Exception):
                 raise answer
             return answer
 
-        return self.meter(cast("Any", None), self._context, object(), proceed)
+        return self.meter.around(12, handle)(cast("Any", None), self._context, object())
 
 
 def test_a_wait_is_counted_when_it_is_over() -> None:
-    steps = _Steps()
+    asked = _Heartbeats()
     answer: Deferred[None] = Deferred()
-    assert steps.step(answer) is answer
-    counts = steps.meter.requests[Asked(12, 4)]
+    assert asked.ask(answer) is answer
+    counts = asked.meter.requests[Asked(12, 4)]
     assert (counts.total.count, counts.at_once.count) == (0, 0)
-    steps.clock.advance(500)
+    asked.clock.advance(500)
     answer.complete(None)
     assert (counts.local.sum_s, counts.remote.sum_s, counts.total.sum_s) == pytest.approx((0.002, 0.5, 0.502))
 
 
 @pytest.mark.parametrize("later", [False, True])
 def test_an_error_of_the_whole_request_is_counted(later: bool) -> None:
-    steps = _Steps()
+    asked = _Heartbeats()
     error = KafkaError(ErrorCode.NOT_COORDINATOR)
     if later:
-        steps.step(Deferred.failed(error))
+        asked.ask(Deferred.failed(error))
     else:
         with pytest.raises(KafkaError):
-            steps.step(error)
-    counts = steps.meter.requests[Asked(12, 4)]
+            asked.ask(error)
+    counts = asked.meter.requests[Asked(12, 4)]
     assert counts.errors == {ErrorCode.NOT_COORDINATOR: 1}
     assert counts.at_once.count + counts.total.count == 1
 
 
-def test_what_comes_again_is_counted_when_it_is_answered_and_what_is_closed_is_no_answer() -> None:
-    steps = _Steps()
+def test_what_comes_again_is_counted_when_it_is_answered_and_what_is_closed_is_no_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked = _Heartbeats()
     with pytest.raises(NotYet):
-        steps.step(NotYet(Deferred()))
+        asked.ask(NotYet(Deferred()))
     with pytest.raises(CloseConnection):
-        steps.step(CloseConnection("why"))
-    counts = steps.meter.requests[Asked(12, 4)]
-    assert (counts.closed, counts.at_once.count, counts.total.count) == (1, 0, 0)
+        asked.ask(CloseConnection("why"))
+    asked.ask(Deferred.failed(CloseConnection("why")))
+    assert not caplog.records
+    counts = asked.meter.requests[Asked(12, 4)]
+    assert (counts.closed, counts.at_once.count, counts.total.count) == (2, 0, 0)
+
+
+def _sent(topic: TopicProduceData, batches: int, values: int) -> ProduceRequest:
+    records = [Record(timestamp=0, value=b"v") for _ in range(values)]
+    topic.partition_data = [PartitionProduceData(index, bytes(encode_batch(records))) for index in range(batches)]
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+
+
+def test_a_topic_is_one_whether_clients_say_its_name_or_its_id() -> None:
+    world = MemoryCluster()
+    meter = RequestMeter(SystemClock())
+    world.dispatcher.observe_by(meter.around)
+    for count in range(1, 3):
+        topic_id = world.topic("t", partitions=2)
+        for batches in (1, 2):
+            for _ in range(2):  # the first one of a topic is counted another way
+                world.ask(_sent(TopicProduceData(name="t"), batches, 3), 9)
+                world.ask(_sent(TopicProduceData(topic_id=topic_id), batches, 3), 13)
+        counts = meter.topics["t"]
+        assert (counts.produces, counts.messages_in, counts.failed_produces) == (12, 36, 0)
+        assert counts.bytes_in == 12 * len(encode_batch([Record(timestamp=0, value=b"v")] * 3))
+        world.delete_topic("t")
+        world.ask(_sent(TopicProduceData(topic_id=topic_id), 1, 3), 13)
+        meter.merge_other_topics(world.cluster.metadata.image.topics)
+        world.ask(_sent(TopicProduceData(topic_id=topic_id), 1, 3), 13)
+        assert "t" not in meter.topics
+        total = meter.all_topics()
+        assert (total.messages_in, total.failed_produces) == (36 * count, 2 * count)
+    assert meter.requests[Asked(0, 9)].fine == meter.requests[Asked(0, 13)].fine == 12
 
 
 def test_malformed_bytes_and_unknown_names_leave_no_lines_behind(http: WithHttp) -> None:

@@ -12,6 +12,7 @@ from pykbroker.http.metrics.times import QUANTILES, Times
 from pykbroker.tests.http.asking import parsed
 
 _SIZE = gauge("size", 'How "large" it is \\ was,\nin bytes.', "name", "kind", moves="")
+_OTHER = gauge("other", "Another.", "name", moves="")
 _TOOK = summary("took_ms", "How long it took.", "name", moves="")
 _SECONDS = histogram("seconds", "The same.", "name", moves="")
 
@@ -68,9 +69,14 @@ def test_no_quantiles_of_nothing() -> None:
 
 def test_many_lines_come_in_pieces() -> None:
     page = Page()
-    for number in range(5000):
+    for number in range(5200):
         page.add(_SIZE, number, f"n{number}", "x")
+        if number % 100 == 0:
+            page.add(_OTHER, number, f"n{number}")
     chunks = list(page.chunks())
-    assert len(chunks) == 11
+    assert len(chunks) == 11  # 500 lines each, whatever metrics they are of, and the rest
+    assert all(len(chunk.splitlines()) <= 502 for chunk in chunks)
     assert not list(page.chunks())  # what was told is not kept
-    assert len(parsed(b"".join(chunks).decode())["size"]) == 5000
+    found = parsed(b"".join(chunks).decode())
+    assert [value for _, value in found["size"].items()] == list(range(5200))
+    assert [value for _, value in found["other"].items()] == list(range(0, 5200, 100))

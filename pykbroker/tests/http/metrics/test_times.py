@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import ceil
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.http.metrics.times import BOUNDS_S, Times, quantile, within
+from pykbroker.http.metrics.times import BOUNDS_S, Times, quantiles, within
 
 
 @given(st.lists(st.integers(0, 2**34), min_size=1, max_size=200), st.sampled_from([0.5, 0.95, 0.99, 1.0]))
@@ -16,7 +17,8 @@ def test_a_quantile_is_known_to_an_eighth_of_itself(microseconds: list[int], par
     for each in microseconds:
         times.note(each / 1_000_000)
     exact = sorted(microseconds)[max(ceil(part * len(microseconds)) - 1, 0)]
-    found = quantile(times.counts, part) * 1_000_000
+    (found_s,) = quantiles(times.counts, [part])
+    found = found_s * 1_000_000
     assert exact < found + 1e-6
     assert found <= exact * 1.125 + 1.001
 
@@ -26,15 +28,20 @@ def test_buckets_count_what_is_not_above_their_bounds(microseconds: list[int]) -
     times = Times()
     for each in microseconds:
         times.note((each + 0.5) / 1_000_000)
-    counted = list(within(times.counts, BOUNDS_S))
+    counted = within(times.counts)
     assert counted == [sum(each + 0.5 <= bound * 1_000_000 for each in microseconds) for bound in BOUNDS_S]
     assert times.count == len(microseconds)
+
+
+def test_there_are_no_quantiles_of_nothing() -> None:
+    with pytest.raises(ValueError, match="no durations"):
+        quantiles(Times().counts, [0.5])
 
 
 def test_whatever_takes_longer_than_a_day_counts_as_the_longest() -> None:
     times = Times()
     times.note(1e9)
-    assert quantile(times.counts, 1.0) > 24 * 3600
+    assert list(quantiles(times.counts, [1.0])) == [pytest.approx(times.longest(100.0))]
     assert times.longest(100.0) > 24 * 3600
 
 
