@@ -22,7 +22,7 @@ def check_together(values: Mapping[str, Any]) -> None:
     _require(values["broker.id"] in (-1, values["node.id"]), "You must set `node.id` to the same value as `broker.id`.")
     _require(values["log.cleaner.threads"] >= 1, "log.cleaner.threads must be at least 1")
     _require(
-        values["log.cleaner.dedupe.buffer.size"] >= _MEBIBYTE * values["log.cleaner.threads"],
+        values["log.cleaner.dedupe.buffer.size"] // values["log.cleaner.threads"] > _MEBIBYTE,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )
 

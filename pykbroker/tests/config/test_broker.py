@@ -149,3 +149,11 @@ def test_listener_prefix_beats_the_plain_name():
     assert config.listener_value("INSIDE", name) == "/plain"
     config.apply_dynamic({}, {"listener.name.outside.ssl.keystore.location": "/new"})
     assert config.listener_value("OUTSIDE", name) == "/new"
+
+
+@pytest.mark.parametrize(("size", "threads"), [(1048576, 1), (2097152, 2), (2097153, 2)])
+def test_a_cleaner_thread_has_more_than_a_mebibyte_and_not_just_one(size: int, threads: int) -> None:
+    settings = {"log.cleaner.dedupe.buffer.size": str(size), "log.cleaner.threads": str(threads)}
+    with pytest.raises(ConfigError, match="at least 1MB per cleaner thread"):
+        BrokerConfig(settings)
+    BrokerConfig({**settings, "log.cleaner.dedupe.buffer.size": str(threads * 1048577)})
