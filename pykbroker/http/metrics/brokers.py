@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.http.metrics.metric import counter, gauge
 from pykbroker.http.metrics.partitions import MinInSync
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.metadata.source import Following
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -126,13 +127,14 @@ class Brokers:
 
     def __init__(self) -> None:
         self._followed: Cluster | None = None
+        self._following = Following()
         self._shrinks = self._expands = self._leader_changes = 0
 
     def follow(self, cluster: Cluster) -> None:
         """Count the changes of this cluster from now on, if not already counted."""
         if cluster is not self._followed:
             self._followed = cluster
-            cluster.metadata.subscribe(self._changed)
+            self._following.follow(cluster.metadata, self._changed)
 
     def _changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for change in delta.partitions:
