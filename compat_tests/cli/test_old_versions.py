@@ -92,8 +92,8 @@ def test_what_an_old_broker_can_is_done(run: Run, topic: str, name: Callable[...
         (("transactions", "list"), "does not offer the API ListTransactions"),
         (("transactions", "describe", "id"), "does not offer the API DescribeTransactions"),
         (("transactions", "producers", "TOPIC"), "does not offer the API DescribeProducers"),
-        (("offsets", "TOPIC", "--at", "max-timestamp"), "is too old for that: it needs ListOffsets 7"),
-        (("offsets", "TOPIC", "--at", "tiered"), "is too old for that: it needs ListOffsets 9"),
+        (("offsets", "TOPIC", "--at", "max-timestamp"), "cannot answer this: it needs ListOffsets 7"),
+        (("offsets", "TOPIC", "--at", "tiered"), "cannot answer this: it needs ListOffsets 9"),
     ],
 )
 def test_what_it_cannot_is_said(run: Run, topic: str, command: tuple[str, ...], said: str) -> None:

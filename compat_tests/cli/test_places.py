@@ -185,7 +185,7 @@ def test_whole_files_go_in_and_out(run: Run, topic: str, tmp_path_factory: pytes
     assert [(folder / "out" / f"{topic}-0-{n}").read_bytes() for n in range(3)] == contents
     again = run("consume", topic, "-e", "--value-files", str(folder / "out"))
     assert again.status == 1
-    assert "is there already; nothing is overwritten" in again.err
+    assert "exists already; nothing is overwritten" in again.err
     missing = run("produce", topic, "--file", str(folder / "missing"))
     assert missing.status == 1
     assert "missing cannot be read" in missing.err

@@ -242,10 +242,42 @@ def test_values_by_the_ids_of_a_registry(opened):
         ]
         for value, _ in values:
             http.kafka.produce("by-id", value)
-        view = opened("topic?name=by-id&order=oldest", at=f"127.0.0.1:{http.port}", complaints=("404",))
+        view = opened(
+            "topic?name=by-id&order=oldest", at=f"127.0.0.1:{http.port}", complaints=("404", "ERR_CONNECTION_REFUSED")
+        )
         for number, (_, shown) in enumerate(values):
             view.click(f".row >> nth={number}")
             expect(view.locator("pre[aria-label=Value]")).to_contain_text(shown)
         view.select_option("[aria-label='Value as']", "hex")
         assert view.evaluate("window.hacked === undefined")
     assert schemas.asked == [f"/schemas/ids/{number}" for number in (7, 8, 9, 10, 99)]
+
+
+_MANY_VALUES: list[dict[str, Any]] = [{"type": "record", "name": "R0", "fields": [{"name": "x", "type": "null"}]}]
+for _number in range(1, 25):
+    _fields = [{"name": "a", "type": _MANY_VALUES[-1]}, {"name": "b", "type": f"R{_number - 1}"}]
+    _MANY_VALUES.append({"type": "record", "name": f"R{_number}", "fields": _fields})
+
+
+def test_a_schema_that_asks_for_more_values_than_there_are_bytes(page):
+    assert avro(page, _MANY_VALUES[-1], b"") == "refused: it has too many values to be shown."
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        "message M { " + "optional int32 a = 1; " * 100_000 + "}",
+        "message M { repeated M m = 1; } " + "/* " * 300_000,
+        "message M { } " + '"\\' * 300_000,
+        "message M { repeated M m = 1; }",
+        "message M { }",
+        "message M { map<int32, int32> m = 1; }",
+    ],
+    ids=["fields", "comments", "strings", "repeated", "unknown", "map"],
+)
+def test_what_is_large_takes_no_longer_than_it_is_long(page, definitions):
+    """Each of these took minutes, in which the tab hung, when every part was gone through again for the next one."""
+    entry = b"\x0a\x05\x08\x81\x01\x10\1" if "map" in definitions else b"\x0a\0"
+    call = "(m, bytes, text) => m.protobuf(text, '', new Uint8Array(210000).map((_, at) => bytes[at % bytes.length])) && true"
+    found = decoded(page, "protobuf", call, list(entry), definitions)
+    assert found is True or str(found).startswith("refused:")

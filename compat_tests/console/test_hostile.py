@@ -67,6 +67,50 @@ def test_a_record_does_not_look_like_another(opened, kafka):
     expect(page.locator("table.keys tr")).to_have_text("\\u202egpj.exe\\u2066" * 2)
 
 
+UNSEEN = "orders\u202e\u200b\ufeff\u0001"
+SEEN = "orders\\u202e\\u200b\\ufeff\\u0001"
+
+
+def test_names_do_not_look_like_others(opened, kafka):
+    kafka.create_topic("looked-like")
+    kafka.produce("looked-like", "x")
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": UNSEEN,
+            "client.id": UNSEEN,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe(["looked-like"])
+    assert consumer.poll(60) is not None
+    page = opened("groups")
+    page.fill("input[type=search]", "orders")
+    page.click(f"td a:text-is({SEEN!r})")
+    expect(page.locator("h1")).to_have_text(SEEN)
+    assert page.title().startswith(SEEN)
+    expect(page.locator("[aria-label=Members] td >> nth=0")).to_have_text(SEEN)
+    consumer.close()
+    page.click("button:text-is('Delete group')")
+    page.fill("dialog input", SEEN)
+    page.click("dialog button[type=submit]")
+    expect(page.locator("h1")).to_have_text("Groups")
+    assert kafka.group(UNSEEN).state == "Dead"
+
+
+def test_json_that_would_fill_the_memory_once_it_is_indented(opened, kafka):
+    kafka.create_topic("nested")
+    deep, wide = "[" * 300_000 + "]" * 300_000, "[" * 150 + "1," * 150_000 + "1" + "]" * 150
+    for text in (deep, wide):
+        kafka.produce("nested", text)
+    page = opened("topic?name=nested&order=oldest")
+    for number, text in enumerate((deep, wide)):
+        page.click(f".row >> nth={number}")
+        page.click("button:text-is('Show in whole')")
+        page.wait_for_selector("button:text-is('Show in whole')", state="hidden")
+        assert page.locator("pre[aria-label=Value]").text_content() == text
+
+
 def test_followed_records(opened, kafka):
     kafka.create_topic("evil-live")
     page = opened("topic?name=evil-live")
@@ -201,7 +245,7 @@ def test_the_token_is_asked_for_and_kept_for_the_tab(opened):
 
 
 def opened_with_token(opened, at: str, *tokens: str):
-    page = opened("topics", at=at, complaints=("401",), waits=False)
+    page = opened("topics", at=at, complaints=("401", "ERR_CONNECTION_REFUSED"), waits=False)
     for token in tokens:
         expect(page.locator("dialog")).to_contain_text("Who asks?")
         page.fill("dialog input", token)

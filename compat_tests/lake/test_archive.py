@@ -17,6 +17,7 @@ from compat_tests.spark.topics import Topics
 from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.description import Format
 from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
+from pykbroker.lake.sight import Sight
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
@@ -262,3 +263,64 @@ def test_a_lake_is_of_one_format_one_cluster_and_one_checkpoint(make: Callable[.
     (workshop.path / "checkpoint").rename(workshop.path / "elsewhere")
     with pytest.raises(LakeError, match="does not know the last one"):
         workshop.archive(topic)
+
+
+def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(
+    make: Callable[..., Workshop], topics: Topics
+) -> None:
+    """New partitions are read from their beginning. The deleted topic is named; the others go on once the loss is accepted."""
+    topic, other = topics.create(), topics.create()
+    topics.send(topic, range(5))
+    workshop = make()
+    both = f"{topic}|{other}"
+    job = Archive(workshop.lake, workshop.cluster, ArchiveOptions(both, interval_s=0.1))
+
+    def step(sight: Sight) -> None:
+        if sight.entry.total_rows == 5:
+            topics.add_partitions(topic, 3)
+            for number in range(3):
+                topics.send(topic, range(2), number)
+            rows.append(5)
+        elif sight.entry.total_rows == 11:
+            topics.delete(topic)
+            topics.send(other, range(3))
+            rows.append(11)
+
+    rows: list[int] = []
+    with pytest.raises(
+        DataLost, match=rf"no longer has partitions that were archived: {topic}-0 \(up to offset 7\), {topic}-1"
+    ):
+        job.run(lambda sight: None if sight.entry.total_rows in rows else step(sight))
+    assert rows == [5, 11]
+    with pytest.raises(DataLost, match=rf"{topic}-2 \(up to offset 2\)\. What was archived stays\."):
+        workshop.archive(both)
+    workshop.archive(both, record_losses=True)
+    topics.send(other, range(1))
+    workshop.archive(both)
+    assert workshop.offsets(other) == [(0, offset) for offset in range(4)]
+    assert len(workshop.offsets(topic)) == 11
+    assert workshop.verify().is_equal
+
+
+def test_a_topic_that_is_left_out_for_a_while_is_not_read_twice(
+    make: Callable[..., Workshop], topics: Topics, form: Format
+) -> None:
+    """Spark forgets what it has read of it."""
+    topic, other = topics.create(), topics.create(2)
+    for each in (topic, other):
+        topics.send(each, range(5))
+    workshop = make(form)
+    workshop.archive(f"{topic}|{other}")
+    with pytest.raises(DataLost, match=rf"The lake has {other} as well, which '{topic}' does not match"):
+        workshop.archive(topic)
+    topics.send(topic, range(5))
+    topics.send(other, range(3))
+    topics.send(other, range(3), 1)
+    assert workshop.archive(topic, record_losses=True).rows == 5
+    assert workshop.archive(f"{topic}|{other}").rows == 6
+    assert workshop.offsets(other) == [(0, offset) for offset in range(8)] + [(1, offset) for offset in range(3)]
+    assert workshop.lake.last_entry().total_rows == 21
+    assert workshop.verify().is_equal
+    topics.send(other, range(1))
+    assert workshop.archive(f"{topic}|{other}").rows == 1
+    assert workshop.verify().is_equal

@@ -70,7 +70,7 @@ def _operation(text: str) -> int:
     name = text.upper().replace("-", "_")
     if name not in OPERATION_NAMES[operations.ALL :]:
         known = ", ".join(each.lower().replace("_", "-") for each in OPERATION_NAMES[operations.ALL :])
-        raise UsageError(f"{text!r} is no operation; these are: {known}.")
+        raise UsageError(f"{text!r} is not an operation; the operations are: {known}.")
     return OPERATION_NAMES.index(name)
 
 

@@ -84,7 +84,9 @@ class Connection:
         if highest is not None:
             high = min(high, highest)
         if low > high:
-            raise CliError(f"The broker at {self.address} does not offer the API {APIS[key].name} as this needs it.")
+            raise CliError(
+                f"The broker at {self.address} does not offer the API {APIS[key].name} in a version that this command needs."
+            )
         return high
 
     def call(self, request: Message, response: type[R], highest: int | None = None) -> R:
@@ -212,7 +214,7 @@ class Connection:
 
     def _not_kafka(self) -> CliError:
         if self._security is not None and self._security.tls is not None:
-            return CliError(f"{self.address} speaks TLS, and something else than Kafka's protocol within.")
+            return CliError(f"{self.address} speaks TLS, but not Kafka's protocol inside it: check the address.")
         return CliError(
             f"{self.address} does not speak Kafka's plain protocol. Is it a TLS port (then --command-config FILE says how to "
             "connect), or another service's?"

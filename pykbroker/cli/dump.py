@@ -46,7 +46,7 @@ def dump(
     out = Output(as_json=as_json)
     files = sorted(_files(paths))
     if not files:
-        raise UsageError("There is no file here that Kafka keeps in a log directory.")
+        raise UsageError("No file of a Kafka log directory was found; name such files, or a folder that has some.")
     if verify:
         _verify(out, files)
         return
@@ -69,7 +69,7 @@ def _files(paths: list[Path]) -> Iterator[Path]:
             yield path
         else:
             known = ", ".join([*_LOGS, *TABLES])
-            raise UsageError(f"{path}: the name tells what a file is, and must end with one of {known}.")
+            raise UsageError(f"{path}: the kind of a file is known by its name, which must end with one of {known}.")
 
 
 def _is_known(path: Path) -> bool:

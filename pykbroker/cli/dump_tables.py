@@ -87,7 +87,7 @@ def checkpoint(path: Path) -> Rows:
     except (ValueError, IndexError) as error:
         raise CliError(f"{path}: this is not a checkpoint file ({error}).") from error
     if version != 0 or count != len(whole):
-        raise CliError(f"{path}: version {version} with {len(whole)} lines where {count} are promised.")
+        raise CliError(f"{path}: version {version} with {len(whole)} lines; its header says {count}.")
     return whole
 
 

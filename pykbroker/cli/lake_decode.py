@@ -87,7 +87,7 @@ def decode(
     with lake_errors():
         wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
     if wanted is None and (schema or message):
-        raise UsageError("--schema and --message say more of --as; give it, too.")
+        raise UsageError("--schema and --message need --as; give it, too.")
     interval_s = parse_duration(every) / 1000
     known = _registry(registry) if registry else None
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
@@ -125,7 +125,7 @@ def _how(
         needs.need_package("google.protobuf", "schemas")
         text = base64.b64encode(_descriptors(schema)).decode() if schema else None
         if schema and not message:
-            raise UsageError("--message says which message of the schema values are.")
+            raise UsageError("--message is needed: the message of the schema that the values are.")
     elif kind is Kind.TEXT and schema:
         raise UsageError("Text has no schema.")
     found = How(kind, text, message, None, key, new_columns, most_columns)
@@ -147,7 +147,7 @@ def _text(schema: Path) -> str:
     try:
         return schema.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise CliError(f"{schema} is no text in UTF-8, so it is no such schema.") from None
+        raise CliError(f"{schema} is not text in UTF-8; name an Avro schema.") from None
 
 
 def _descriptors(schema: Path) -> bytes:

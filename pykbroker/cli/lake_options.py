@@ -65,7 +65,8 @@ def lake_errors() -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        raise CliError(f"Spark failed: {sentence(str(error))}") from error
+        said = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        raise CliError(f"Spark failed: {sentence(said)}") from error
 
 
 class ClusterOptions(NamedTuple):
@@ -121,7 +122,7 @@ def checked_pattern(topics: str) -> str:
     try:
         re.compile(topics)
     except re.error as error:
-        raise UsageError(f"--topics {topics!r} is no regular expression: {error}.") from None
+        raise UsageError(f"--topics {topics!r} is not a regular expression: {error}.") from None
     return topics
 
 
@@ -149,6 +150,7 @@ def session(
     needs.need_jars(files)
 
     from pykbroker.lake.session import SparkOptions, start_session
+    from pykbroker.lake.spark_log import LOG, files_noted
 
     logging.getLogger().addHandler(logging.NullHandler())  # on Ctrl-C py4j would log a stack trace
     folder = TemporaryFolder(LAKE)
@@ -156,7 +158,8 @@ def session(
         tables = (table,) if table else _formats_of(lake)
         spark = start_session(SparkOptions(master, options, files), tables, folder.path)
         try:
-            yield spark
+            with files_noted(folder.path / LOG):
+                yield spark
         finally:
             spark.stop()
     finally:

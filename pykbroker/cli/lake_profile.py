@@ -42,12 +42,18 @@ def profile(
     now_ms = SystemClock().now_ms()
     since_ms, until_ms = (parse_when(each, now_ms) if each else None for each in (since, until))
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
+        from pykbroker.lake.counting import shortages
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.profile.measuring import Wanted, measured
         from pykbroker.lake.profile.page import page
 
         with watched(spark, out):
-            found = measured(Lake.open(spark, at), Wanted(topics, since_ms, until_ms, top))
+            lake = Lake.open(spark, at)
+            entry = lake.last_entry().chosen(topics)
+            missing = shortages(lake, entry) if entry.partitions else []
+            found = measured(lake, Wanted(topics, since_ms, until_ms, top))
+    for each in missing:
+        out.remark(f"{each}; the page has only those.")
     made = datetime.fromtimestamp(now_ms / 1000, UTC)
     try:
         to.write_text(page(at, f"{made:%Y-%m-%d %H:%M}", found), encoding="utf-8")

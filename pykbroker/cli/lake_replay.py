@@ -56,6 +56,12 @@ def replay(
     topic_config: Annotated[
         list[str] | None, typer.Option("--topic-config", "-c", metavar="NAME=VALUE", help="For topics that it creates.")
     ] = None,
+    on_data_loss: Annotated[
+        str,
+        typer.Option(
+            "--on-data-loss", help="If the lake does not have all rows that were archived: fail, or send what is there."
+        ),
+    ] = "fail",
     kafka: KafkaOptions = None,
     master: Master = None,
     conf: Conf = None,
@@ -65,6 +71,8 @@ def replay(
     out = Output(as_json=as_json)
     checked_lake(at)
     checked_pattern(topics)
+    if on_data_loss not in ("fail", "send"):
+        raise UsageError(f"--on-data-loss is fail or send, not {on_data_loss!r}.")
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     client = {**_librdkafka(options.file), **options.more}
     now_ms = SystemClock().now_ms()
@@ -73,6 +81,7 @@ def replay(
         "until_ms": parse_when(until, now_ms) if until else None,
         "rename": dict(map(name_and_value, rename or ())),
         "topic_configs": dict(map(name_and_value, topic_config or ())),
+        "incomplete": on_data_loss == "send",
     }
     with lake_errors(), session(master, conf, jars, lake=at, replays=True) as spark:
         from pykbroker.lake.lake import Lake

@@ -41,7 +41,7 @@ class Places:
     def check(self, partitions: Iterable[int]) -> None:
         """Raises UsageError for a position in a partition that does not exist."""
         if unknown := self.own.keys() - set(partitions):
-            raise UsageError(f"There is no partition {', '.join(map(str, sorted(unknown)))} to begin or end in.")
+            raise UsageError(f"There is no partition {', '.join(map(str, sorted(unknown)))}.")
 
 
 def parse_places(text: str) -> Places:

@@ -94,11 +94,11 @@ def produce(
     The first bad line ends it; the lines before it are written.
     """
     if as_json and (key is not None or key_separator is not None or header or empty_is_null):
-        raise UsageError("With --json, keys and headers stand in the lines themselves.")
+        raise UsageError("With --json, keys and headers are in the lines: the options for them cannot be given.")
     if as_json and (file or encoding is not Encoding.TEXT):
-        raise UsageError("With --json, records stand on lines: --file and --input cannot be given.")
+        raise UsageError("With --json, each line is a record: --file and --input cannot be given.")
     if file and (key_separator is not None or encoding is not Encoding.TEXT):
-        raise UsageError("With --file, files are values as they are: --key-separator and --input cannot be given.")
+        raise UsageError("With --file, each file is a value: --key-separator and --input cannot be given.")
     if key is not None and key_separator is not None:
         raise UsageError("Give --key or --key-separator, not both.")
     if key_separator == "":

@@ -129,7 +129,7 @@ def remove_quotas(
 
 def _alter(client: Client, out: Output, entity: Entity, changes: list[OpData], done: str, *, dry_run: bool) -> None:
     if not entity:
-        raise UsageError("Say whose quotas: --user, --client-id, --ip, or the --default-... of them.")
+        raise UsageError("Name whose quotas: --user, --client-id, --ip, or the --default-... of them.")
     results = [
         (
             _title({part.entity_type: part.entity_name for part in answer.entity}),

@@ -53,7 +53,7 @@ def custom_formatter(template: str, encoding: Encoding = Encoding.TEXT) -> Forma
             parts.append(_constant(b"%"))
         elif field:
             if field not in known:
-                raise UsageError(f"%{field} is no field of a format; there are {FIELDS_HELP}.")
+                raise UsageError(f"%{field} is not a field of a format; the fields are {FIELDS_HELP}.")
             parts.append(known[field])
         else:
             parts.append(_constant((_ESCAPES.get(escape, "\\" + escape) if escape else text or stray).encode()))

@@ -93,7 +93,7 @@ def sign_in(call: Callable[..., Message], address: str, mechanism: Mechanism) ->
     try:
         return _exchange(call, address, mechanism)
     except LoginFailed as error:
-        raise CliError(f"Signing in at {address} as {mechanism.user} failed: {error}.") from error
+        raise CliError(f"Authentication at {address} as {mechanism.user} failed: {error}.") from error
 
 
 def _exchange(call: Callable[..., Message], address: str, mechanism: Mechanism) -> int:

@@ -102,7 +102,9 @@ def create_token(
         broker = client.any()
         if owner is not None:
             if broker.version(asked.API_KEY) < _FOR_OTHERS_SINCE:
-                raise CliError("This broker makes tokens for who asks alone (KIP-373): leave --owner out.")
+                raise CliError(
+                    "This broker creates tokens for the requester alone (before KIP-373): leave --owner out."
+                )
             asked.owner_principal_type, asked.owner_principal_name = _split(owner)
         answer = broker.call(asked, CreateDelegationTokenResponse)
         _raise_for(answer.error_code, "The token")

@@ -129,7 +129,7 @@ def _ask(client: Client, where: Partition, timestamp: int, isolation: int) -> Fo
     connection = client.leader(*where)
     needed = _SINCE_VERSION.get(timestamp, 0)
     if connection.version(ListOffsetsRequest.API_KEY) < needed:
-        raise CliError(f"The broker at {connection.address} is too old for that: it needs ListOffsets {needed}.")
+        raise CliError(f"The broker at {connection.address} cannot answer this: it needs ListOffsets {needed}.")
     asked = ListOffsetsPartition(partition_index=where.number, timestamp=timestamp)
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=isolation, topics=[ListOffsetsTopic(name=where.topic, partitions=[asked])]

@@ -33,9 +33,13 @@ def listed_transactions(
     """
     version = connection.version(request.API_KEY)
     if request.duration_filter != ANY_DURATION and version < _DURATION_SINCE:
-        raise CliError(f"The broker at {connection.address} is too old to look for transactions by how long they take.")
+        raise CliError(
+            f"The broker at {connection.address} cannot filter transactions by their duration: it needs ListTransactions 1."
+        )
     if request.transactional_id_pattern is not None and version < _PATTERN_SINCE:
-        raise CliError(f"The broker at {connection.address} is too old to look for transactional ids by a pattern.")
+        raise CliError(
+            f"The broker at {connection.address} cannot filter transactional ids by a pattern: it needs ListTransactions 2."
+        )
     answer = connection.call(request, listing.ListTransactionsResponse)
     try:
         raise_for(answer.error_code)

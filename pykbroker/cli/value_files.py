@@ -18,7 +18,7 @@ class ValueFiles:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CliError(f"{folder} cannot be made: {error.strerror}.") from error
+            raise CliError(f"{folder} cannot be created: {error.strerror}.") from error
 
     def __call__(self, partition: Partition, record: Record) -> bytes:
         """Write the value; returns the line to print. Raises CliError."""
@@ -30,7 +30,7 @@ class ValueFiles:
             with path.open("xb") as file:
                 file.write(record.value)
         except FileExistsError:
-            raise CliError(f"{path} is there already; nothing is overwritten. Name another folder.") from None
+            raise CliError(f"{path} exists already; nothing is overwritten. Name another folder.") from None
         except OSError as error:
             raise CliError(f"{path} cannot be written: {error.strerror}.") from error
         return str(path).encode("utf-8", "surrogateescape") + b"\n"

@@ -129,9 +129,16 @@ class Commits:
         self._writes_snapshot = False
         self._advancing = False
 
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber(image, delta)`` after each change, before its caller gets the result."""
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call ``subscriber(image, delta)`` after each change, before its caller gets the result. Returns the function that
+        ends the subscription.
+        """
         self._subscribers.append(subscriber)
+
+        def end() -> None:
+            self._subscribers = [each for each in self._subscribers if each is not subscriber]
+
+        return end
 
     def prepare_with(self, preparation: Preparation) -> None:
         """Call ``preparation`` with the records of each change before they are synced."""

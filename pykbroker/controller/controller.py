@@ -81,9 +81,11 @@ class Controller:
         """Cached Metadata answers since the last change."""
         return self._commits.answers
 
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber(image, delta)`` after each change, before it is answered. Changes that it requests are queued."""
-        self._commits.subscribe(subscriber)
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call ``subscriber(image, delta)`` after each change, before it is answered. Changes that it requests are queued.
+        Returns the function that ends the subscription.
+        """
+        return self._commits.subscribe(subscriber)
 
     def prepare_with(self, preparation: Preparation) -> None:
         """Call ``preparation`` with the records of each change; a thread does the work that it returns before they are synced."""

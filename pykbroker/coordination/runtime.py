@@ -143,12 +143,7 @@ class CoordinatorRuntime(Generic[S]):
         return _after(_committed(loaded), partial(question, loaded.shard, *args, **named))
 
     def look(
-        self,
-        broker: CoordinatingBroker | None,
-        key: str,
-        question: Callable[Concatenate[S, P], T],
-        *args: P.args,
-        **named: P.kwargs,
+        self, broker: CoordinatingBroker | None, key: str, question: Callable[[S, R], T], request: R
     ) -> T | Deferred[T]:
         """As ``read``, but without a wait if the state is committed: then it returns or raises what ``question`` does. It is for
         the requests that consumers repeat, where a wait that is done is most of what a read costs.
@@ -156,8 +151,8 @@ class CoordinatorRuntime(Generic[S]):
         loaded = self.at(broker, key)
         committed = loaded.partition.committed()
         if committed is None:
-            return question(loaded.shard, *args, **named)
-        return _after(committed, partial(question, loaded.shard, *args, **named))
+            return question(loaded.shard, request)
+        return _after(committed, partial(question, loaded.shard, request))
 
     def touch(
         self, broker: CoordinatingBroker | None, key: str, heartbeat: Callable[[S, R], T], request: R

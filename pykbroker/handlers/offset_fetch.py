@@ -71,17 +71,20 @@ def _older_response(found: OffsetFetchResponseGroup) -> OffsetFetchResponse:
 
 def _fetch(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
     """The answer for one group."""
+    cluster = broker.cluster
     try:
-        found = _fetch_one(broker, ctx, asked, stable=stable)
+        if cluster.authorizer is None and ctx.api_version < _TOPIC_IDS_SINCE:
+            found = cluster.groups.fetch(broker, asked, stable=stable)
+        else:
+            found = _fetch_checked(broker, ctx, asked, stable=stable)
     except KafkaError as error:
         return _refused(ctx, asked, error)
     return found.recover(KafkaError, partial(_refused, ctx, asked)) if isinstance(found, Deferred) else found
 
 
-def _fetch_one(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
+def _fetch_checked(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
+    """With an authorizer, or topics by id."""
     authorizer = broker.cluster.authorizer
-    if authorizer is None and ctx.api_version < _TOPIC_IDS_SINCE:
-        return broker.cluster.groups.fetch(broker, asked, stable=stable)
     by_name: _ByName = partial(broker.cluster.groups.fetch, broker, stable=stable)
     if authorizer is not None:
         if not authorizer.may(ctx, DESCRIBE, GROUP, asked.group_id):

@@ -7,7 +7,7 @@ would hold every connection, and nobody else could ask for health or metrics.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -37,23 +37,32 @@ class Connection(web.RequestHandler):
             auto_decompress=False,
         )
         self.patience_s = patience_s
-        self._made = self._loop.time()
         self._others = others
         others[self] = None
+        #: None while the broker works at a request.
+        self._idle_since: float | None = self._loop.time()
         self._body_since: float | None = None
         self._untaken_since: float | None = None
-        self._giving_up: asyncio.TimerHandle | None = None
+        self._watch: asyncio.TimerHandle | None = None
 
     @property
     def owes_since(self) -> float | None:
         """Since when the client keeps the broker waiting, by the loop's clock; None while the broker is at work."""
-        if self._untaken_since is not None:
-            return self._untaken_since
-        if self._body_since is not None:
-            return self._body_since
-        if self._request_in_progress:
-            return None
-        return max(self._next_keepalive_close_time - self.patience_s, self._made)
+        return self._silent_since if self._body_since is None else self._body_since
+
+    @property
+    def _silent_since(self) -> float | None:
+        """As ``owes_since``, without the wait for a body, which has an end of its own."""
+        return self._idle_since if self._untaken_since is None else self._untaken_since
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """While the broker works at a request."""
+        self._idle_since = None
+        try:
+            yield
+        finally:
+            self._idle_since = self._loop.time()
 
     @contextmanager
     def taking_body(self) -> Iterator[None]:
@@ -72,25 +81,32 @@ class Connection(web.RequestHandler):
         if transport is not None:
             transport.abort()
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._look()
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self._untaken_since = self._loop.time()
-        self._giving_up = self._loop.call_later(self.patience_s, self.abandon)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._taken()
+        self._untaken_since = None
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._others.pop(self, None)
-        self._taken()
+        if self._watch is not None:
+            self._watch.cancel()
         super().connection_lost(exc)
 
-    def _taken(self) -> None:
-        self._untaken_since = None
-        if self._giving_up is not None:
-            self._giving_up.cancel()
-            self._giving_up = None
+    def _look(self) -> None:
+        """Give a silent client up, else look again when it may be time."""
+        now, since = self._loop.time(), self._silent_since
+        due = self.patience_s + (now if since is None else since)
+        if due <= now:
+            self.abandon()
+        else:
+            self._watch = self._loop.call_at(due, self._look)
 
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -101,6 +117,17 @@ class Connection(web.RequestHandler):
         answer.headers.update(HEADERS)
         answer.force_close()
         return answer
+
+
+@web.middleware
+async def at_work(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Tell the connection that the broker works at its request."""
+    connection = request.protocol
+    assert isinstance(connection, Connection)
+    with connection.at_work():
+        return await handler(request)
 
 
 def make_room(connections: Collection[Connection]) -> bool:

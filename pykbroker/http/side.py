@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
-from pykbroker.http.connection import Connection, make_room
+from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
 from pykbroker.http.metrics.brokers import Brokers
@@ -110,7 +110,7 @@ class HttpSide:
         return Connection(server, self._options.patience_s, self._connections)
 
     def _application(self) -> web.Application:
-        app = web.Application(middlewares=[guard(self._options, page.PATHS)])
+        app = web.Application(middlewares=[at_work, guard(self._options, page.PATHS)])
         app.on_response_prepare.append(add_headers)
         app.router.add_get("/health", health.health)
         app.router.add_get("/ready", health.ready(lambda: self._node.current))

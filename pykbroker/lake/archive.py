@@ -6,6 +6,7 @@ table, from the rows that the table has. So when Spark repeats a batch after a c
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -107,10 +108,21 @@ class Archive:
         ends = ledger.source_offsets(self._checkpointed(f"offsets/{batch}"))
         before = before.with_ids(self._same_topics(before, {place.topic for place in ends}))
         table = self.lake.table.of(rows.sparkSession)
-        taken = table.append(_arranged(rows), batch)
+        taken = table.append(_arranged(_without(rows, self._read_before(before, batch, ends))), batch)
         entry = self._entry_after(before, taken, batch, ends)
         self.lake.write_entry(entry)
         self.sight.took(entry)
+
+    def _read_before(self, before: Entry, batch: int, ends: Offsets) -> dict[Place, int]:
+        """Partitions that the previous batch did not have and an earlier one had, as where --topics has matched less meanwhile, and the end of
+        what was read of them: Spark takes them for new ones, and reads them from their beginning.
+        """
+        previous = ledger.source_offsets(self._checkpointed(f"offsets/{batch - 1}")) if batch else {}
+        return {
+            place: before.partitions[place].until
+            for place in ends
+            if place in before.partitions and place not in previous
+        }
 
     def _same_topics(self, before: Entry, topics: Collection[str]) -> dict[str, str]:
         """The ids of a batch's topics. Raises DataLost if one was made anew since the previous batch."""
@@ -146,7 +158,7 @@ class Archive:
     def _check_checkpoint(self) -> None:
         """Refuse a checkpoint or a ledger that was deleted: batches would be counted from 0 again, and be mistaken for those in the table."""
         batch, folder = self.lake.last_entry().batch, self.lake.folder
-        committed = max((int(name) for name in folder.names(f"{CHECKPOINT}/commits") if name.isdecimal()), default=-1)
+        committed = max(self._numbers("commits"), default=-1)
         lost = batch < 0 and folder.exists(RECORDS) and not folder.exists(f"{CHECKPOINT}/offsets/0")
         if lost or committed > batch:
             raise LakeError(
@@ -159,6 +171,29 @@ class Archive:
                 "deleted or is another's. Put it back, or archive to a folder of its own."
             )
 
+        self._check_logs()
+
+    def _check_logs(self) -> None:
+        """Spark reads the last two files of offsets and the last of commits. Where one is missing or cut short, it does not say which."""
+        offsets, commits = (self._numbers(name) for name in ("offsets", "commits"))
+        for number in range(max(offsets[-1] - 1, 0), offsets[-1] + 1) if offsets else ():
+            self._check_log(f"offsets/{number}", ledger.source_offsets)
+        for number in commits[-1:]:
+            self._check_log(f"commits/{number}", lambda text: json.loads(text.splitlines()[1]))
+
+    def _numbers(self, name: str) -> list[int]:
+        return sorted(int(each) for each in self.lake.folder.names(f"{CHECKPOINT}/{name}") if each.isdecimal())
+
+    def _check_log(self, name: str, parse: Callable[[str], object]) -> None:
+        text = self.lake.folder.read(f"{CHECKPOINT}/{name}")
+        try:
+            parse(text or "")
+        except (ValueError, LookupError):
+            what = "is gone" if text is None else "is damaged"
+            raise LakeError(
+                f"{self.lake.folder.at(CHECKPOINT)}/{name} {what}: put back a copy of it, or archive to a folder of its own."
+            ) from None
+
     def _check_nothing_is_lost(self) -> None:
         entry = self.lake.last_entry()
         ids = self.cluster.ids({place.topic for place in entry.partitions})
@@ -169,11 +204,29 @@ class Archive:
     def _raise_for_expired(self, entry: Entry) -> None:
         gone = list(ledger.expired(entry, self.cluster.earliest(entry.partitions)))
         if gone:
-            shown = ", ".join(f"{place} offsets {start} to {end - 1}" for place, (start, end) in gone[:_MOST_SHOWN])
-            more = f" and {len(gone) - _MOST_SHOWN} more partitions" if len(gone) > _MOST_SHOWN else ""
+            shown = _shown([f"{place} offsets {start} to {end - 1}" for place, (start, end) in gone])
             raise DataLost(
-                f"Records expired on the broker before they were archived: {shown}{more}. Run it again with --on-data-loss record "
+                f"Records expired on the broker before they were archived: {shown}. Run it again with --on-data-loss record "
                 "to write this down in the ledger and go on with what is left."
+            )
+
+    def _raise_for_gone(self) -> None:
+        """Of a topic that was deleted or is no longer asked for, Spark names neither itself nor the reason."""
+        entry = self.lake.last_entry()
+        topics = {place.topic for place in entry.partitions}
+        there = self.cluster.partitions(topics)
+        if left := sorted(topics & {place.topic for place in there} - self.cluster.matching(self.options.topics)):
+            raise DataLost(
+                f"The lake has {', '.join(left[:_MOST_SHOWN])} as well, which {self.options.topics!r} does not match. Match all topics of the "
+                "lake with --topics, or leave these as they are with --on-data-loss record; a later run may match them again."
+            )
+        gone = [
+            f"{place} (up to offset {each.until})" for place, each in entry.partitions.items() if place not in there
+        ]
+        if gone:
+            raise DataLost(
+                f"The broker no longer has partitions that were archived: {_shown(gone)}. What was archived stays. Run it again with "
+                "--on-data-loss record to go on with the other topics."
             )
 
     def _look_into(self, error: StreamingQueryException, *, again: bool) -> None:
@@ -181,6 +234,7 @@ class Archive:
         self._check_nothing_is_lost()
         message = str(error)
         if "data may have been" in message or "KAFKA_DATA_LOSS" in message:
+            self._raise_for_gone()
             raise DataLost(f"Spark found records missing: {sentence(message)}") from None
         if not again:
             raise LakeError(f"The job failed after batch {self.sight.batch}: {sentence(message)}") from None
@@ -192,6 +246,21 @@ def _refuse_mixture(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> None
             f"{place} was {how}: the topic was deleted and made anew. "
             "This lake keeps the old topic; archive the new one to a folder of its own."
         )
+
+
+def _shown(partitions: list[str]) -> str:
+    left = len(partitions) - _MOST_SHOWN
+    return ", ".join(partitions[:_MOST_SHOWN]) + (f" and {left} more partitions" if left > 0 else "")
+
+
+def _without(rows: DataFrame, read_before: Offsets) -> DataFrame:
+    """The rows without those before these offsets."""
+    if not read_before:
+        return rows
+    limits = [(*place, until) for place, until in read_before.items()]
+    frame = rows.sparkSession.createDataFrame(limits, "topic STRING, partition INT, until BIGINT")
+    joined = rows.join(f.broadcast(frame), ["topic", "partition"], "left")
+    return joined.where("until IS NULL OR offset >= until").select(*rows.columns)
 
 
 def _arranged(rows: DataFrame) -> DataFrame:

@@ -51,7 +51,7 @@ class LocalFolder:
         except OSError as error:
             raise LakeError(f"{self.at(name)} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
-            raise LakeError(f"{self.at(name)} is no text in UTF-8: it is damaged.") from None
+            raise LakeError(f"{self.at(name)} is not text in UTF-8: it is damaged.") from None
 
     def names(self, name: str) -> list[str]:
         try:

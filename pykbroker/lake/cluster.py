@@ -47,7 +47,7 @@ class Cluster:
         try:
             compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
         except Py4JJavaError as error:
-            raise LakeError(f"{pattern!r} is no regular expression: {reason(error)}.") from None
+            raise LakeError(f"{pattern!r} is not a regular expression: {reason(error)}.") from None
         with self._admin() as admin:
             return {str(name) for name in admin.listTopics().names().get() if compiled.matcher(name).matches()}
 

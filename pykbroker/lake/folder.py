@@ -43,7 +43,7 @@ class Folder:
         try:
             return bytes(self._jvm.org.apache.hadoop.io.IOUtils.readFullyToByteArray(stream)).decode()
         except UnicodeDecodeError:
-            raise LakeError(f"{self.at(name)} is no text in UTF-8: it is damaged.") from None
+            raise LakeError(f"{self.at(name)} is not text in UTF-8: it is damaged.") from None
         finally:
             stream.close()
 

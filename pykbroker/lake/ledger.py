@@ -6,6 +6,7 @@ Pure: offsets and counts in, the next entry out. An entry includes its predecess
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
@@ -79,6 +80,11 @@ class Entry:
     def of_topic(self, topic: str) -> dict[int, Progress]:
         """The progress of each partition of a topic."""
         return {place.partition: each for place, each in self.partitions.items() if place.topic == topic}
+
+    def chosen(self, topics: str) -> Entry:
+        """The same entry with only the topics whose whole name matches the regular expression."""
+        chosen = {place: each for place, each in self.partitions.items() if re.fullmatch(topics, place.topic)}
+        return replace(self, partitions=chosen)
 
     def starts(self, ends: Offsets, initial: Offsets) -> dict[Place, int]:
         """The start offsets of the next batch, which ends at ``ends``: the end of this one, else the stream's initial offset, else 0."""

@@ -104,8 +104,14 @@ def need_writable(file: Path, option: str) -> None:
         raise Missing(f"There is no folder {file.parent}; name a file in another with {option}.")
     if file.is_dir():
         raise Missing(f"{file} is a folder; name a file with {option}.")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise Missing(f"{file} cannot be written; name another file with {option}.")
+    is_new = not file.exists()
+    try:
+        with file.open("ab"):  # root may write where nothing can be written, such as /proc: only trying tells
+            pass
+        if is_new:
+            file.unlink()
+    except OSError as error:
+        raise Missing(f"{file} cannot be written: {error.strerror}; name another file with {option}.") from None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
 
 from pykbroker.lake.description import Format
-from pykbroker.lake.spark_log import logging_to, standard_error_to
+from pykbroker.lake.spark_log import LOG, logging_to, standard_error_to
 from pykbroker.lake.trouble import LakeError, Missing
 
 #: The packages that Spark downloads from Maven Central at its first start if no jars are given.
@@ -27,12 +27,13 @@ EXTENSIONS = {
     Format.ICEBERG: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 }
 _DELTA_CATALOG = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
-#: Timestamps are in UTC and are written unchanged, in the encoding that all readers of Parquet understand.
+#: Timestamps are in UTC and are written unchanged, in the encoding that all readers of Parquet understand. A damaged page is an error.
 _EXACT = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 _JAVA = "spark.driver.extraJavaOptions"
 _QUIET = {
@@ -90,7 +91,7 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     wanted = settings(options, tables, folder, submitted=submitted)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    log = folder / "spark.log"
+    log = folder / LOG
     if not submitted:
         given = wanted.get(_JAVA, "")
         wanted[_JAVA] = f"{logging_to(log)} -Djava.io.tmpdir={folder} {given}".rstrip()

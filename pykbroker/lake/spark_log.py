@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+LOG = "spark.log"
+_UNREAD = b"Error reading file(s): "
 _LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -38,3 +40,19 @@ def standard_error_to(file: Path) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+@contextmanager
+def files_noted(log: Path) -> Iterator[None]:
+    """Adds to errors raised within, as a note, the log's new lines about files that could not be read: Iceberg names them nowhere else."""
+    before = log.stat().st_size if log.exists() else 0
+    try:
+        yield
+    except Exception as error:
+        with suppress(OSError), log.open("rb") as written:
+            written.seek(before)
+            for line in written:
+                if _UNREAD in line:
+                    error.add_note(line[line.index(_UNREAD) :].decode(errors="replace").strip())
+                    break
+        raise

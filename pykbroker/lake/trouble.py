@@ -9,6 +9,18 @@ from contextlib import contextmanager
 _OURS = re.compile(r"\bpykbroker\.lake\.trouble\.\w+: (.+)")
 _CAUSE = re.compile(r"Caused by: (?:[\w.$]+: )?(.+)")
 _LONGEST = 500
+_FILE = re.compile(r"(?:Encountered error while reading file|Error reading file\(s\):) (\S+?)\.?(?=\s|$)")
+"""As Spark's readers name the file, and Iceberg's, which does so only in Spark's log."""
+_ADVICE = (
+    (
+        re.compile(r"No space left on device|File too large|Disk quota exceeded"),
+        "Make room on the lake's disk, or where TMPDIR is, and run this again; what was committed stays.",
+    ),
+    (
+        re.compile(r"FAILED_READ_FILE|Error reading file\(s\)|is not a Parquet file|ChecksumException|page integrity"),
+        "The file is damaged or gone: put back a copy of it, and run this again; nothing was changed.",
+    ),
+)
 
 
 class LakeError(Exception):
@@ -33,6 +45,14 @@ def written_by(command: str, place: str) -> Iterator[None]:
 
 
 def sentence(message: str) -> str:
-    """The essential part of Spark's message about a failed job: our own error if a task raised one, else the innermost cause."""
-    found = _OURS.findall(message)[:1] or _CAUSE.findall(message)[-1:] or message.strip().splitlines()[:1]
-    return "".join(found)[:_LONGEST]
+    """The essential part of Spark's message about a failed job: our own error if a task raised one, else the innermost cause, with the data
+    file concerned and what to do.
+    """
+    if ours := _OURS.findall(message):
+        return str(ours[0])[:_LONGEST]
+    found = "".join(_CAUSE.findall(message)[-1:] or message.strip().splitlines()[:1])[:_LONGEST]
+    if (file := _FILE.search(message)) and file[1] not in found:
+        found = f"{file[1]}: {found}"
+    return found + next(
+        (f"{'' if found.endswith('.') else '.'} {advice}" for sign, advice in _ADVICE if sign.search(message)), ""
+    )

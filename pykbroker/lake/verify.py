@@ -6,16 +6,16 @@ Records are compared one by one only in ranges that differ. The driver gets only
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import COLUMNS
+from pykbroker.lake.counting import rows_within, shortages
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger import Entry, Place, Range, made_anew, nested
 from pykbroker.lake.trouble import LakeError
@@ -78,7 +78,7 @@ class Verification:
         entry = _chosen(self.lake.last_entry(), topics)
         ids = self.cluster.ids({place.topic for place in entry.partitions})
         anew = made_anew(entry, self.cluster.ends(entry.partitions), ids)
-        shortages = [*self._shortages(entry), *(_told_anew(place, how) for place, how in anew.items())]
+        told = [*shortages(self.lake, entry), *(_told_anew(place, how) for place, how in anew.items())]
         ranges = self._ranges(entry, anew)
         both = {place: each for place, each in ranges.items() if each[0] < each[1]}
         sums, count, found = self._compared(both) if both else ({}, 0, [])
@@ -86,7 +86,7 @@ class Verification:
             Compared(place, each, *sums.get(place, (0, 0)), expired=each[0] - entry.partitions[place].begin)
             for place, each in sorted(ranges.items())
         ]
-        return Report(partitions, count, found, shortages)
+        return Report(partitions, count, found, told)
 
     def _ranges(self, entry: Entry, anew: Collection[Place]) -> dict[Place, Range]:
         """For each partition the offsets that were archived and that the broker still has; empty if the partition is gone."""
@@ -100,7 +100,7 @@ class Verification:
     def _compared(self, ranges: Mapping[Place, Range]) -> tuple[Sums, int, list[Difference]]:
         """The sums of these partitions, the number of ranges that differ, and a sample of the differences."""
         compacted = self.cluster.compacted({place.topic for place in ranges})
-        broker, lake = self._broker(ranges), self._lake(ranges)
+        broker, lake = self._broker(ranges), rows_within(self.lake, ranges).select(*COLUMNS)
         buckets = self._buckets(broker, lake).persist()
         try:
             unequal = buckets.where(_unequal() & ~f.col("topic").isin(sorted(compacted))).select(_BUCKET)
@@ -114,17 +114,6 @@ class Verification:
             buckets.unpersist()
         return sums, count, sorted(Difference(*row) for row in found)
 
-    def _shortages(self, entry: Entry) -> list[str]:
-        """Partitions in which the lake does not have the number of rows in the ledger, including rows that expired on the broker."""
-        ranges = {place: (progress.begin, progress.until) for place, progress in entry.partitions.items()}
-        counted = self._lake(ranges).groupBy(_PARTITION).count().collect()
-        found = {Place(row.topic, row.partition): row["count"] for row in counted}
-        return [
-            f"{place}: the ledger counted {progress.rows} rows, and the lake has {found.get(place, 0)}"
-            for place, progress in sorted(entry.partitions.items())
-            if found.get(place, 0) != progress.rows
-        ]
-
     def _broker(self, ranges: Mapping[Place, Range]) -> DataFrame:
         assigned: dict[str, list[int]] = {}
         for place in ranges:
@@ -136,12 +125,6 @@ class Verification:
             "endingOffsets": json.dumps(nested({place: end for place, (_, end) in ranges.items()})),
         }
         return self.lake.spark.read.format("kafka").options(**options).load().select(*COLUMNS)
-
-    def _lake(self, ranges: Mapping[Place, Range]) -> DataFrame:
-        rows = self.lake.read().where(f.col("topic").isin(sorted({place.topic for place in ranges})))
-        limits = _limits(self.lake.spark, ranges)
-        inside = (f.col("offset") >= f.col("from")) & (f.col("offset") < f.col("until"))
-        return rows.join(f.broadcast(limits), _PARTITION).where(inside).select(*COLUMNS)
 
     def _buckets(self, broker: DataFrame, lake: DataFrame) -> DataFrame:
         sides = self._sums(broker, "broker").join(self._sums(lake, "lake"), _BUCKET, "full")
@@ -208,19 +191,14 @@ def _differences(broker: DataFrame, lake: DataFrame, compacted: Iterable[str]) -
     return both.select(*_PLACE, kind.alias("kind")).where("kind IS NOT NULL")
 
 
-def _limits(spark: SparkSession, ranges: Mapping[Place, Range]) -> DataFrame:
-    rows = [(*place, *limits) for place, limits in ranges.items()]
-    return spark.createDataFrame(rows, "topic STRING, partition INT, from BIGINT, until BIGINT")
-
-
 def _told_anew(place: Place, how: str) -> str:
     return f"{place}: {how}: the topic was deleted and made anew, so there is nothing to compare"
 
 
 def _chosen(entry: Entry, topics: str | None) -> Entry:
-    chosen = {place: each for place, each in entry.partitions.items() if re.fullmatch(topics or ".*", place.topic)}
-    if not chosen:
+    chosen = entry.chosen(topics or ".*")
+    if not chosen.partitions:
         raise LakeError(
             "Nothing was archived yet." if topics is None else f"The lake has no topic that matches {topics!r}."
         )
-    return replace(entry, partitions=chosen)
+    return chosen

@@ -20,6 +20,23 @@ class MetadataSource(Protocol):
         """The last published image; always the same object."""
         ...
 
-    def subscribe(self, subscriber: Subscriber, /) -> None:
-        """Call ``subscriber(image, delta)`` after each change of the image, before the request for it is answered."""
+    def subscribe(self, subscriber: Subscriber, /) -> Callable[[], None]:
+        """Call ``subscriber(image, delta)`` after each change of the image, before the request for it is answered. Returns the
+        function that ends the subscription.
+        """
         ...
+
+
+class Following:
+    """The subscription of an object that outlives its cluster. It ends when the process begins anew: the last change of the
+    former cluster may still be under way then.
+    """
+
+    def __init__(self) -> None:
+        self._end: Callable[[], None] | None = None
+
+    def follow(self, metadata: MetadataSource, subscriber: Subscriber) -> None:
+        """Subscribe to the metadata of the present cluster, in place of any other."""
+        if self._end is not None:
+            self._end()
+        self._end = metadata.subscribe(subscriber)

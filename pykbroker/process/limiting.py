@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import BROKER_RESOURCE
+from pykbroker.metadata.source import Following
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -29,7 +31,7 @@ class Limiting:
     def __init__(self, server: Server, ids: list[int]) -> None:
         self._server = server
         self._ids = ids
-        self._cluster: Cluster | None = None
+        self._following = Following()
         self.throttling: Throttling | None = None
         self.connections: ConnectionLimiting | None = None
 
@@ -38,23 +40,18 @@ class Limiting:
         if self.throttling is not None:
             self.throttling.stop()
             self.throttling = None
-
-        self._cluster = cluster
-
-        def changed(image: MetadataImage, delta: MetadataDelta) -> None:
-            if self._cluster is not cluster:  # a change under way when another cluster took its place
-                return
-            self._throttle(cluster, image, delta)
-            if self.connections is not None:
-                self.connections.changed(image, delta)
-            elif (delta.client_quotas or delta.configs) and _are_connections_limited(cluster, image):
-                self._limit_connections(cluster)
-
         image = cluster.metadata.image
         self._throttle(cluster, image, MetadataDelta())
         if self.connections is not None or _are_connections_limited(cluster, image):
             self._limit_connections(cluster)
-        cluster.metadata.subscribe(changed)
+        self._following.follow(cluster.metadata, partial(self._changed, cluster))
+
+    def _changed(self, cluster: Cluster, image: MetadataImage, delta: MetadataDelta) -> None:
+        self._throttle(cluster, image, delta)
+        if self.connections is not None:
+            self.connections.changed(image, delta)
+        elif (delta.client_quotas or delta.configs) and _are_connections_limited(cluster, image):
+            self._limit_connections(cluster)
 
     def _throttle(self, cluster: Cluster, image: MetadataImage, delta: MetadataDelta) -> None:
         if self.throttling is not None:

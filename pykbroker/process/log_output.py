@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Final
 
 from pykbroker.process.log_lines import TextLines
@@ -22,7 +24,11 @@ _LAST_WAIT_S: Final = 1.0
 
 
 class LogLineWriter(logging.Handler):
-    """Writes records to a descriptor, each as a line, in a thread that starts with the first one."""
+    """Writes records to a descriptor, each as a line, in a thread that starts with the first one.
+
+    ``emit`` runs under the handler's lock, which therefore guards the count of dropped lines. The queue is the standard
+    library's in C, which wakes the thread without a call of Python.
+    """
 
     def __init__(
         self, descriptor: int, most_waiting: int = MOST_WAITING, form: logging.Formatter | None = None
@@ -32,11 +38,10 @@ class LogLineWriter(logging.Handler):
         self.setFormatter(self._form)
         self._descriptor = descriptor
         self._most_waiting = most_waiting
-        self._waiting: deque[str] = deque()
+        #: Lines to write, events to set once the lines before them are written, and None at the end.
+        self._waiting: SimpleQueue[str | threading.Event | None] = SimpleQueue()
         self._dropped = 0
-        self._writing = False
         self._closing = False
-        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -45,15 +50,20 @@ class LogLineWriter(logging.Handler):
             line = self.format(record)
         except Exception as error:  # noqa: BLE001 - logging must not fail its caller
             line = self._own(f"A log line of {record.name} cannot be formatted ({error!r}): {record.msg!r}")
-        with self._changed:
-            if len(self._waiting) >= self._most_waiting:
-                self._dropped += 1
-                return
-            self._waiting.append(line)
-            self._changed.notify_all()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._write_all, name="pykbroker-log", daemon=True)
-                self._thread.start()
+        if self._waiting.qsize() >= self._most_waiting:
+            self._dropped += 1
+            return
+        self._tell_of_dropped()
+        self._waiting.put(line)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write_all, name="pykbroker-log", daemon=True)
+            self._thread.start()
+
+    def _tell_of_dropped(self) -> None:
+        dropped, self._dropped = self._dropped, 0
+        if dropped:
+            text = f"{dropped} log lines are missing here: nobody read the log as fast as it was written"
+            self._waiting.put(self._own(text))
 
     def _own(self, text: str) -> str:
         """A line about the log itself."""
@@ -61,40 +71,45 @@ class LogLineWriter(logging.Handler):
 
     def flush(self) -> None:
         """Return when everything is written, or the reader takes nothing for a while."""
-        with self._changed:
-            self._changed.wait_for(lambda: not (self._waiting or self._dropped or self._writing), _LAST_WAIT_S)
+        if self._thread is not None and not self._closing:
+            written = threading.Event()
+            with self._held():
+                self._tell_of_dropped()
+                self._waiting.put(written)
+            written.wait(_LAST_WAIT_S)
 
     def close(self) -> None:
         """Flush, and end the thread."""
         if not self._closing:
             self.flush()
-            with self._changed:
-                self._closing = True
-                self._changed.notify_all()
+            self._closing = True
+            self._waiting.put(None)
         super().close()
 
-    def _write_all(self) -> None:
-        while True:
-            with self._changed:
-                self._writing = False
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: self._waiting or self._closing)
-                if self._closing:
-                    return
-                lines, self._waiting = self._waiting, deque()
-                self._writing = True
-            self._write(lines)
-            with self._changed:
-                # The dropped lines came after the queued ones.
-                late, self._waiting = (self._waiting, deque()) if self._dropped else (deque[str](), self._waiting)
-                dropped, self._dropped = self._dropped, 0
-            if dropped:
-                late.append(
-                    self._own(f"{dropped} log lines are missing here: nobody read the log as fast as it was written")
-                )
-                self._write(late)
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
 
-    def _write(self, lines: deque[str]) -> None:
+    def _write_all(self) -> None:
+        going_on = True
+        while going_on:
+            entries = [self._waiting.get()]
+            while not self._waiting.empty():
+                entries.append(self._waiting.get())
+            going_on = None not in entries
+            self._write([each for each in entries if isinstance(each, str)])
+            for each in entries:
+                if isinstance(each, threading.Event):
+                    each.set()
+            if self._dropped:
+                with self._held():
+                    self._tell_of_dropped()
+
+    def _write(self, lines: list[str]) -> None:
         data = "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
         try:
             while data:
@@ -116,6 +131,10 @@ def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json:
 
         form = JsonLines()
     logging.addLevelName(LEVELS["TRACE"], "TRACE")
+    # What no line shows is not looked up: the place of the call alone costs more than the rest of a line.
+    logging._srcfile = None  # noqa: SLF001 - logging documents it
+    logging.logProcesses = logging.logMultiprocessing = False
+    logging.logThreads = as_json
     writer = LogLineWriter(descriptor, form=form)
     logging.root.handlers[:] = [writer]
     logging.root.setLevel(level)

@@ -22,6 +22,7 @@ from pykbroker.config.listener_security import (
 from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
+from pykbroker.metadata.source import Following
 from pykbroker.network.admission import Admission, ListenerSecurity, Turns
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
@@ -50,7 +51,7 @@ class SecuredListeners:
         self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
         self._told: set[str] = set()
-        self._followed: Cluster | None = None
+        self._following = Following()
         turns = Turns()
         made = {name: self._made(config, listener) for name, listener in self._listeners.items()}
         self._brokers = {
@@ -79,15 +80,12 @@ class SecuredListeners:
             broker.altered = frozenset()
             self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
-        self._followed = cluster
-        cluster.metadata.subscribe(partial(self._changed, cluster))
+        self._following.follow(cluster.metadata, partial(self._changed, cluster.config))
 
-    def _changed(self, cluster: Cluster, image: MetadataImage, delta: MetadataDelta) -> None:
-        if cluster is not self._followed:
-            return  # its last change was under way when the process began anew
+    def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
         for node_id in self._brokers:
             if (BROKER_RESOURCE, str(node_id)) in delta.configs:
-                self._take_over(cluster.config, image, node_id)
+                self._take_over(config, image, node_id)
 
     def _take_over(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
         """Apply altered settings to new connections; invalid ones leave the present setup."""

@@ -18,7 +18,13 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--jobs", action="store_true", help="measure the jobs of pykbroker lake, each once, in place of the sources"
     )
+    parser.add_argument(
+        "--commits",
+        type=int,
+        metavar="N",
+        help="measure the commits of N small batches of each table format, without a topic",
+    )
     given = parser.parse_args()
-    if given.records < 1 or given.value_bytes < 1 or given.rounds < 1:
-        parser.error("--records, --value-bytes and --rounds must be at least 1")
+    if given.records < 1 or given.value_bytes < 1 or given.rounds < 1 or given.commits == 0:
+        parser.error("--records, --value-bytes, --rounds and --commits must be at least 1")
     return given

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.harness.ours import Pykbroker
+from scripts.bench_lake_job.commits import commits
 from scripts.bench_lake_job.comparing import Comparison
 from scripts.bench_lake_job.decoding import ways
 from scripts.bench_lake_job.jobs import Jobs
@@ -23,6 +24,9 @@ _DISTINCT = 4096
 
 
 def main(given: argparse.Namespace) -> int:
+    if given.commits:
+        commits(given)
+        return 0
     with tempfile.TemporaryDirectory(prefix="bench-lake-") as folder:
         broker = Pykbroker(
             Path(folder), {"log.flush.offset.checkpoint.interval.ms": "100", "log.initial.task.delay.ms": "0"}

@@ -142,7 +142,7 @@ class _Delivery:
         while self._producer.flush(1.0):
             pass
         if self._failure is not None:
-            raise DemoError(f"The broker did not take a record: {self._failure.str()}")
+            raise DemoError(f"The broker did not acknowledge a record: {self._failure.str()}")
 
     def _delivered(self, error: KafkaError | None, _message: Message) -> None:
         self._failure = self._failure or error

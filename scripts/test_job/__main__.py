@@ -58,7 +58,7 @@ def main() -> int:
         status = run(parts(), at_once=(os.cpu_count() or 1) + _WAITING)
         failed = checked.result()
     if failed:
-        print(f"\n{failed} failed; what it printed stands at the beginning.", file=sys.stderr)
+        print(f"\n{failed} failed; its output is at the beginning.", file=sys.stderr)
     return status or int(bool(failed))
 
 

@@ -101,7 +101,7 @@ def _initial(module: Module, message: MessageSchema, each: Field) -> str:
 
 
 def _note(each: Field, reach: Versions) -> str:
-    """A remark on the versions of a field, where they are not simply all."""
+    """A comment on the versions of a field; none if it is in all versions."""
     notes = []
     if not each.versions.covers(reach):
         here = each.versions & reach

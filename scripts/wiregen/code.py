@@ -1,4 +1,4 @@
-"""Lines of Python as they are put together."""
+"""Source text under construction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class Code:
-    """A growing piece of source text that knows how deep it is indented."""
+    """Lines of Python, with the present depth of indentation."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -35,7 +35,7 @@ SOURCES = {
 
 @dataclass
 class Module:
-    """What a module holds besides its code."""
+    """The content of a module besides its code."""
 
     messages: list[MessageSchema]
     names: set[str] = field(default_factory=set)
@@ -55,7 +55,7 @@ class Module:
                 self.classes[message.name, struct.name] = (message.name if clash else "") + struct.name
 
     def _same(self, name: str) -> bool:
-        """Whether the struct is one and the same in all messages of the module."""
+        """Whether the struct is the same in all messages of the module."""
         first, *others = self.messages
         return all(
             each.by_name.get(name) == first.by_name.get(name)
@@ -87,7 +87,7 @@ class Module:
         return layout_name(verb, types)
 
     def python_type(self, message: MessageSchema, each: Field) -> str:
-        """The annotation of a field, None included where it can be None."""
+        """The annotation of a field, with None if the field can be None."""
         if isinstance(each.type, Array):
             text = f"list[{self._inner(message, each.type.element)}]"
         else:
@@ -101,7 +101,7 @@ class Module:
         return self.use(python) if python == "Records" else python
 
     def default(self, message: MessageSchema, each: Field) -> str:
-        """The default value as an expression that makes a fresh object where it must."""
+        """The expression of the default value, which creates an object for each instance if it is mutable."""
         if absent_struct(each):
             return "None"
         if isinstance(each.default, str) and each.struct:

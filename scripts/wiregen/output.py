@@ -1,4 +1,4 @@
-"""Puts modules together as source text."""
+"""Builds the source text of modules."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _head(module: Module, notice: str) -> list[str]:
 
 
 def _in_order(names: set[str]) -> list[str]:
-    """Constants, classes, functions, as import sorters have them."""
+    """Constants, classes, functions: the order of import sorters."""
     return sorted(names, key=lambda name: (not name.isupper(), name.islower(), name))
 
 
@@ -161,7 +161,7 @@ def apis_text(messages: list[MessageSchema], release: str) -> str:
 
 
 def catalogue_text(messages: list[MessageSchema], release: str) -> str:
-    """The source of wire/internal/catalogue.py: which record is which, without importing any."""
+    """The source of wire/internal/catalogue.py: the record of each type, without importing any."""
     code = Code()
     code.line(f'"""{NOTICE.format(release=release, sources="record schemas")}')
     code.line()

@@ -45,7 +45,7 @@ class Reader:
         return needs_version(self.message, struct, flexible=self.flexible)
 
     def _arguments(self) -> list[str]:
-        """What the constructor gets, by position; trailing defaults are left out."""
+        """The positional arguments of the constructor; trailing defaults are left out."""
         arguments = []
         for each in self.struct.fields:
             here = each.plain & self.versions
@@ -131,7 +131,7 @@ class Reader:
             self._content(each, target)
 
     def _length(self, each: Field, *, nullable: bool = False) -> None:
-        """Finish reading a length that does not fit its first byte, and refuse what cannot be."""
+        """Finish reading a length that does not fit its first byte, and refuse invalid lengths."""
         begin = prefix(each, flexible=self.flexible)
         if isinstance(each.type, Nested):
             return

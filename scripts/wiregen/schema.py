@@ -1,4 +1,4 @@
-"""The schemas, typed: what a message is made of, before any thought of Python."""
+"""The schemas as typed values: messages, structs and fields, independent of the generated Python."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Field:
     ignorable: bool
     default: Any
     json: str
-    """Its name where Kafka writes the message as JSON."""
+    """The name of the field in Kafka's JSON of the message."""
 
     @property
     def fixed(self) -> bool:
@@ -68,7 +68,7 @@ class Field:
 
     @property
     def plain(self) -> Versions:
-        """The versions in which the field stands in the body of its struct."""
+        """The versions in which the field is in the body of its struct, not among the tagged fields."""
         return NONE if self.tagged else self.versions
 
     @property
@@ -199,7 +199,7 @@ def _type(text: str) -> Type:
 
 
 def _default(kind: Type, raw: Any) -> Any:
-    """The default as the schemas mean it: what is not given is zero, empty, or a struct of defaults; never null.
+    """The default by the rules of the schemas: without one, zero, empty, or a struct of defaults; never null.
 
     Null is the text "null"; a JSON null counts as not given, as in Kafka's generator.
     """

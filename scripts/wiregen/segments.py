@@ -57,7 +57,7 @@ def type_name(each: Field) -> str:
 
 
 def prefix(each: Field, *, flexible: bool) -> str | None:
-    """The type of what stands before a variable-size value: its length, or for a nullable struct whether it is there."""
+    """The type of the prefix of a variable-size value: its length, or for a nullable struct whether it is present."""
     if isinstance(each.type, Nested):
         present = "u8" if each.tagged else "int8"  # Kafka writes 0 or 1 in a tagged field, -1 or 1 elsewhere
         return present if each.nullable else None

@@ -42,7 +42,7 @@ class Writer:
             self._tags_function(name, cls, tagged, version)
 
     def _refuse_absent(self) -> None:
-        """Refuse fields that no version of this domain has, if they hold something and may not be dropped."""
+        """Refuse fields that no version of this domain has, if they have a value and are not ignorable."""
         for each in self.struct.fields:
             if not each.versions & self.versions:
                 self._refuse(each)
@@ -139,7 +139,7 @@ class Writer:
         return f"{self.module.pack(types)}({', '.join(values)})"
 
     def _before(self, each: Field, versions: Versions) -> None:
-        """Compute what the prefix of a variable-size value says, into ``n``, and the bytes of a string."""
+        """Compute the prefix of a variable-size value into ``n``, and the bytes of a string."""
         begin = prefix(each, flexible=self.flexible)
         if begin is None:
             return

@@ -123,12 +123,13 @@ def fetch(
     for asked in request.topics:
         partitions = offsets.get(asked.name, {})
         found = []
+        topic_id = asked.topic_id
         for index in asked.partition_indexes:
             committed = partitions.get(index)
-            if committed is not None and not committed.is_for(asked.topic_id):
+            if committed is not None and topic_id != ZERO_UUID and not committed.is_for(topic_id):
                 committed = None
-            found.append(_fetched(index, committed, unstable=(asked.name, index) in unstable))
-        response.topics.append(OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=found))
+            found.append(_fetched(index, committed, unstable=bool(unstable) and (asked.name, index) in unstable))
+        response.topics.append(OffsetFetchResponseTopics(asked.name, topic_id, found))
     return response
 
 

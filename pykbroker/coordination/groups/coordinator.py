@@ -216,7 +216,8 @@ class GroupCoordinator:
         """OffsetFetch of one group, topics by name; ``stable`` refuses offsets that open transactions may change. Raises or
         fails with KafkaError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH too.
         """
-        return self._runtime.look(broker, request.group_id, GroupShard.fetch, request, stable=stable)
+        question = GroupShard.fetch_stable if stable else GroupShard.fetch
+        return self._runtime.look(broker, request.group_id, question, request)
 
     def delete_offsets(
         self, broker: CoordinatingBroker, request: OffsetDeleteRequest

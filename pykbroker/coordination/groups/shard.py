@@ -153,17 +153,21 @@ class GroupShard(Shard):
         """A transaction marker is in the log: apply or drop the offsets of the transaction."""
         self.committed.end_transaction(producer_id, commit=commit)
 
-    def fetch(self, request: OffsetFetchRequestGroup, *, stable: bool = False) -> OffsetFetchResponseGroup:
+    def fetch(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
         """OffsetFetch of one group; one that does not exist has no offsets, which is no error.
 
         Raises KafkaError with UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH to members of consumer groups.
         """
         group = self.groups.get(request.group_id)
         kind_of(group).check_fetch(group, request)
-        offsets = self.committed.shown(request.group_id)
-        if not stable:
-            return committing.fetch(request, offsets)
-        return committing.fetch(request, offsets, set(self.committed.pending.of_group(request.group_id)))
+        return committing.fetch(request, self.committed.shown(request.group_id))
+
+    def fetch_stable(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+        """As ``fetch``, without offsets that open transactions may change. Raises what ``fetch`` raises."""
+        group = self.groups.get(request.group_id)
+        kind_of(group).check_fetch(group, request)
+        pending = set(self.committed.pending.of_group(request.group_id))
+        return committing.fetch(request, self.committed.shown(request.group_id), pending)
 
     def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
         """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""

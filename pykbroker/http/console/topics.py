@@ -106,8 +106,9 @@ async def partitions(console: Console, call: Call) -> dict[str, Any]:
     turn = console.turn()
     rows = []
     for number, each in enumerate(found):
+        is_new = each.opened_log is None  # its log is created on the disk now
         rows.append(_row(each))
-        if not number % _AT_ONCE:
+        if is_new or not number % _AT_ONCE:
             await turn.share()
     return {"total": len(topic.partitions), "start": start, "partitions": rows}
 

@@ -22,7 +22,7 @@ class DeltaTable(Table):
         paths = [self.folder.at(f"{RECORDS}/{file}") for file in self._added(batch)]
         if not paths:
             return self.empty()
-        return self.spark.read.schema(self.shape.schema).option("basePath", self._path).parquet(*paths)
+        return self.named(self.spark.read.schema(self.shape.schema).option("basePath", self._path).parquet(*paths))
 
     def replace(self, rows: DataFrame, batch: int) -> DataFrame:
         self._write(rows, batch, "overwrite")
@@ -31,7 +31,7 @@ class DeltaTable(Table):
     def read(self) -> DataFrame:
         if not self.folder.exists(_LOG):
             return self.empty()
-        return self.spark.read.format("delta").load(self._path)
+        return self.named(self.spark.read.format("delta").load(self._path))
 
     def recover(self) -> None:
         """There is nothing to finish: files of a transaction that is not in Delta's log belong to no reader."""

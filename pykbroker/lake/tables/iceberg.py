@@ -7,8 +7,10 @@ ledger entry is written.
 
 from __future__ import annotations
 
+import os
 import uuid
 import zlib
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -16,7 +18,9 @@ from pyspark.sql import DataFrame, DataFrameWriterV2, Row, SparkSession
 from pyspark.sql import functions as f
 
 from pykbroker.lake.folder import Folder
+from pykbroker.lake.needs import local_path
 from pykbroker.lake.tables.table import RECORDS, RECORDS_SHAPE, Compacted, Shape, Table
+from pykbroker.lake.trouble import LakeError
 
 _MARK = "pykbroker-batch"
 _ATTEMPT = "pykbroker-attempt"
@@ -29,6 +33,7 @@ class IcebergTable(Table):
         super().__init__(spark, folder, shape)
         self._catalog = f"lake_{zlib.crc32(folder.uri.encode()):08x}"
         self._name = f"{self._catalog}.{RECORDS}"
+        self._is_in_place = False
         catalog = f"spark.sql.catalog.{self._catalog}"
         spark.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
         spark.conf.set(f"{catalog}.type", "hadoop")
@@ -36,7 +41,8 @@ class IcebergTable(Table):
         spark.conf.set(f"{catalog}.cache-enabled", "false")
 
     def append(self, rows: DataFrame, batch: int) -> DataFrame:
-        self._create()
+        if not self._exists:
+            self._create()
         if self._snapshot(batch) is None:
             self._publish(self._staged(rows, batch), batch)
         snapshot = self._snapshot(batch)
@@ -76,7 +82,23 @@ class IcebergTable(Table):
 
     @property
     def _exists(self) -> bool:
-        return self.folder.exists(f"{RECORDS}/metadata/version-hint.text")
+        """Raises LakeError if the table was moved or copied."""
+        if not self.folder.exists(f"{RECORDS}/metadata/version-hint.text"):
+            return False
+        if not self._is_in_place:
+            self._check_place()
+            self._is_in_place = True
+        return True
+
+    def _check_place(self) -> None:
+        """Iceberg names all files by their whole paths. A copy would read and write the files of the original."""
+        described = self.spark.sql(f"DESCRIBE TABLE EXTENDED {self._name}").where("col_name = 'Location'").first()
+        begun = described["data_type"]
+        if _path(begun) != _path(self.folder.at(RECORDS)):
+            raise LakeError(
+                f"The Iceberg table in {self.folder.uri} began in {begun}, and names its files by their whole paths: a lake of this format "
+                "cannot be moved or copied. Move it back, link the old path to the new one, or archive to a folder of its own."
+            )
 
     def _writer(self, rows: DataFrame, batch: int) -> DataFrameWriterV2:
         growing = {"mergeSchema": "true", "check-ordering": "false"} if self.shape.grows else {}
@@ -125,3 +147,9 @@ class IcebergTable(Table):
 
 def _wap_id(batch: int) -> str:
     return f"{_MARK}-{batch}"
+
+
+def _path(uri: str) -> str:
+    """The path in a URI, on this machine without links. The same file system may have several names, so these are not compared."""
+    local = local_path(uri)
+    return urlsplit(uri).path.rstrip("/") if local is None else os.path.realpath(local)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -50,6 +50,7 @@ class ParquetTable(Table):
         moving, before, after = self._moving(), 0, 0
         for day in self._days(RECORDS, len(self.shape.divided_by)):
             files = {f"{day}/{name}": size for name, size in self.folder.files(f"{RECORDS}/{day}").items()}
+            self._check_none_is_empty(files)
             small = {file: size for file, size in files.items() if size < target_bytes // 2 and file not in moving}
             if len(small) > 1:
                 rows = self._read([self.folder.at(f"{RECORDS}/{file}") for file in small])
@@ -59,6 +60,14 @@ class ParquetTable(Table):
                 added = self._replace(rows, f"compacted-{day.rpartition('=')[2]}-", tuple(small))
                 before, after = before + len(small), after + added
         return Compacted(before, after)
+
+    def _check_none_is_empty(self, files: Mapping[str, int]) -> None:
+        """Spark reads an empty file as one without rows; after it was merged, nobody could tell which file was damaged."""
+        for file, size in files.items():
+            if size == 0:
+                raise LakeError(
+                    f"{self.folder.at(f'{RECORDS}/{file}')} is empty: it is damaged. Put back a copy of it."
+                )
 
     def _replace(self, rows: DataFrame, prefix: str, removed: tuple[str, ...]) -> int:
         """Replace files by new ones with these rows; returns the number of new files."""
@@ -73,7 +82,8 @@ class ParquetTable(Table):
     def _read(self, paths: list[str]) -> DataFrame:
         if not paths:
             return self.empty()
-        return self.spark.read.schema(self.shape.schema).option("basePath", self.folder.at(RECORDS)).parquet(*paths)
+        reader = self.spark.read.schema(self.shape.schema).option("basePath", self.folder.at(RECORDS))
+        return self.named(reader.parquet(*paths))
 
     def _moving(self) -> set[str]:
         """The files of the last batch, which an archive that runs may be moving or counting."""

@@ -6,12 +6,17 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple, Self
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from pykbroker.lake.columns import ORDERED_BY, PARTITIONED_BY, SCHEMA
 from pykbroker.lake.folder import Folder
 
 RECORDS = "records"
 """The folder of the table in the lake."""
+
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""In names of folders, null; and a valid name of a topic."""
 
 
 class Shape(NamedTuple):
@@ -46,6 +51,12 @@ class Table(ABC):
 
     def empty(self) -> DataFrame:
         return self.spark.createDataFrame([], self.shape.schema)
+
+    def named(self, rows: DataFrame) -> DataFrame:
+        """Rows that Spark has read from folders, with the topic whose name it takes for null."""
+        if "topic" not in self.shape.divided_by:
+            return rows
+        return rows.withColumn("topic", f.coalesce("topic", f.lit(_NULL)))
 
     def of(self, spark: SparkSession) -> Self:
         """The same table in another session: the batches of a stream have a session of their own."""

@@ -31,6 +31,7 @@ class Known:
 
 
 def all_known(book: Book) -> list[Known]:
-    """The topics that are decoded."""
-    found = [Known(book.folder.within(f"{DECODED}/{topic}"), topic) for topic in book.folder.names(DECODED)]
+    """The topics that are decoded. They are not listed: a folder is hidden if its topic's name begins with a dot."""
+    topics = sorted({place.topic for place in book.last_entry().partitions})
+    found = [Known(book.folder.within(f"{DECODED}/{topic}"), topic) for topic in topics]
     return [each for each in found if each.how is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
@@ -13,6 +14,7 @@ from pykbroker.lake.trouble import LakeError
 
 _TIMEOUT_S = 30.0
 _NOT_FOUND = 404
+_SHOWN = 200
 
 
 class Registry:
@@ -56,13 +58,31 @@ class Registry:
         request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
         try:
             with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
-                found: dict[str, Any] = json.load(answer)
-                return found
+                return self._schema_in(path, answer.read())
         except HTTPError as error:
             with error:
                 if error.code == _NOT_FOUND:
                     return None
                 said = error.read(500).decode(errors="replace")
             raise LakeError(f"The registry {self.url} answered {error.code} to {path}: {said}") from None
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, OSError, HTTPException) as error:
             raise LakeError(f"The registry {self.url} did not answer: {error}.") from None
+
+    def _schema_in(self, path: str, answer: bytes) -> dict[str, Any]:
+        """Schemas are stored in the lake and never fetched again, so anything else must end the job."""
+        try:
+            found: dict[str, Any] = json.loads(answer)
+            if _is_schema(found):
+                return found
+        except (ValueError, LookupError, TypeError, AttributeError):
+            pass
+        said = answer[:_SHOWN].decode(errors="replace").strip()
+        raise LakeError(f"The registry {self.url} answered {path} with something that is no schema: {said!r}") from None
+
+
+def _is_schema(found: dict[str, Any]) -> bool:
+    """Whether this is an answer of a registry. Raises one of Python's lookup errors if it has another form."""
+    texts = [found["schema"], found.get("schemaType", "")]
+    texts += [text for each in found.get("references", ()) for text in (each["name"], each["subject"])]
+    numbers = [each["version"] for each in found.get("references", ())]
+    return all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)

@@ -10,7 +10,8 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
-from pykbroker.storage.log.segment import PLACE, Segment
+from pykbroker.storage.log.batches import PLACE
+from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD
 from pykbroker.wire.errors import ErrorCode, KafkaError

@@ -212,8 +212,8 @@ def _recover_segment(log: LogState, segment: Segment, expected: int) -> tuple[in
         if header.base_offset < expected or header.last_offset_delta < 0:
             break
         segment.index_batch(position, header, log.config)
-        if header.last_offset >= log.log_start_offset:
-            replay_batch(log, header, data, segment)
+        # Also below the log start: as in Kafka, a producer whose records were deleted is known as long as they are in a file.
+        replay_batch(log, header, data, segment)
         expected, end = header.last_offset + 1, position + header.size
     if end < segment.size:
         segment.take_back(end)

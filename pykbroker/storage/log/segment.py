@@ -10,7 +10,6 @@ import contextlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from struct import Struct
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -18,21 +17,15 @@ from pykbroker.storage.directory import DELETED, SEGMENT_SUFFIXES
 from pykbroker.storage.index.aborted import AbortedIndex
 from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.index.segment_indexes import SegmentIndexes
+from pykbroker.storage.log import batches
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.old_formats import refuse_old_format
-from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
+from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, read_batch_header
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk, File
-
-#: Base offset, length and last offset delta of a batch, for searches.
-PLACE = Struct(">qi11xi")
-
-#: Bytes read at once while looking for a batch, and while going through a whole segment.
-_LOOK_BYTES = 8 * 1024
-_SCAN_BYTES = 1024 * 1024
 
 #: The number of last batches whose positions are kept.
 _RECENT = 64
@@ -283,53 +276,13 @@ class Segment:
 
     def find(self, offset: int, end: int, read: Reader = read_blocking) -> int:
         """The position of the first batch that ends at ``offset`` or later, before ``end``; -1 if there is none."""
-        position = start = self.indexes.position_before(offset, read)
-        chunk = b""
-        while position + HEADER_SIZE <= end:
-            at = position - start
-            if at + PLACE.size > len(chunk):
-                start, at = position, 0
-                chunk = bytes(read(self.log, min(_LOOK_BYTES, end - position), position))
-            base, length, delta = PLACE.unpack_from(chunk, at)
-            if base + delta >= offset:
-                return position
-            if length <= 0:
-                return -1
-            position += length + LOG_OVERHEAD
-        return -1
+        return batches.find(self.log, offset, self.indexes.position_before(offset, read), end, read)
 
     def batches(
         self, position: int = 0, end: int | None = None, *, checked: bool = False
     ) -> Iterator[tuple[int, BatchHeader, Buffer]]:
-        """(position, header, bytes) of the batches from ``position`` on; stops at the first that is cut or malformed.
-
-        With ``checked``, the CRC decides too. Waits for the disk. The bytes may be kept. Raises OldFormatError.
-        """
-        end = self.size if end is None else end
-        start, chunk = position, b""
-        while position + HEADER_SIZE <= end:
-            at = position - start
-            if at + HEADER_SIZE > len(chunk):
-                start, at = position, 0
-                chunk = self.log.pread(min(_SCAN_BYTES, end - position), position)
-            try:
-                header = read_batch_header(chunk, at)
-            except WireError:
-                break
-            size = header.size
-            if position + size > end:
-                return
-            if at + size > len(chunk):
-                start, at = position, 0
-                chunk = self.log.pread(max(size, min(_SCAN_BYTES, end - position)), position)
-                if len(chunk) < size:
-                    return
-            if checked and not batch_crc_ok(chunk, at, size):
-                return
-            yield position, header, memoryview(chunk)[at : at + size]
-            position += size
-        if position < end:
-            refuse_old_format(self.log, position, end)
+        """The batches from ``position`` on, up to ``end`` or all (``batches.scan``)."""
+        return batches.scan(self.log, position, self.size if end is None else end, checked=checked)
 
     def refuse_old_format(self) -> None:
         """Raises OldFormatError if the segment begins with a message of an old format, and OSError."""

@@ -81,7 +81,11 @@ def test_the_cluster_and_tokens(ask: Callable[..., Any]) -> None:
     [
         (["add", "--topic", "t", "-o", "read"], 2, "Say to whom"),
         (["add", "-p", "a", "--topic", "t"], 2, "Say what may be done"),
-        (["add", "-p", "a", "--topic", "t", "-o", "reed"], 2, "'reed' is no operation; these are: all, read,"),
+        (
+            ["add", "-p", "a", "--topic", "t", "-o", "reed"],
+            2,
+            "'reed' is not an operation; the operations are: all, read,",
+        ),
         (["add", "-p", "a", "--topic", "*", "--prefixed", "-o", "read"], 2, "leave --prefixed out"),
         (["remove"], 2, "Say which"),
         (["add", "-p", "a", "--topic", "", "-o", "read"], 1, "Invalid empty resource name"),

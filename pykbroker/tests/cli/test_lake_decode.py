@@ -22,9 +22,12 @@ def lake(tmp_path: Path) -> Path:
         (["--as", "json", "--schema", "none.sql"], "There is no schema none.sql."),
         (["--as", "text", "--schema", __file__], "Text has no schema."),
         (["--as", "avro", "--schema", __file__], "This is no Avro schema: "),
-        (["--as", "protobuf", "--schema", __file__], "--message says which message of the schema values are."),
+        (
+            ["--as", "protobuf", "--schema", __file__],
+            "--message is needed: the message of the schema that the values are.",
+        ),
         (["--as", "protobuf", "--schema", __file__, "--message", "M"], "This is no compiled Protobuf schema"),
-        (["--schema", __file__], "--schema and --message say more of --as; give it, too."),
+        (["--schema", __file__], "--schema and --message need --as; give it, too."),
     ],
 )
 def test_what_is_missing_is_said(lake: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +47,6 @@ def test_a_folder_that_is_no_lake(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize("command", ["decode", "verify", "profile", "replay"])
 def test_a_pattern_that_is_none(lake: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lake", command, str(lake), "--topics", "*flights"]) == 2
-    assert "--topics '*flights' is no regular expression: nothing to repeat" in " ".join(
+    assert "--topics '*flights' is not a regular expression: nothing to repeat" in " ".join(
         capsys.readouterr().err.split()
     )

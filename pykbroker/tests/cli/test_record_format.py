@@ -38,7 +38,7 @@ def test_nulls() -> None:
 
 
 def test_an_unknown_field_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="%z is no field of a format; there are %t topic"):
+    with pytest.raises(UsageError, match="%z is not a field of a format; the fields are %t topic"):
         custom_formatter("%z")
 
 

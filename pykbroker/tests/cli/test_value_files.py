@@ -25,7 +25,7 @@ def test_each_value_has_a_file(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "orders-2-7").write_text("mine")
-    with pytest.raises(CliError, match="is there already; nothing is overwritten"):
+    with pytest.raises(CliError, match="exists already; nothing is overwritten"):
         ValueFiles(tmp_path)(PARTITION, Record(offset=7, value=b"x"))
     assert (tmp_path / "orders-2-7").read_text() == "mine"
 
@@ -38,5 +38,5 @@ def test_nothing_is_written_elsewhere(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CliError, match="cannot be made"):
+    with pytest.raises(CliError, match="cannot be created"):
         ValueFiles(tmp_path / "file")

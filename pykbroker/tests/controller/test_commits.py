@@ -101,6 +101,22 @@ def test_what_is_asked_for_while_others_are_told_has_its_turn_later():
     assert asked_by_caller.value[0].error is None
 
 
+def test_a_subscription_ends_even_while_others_are_told():
+    world = World()
+    told: list[str] = []
+    ends = [world.controller.subscribe(lambda image, delta, name=name: told.append(name)) for name in "ab"]
+    world.controller.subscribe(lambda image, delta: ends[0]())
+    last = world.controller.subscribe(lambda image, delta: told.append("c"))
+    world.controller.create_topics([NewTopic("t")])
+    world.settle()
+    assert told == ["a", "b", "c"]
+    last()
+    last()
+    world.controller.create_topics([NewTopic("u")])
+    world.settle()
+    assert told == ["a", "b", "c", "b"]
+
+
 def test_a_subscriber_that_fails_starves_no_other_one(caplog):
     world = World()
     told: list[str] = []

@@ -15,7 +15,9 @@ from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
+from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
 from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
 from pykbroker.wire.messages.offset_commit import (
@@ -24,6 +26,7 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from pykbroker.wire.messages.sync_group import SyncGroupRequest
 
 
 class SlowDisk(MemoryCluster):
@@ -122,6 +125,27 @@ def test_a_refusal_waits_for_the_state_that_it_comes_of():
     world.sync()
     assert deleted.value.results[0].error_code == ErrorCode.NONE
     assert asked.value.groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+def test_a_heartbeat_waits_for_the_state_that_it_tells_of(is_member):
+    world = SlowDisk()
+    joining = JoinGroupRequest(
+        GROUP, 60_000, 60_000, "", protocol_type="consumer", protocols=[JoinGroupRequestProtocol("range")]
+    )
+    joined = world.post(joining, 3)
+    while not joined.done:
+        world.sync()
+        world.advance(1000)
+    member_id, generation = joined.value.member_id, joined.value.generation_id
+    assigned = world.post(SyncGroupRequest(GROUP, generation, member_id), 3)
+    beat = world.post(HeartbeatRequest(GROUP, generation, member_id if is_member else "nobody"), 4)
+    world.settle()
+    assert world.threads, "the assignment is being synced"
+    assert not beat.done
+    world.sync()
+    assert assigned.value.error_code == ErrorCode.NONE
+    assert beat.value.error_code == (ErrorCode.NONE if is_member else ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def test_what_may_be_lost_is_not_told():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,15 +57,23 @@ def test_packages_jars_and_folders(tmp_path: Path) -> None:
     assert needs.local_path(os.curdir) == Path()
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needs.need_writable(tmp_path / "page.html", "--to")
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    needs.need_writable(page, "--to")
+    assert not page.exists()
+    page.write_text("the last one")
+    needs.need_writable(page, "--to")
+    assert page.read_text() == "the last one"
     with pytest.raises(Missing, match=r"There is no folder .*none; name a file in another with --to\."):
         needs.need_writable(tmp_path / "none" / "page.html", "--to")
     with pytest.raises(Missing, match="is a folder; name a file"):
         needs.need_writable(tmp_path, "--to")
-    monkeypatch.setattr(os, "access", lambda *_: False)  # the tests' user may be root
-    with pytest.raises(Missing, match=r"page\.html cannot be written; name another file with --to\."):
-        needs.need_writable(tmp_path / "page.html", "--to")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder in which not even root can write")
+def test_a_file_that_not_even_root_can_write_is_told() -> None:
+    with pytest.raises(Missing, match=r"/proc/page\.html cannot be written: .+; name another file with --to\."):
+        needs.need_writable(Path("/proc/page.html"), "--to")
 
 
 def test_a_lake_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

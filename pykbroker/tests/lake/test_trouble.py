@@ -21,12 +21,26 @@ Caused by: java.io.IOException: No space left on device
 \tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
 """
 
+OF_A_FILE = """org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///lake/batch-0.c000.parquet.  SQLSTATE: KD001
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:856)
+Caused by: java.io.IOException: could not verify page integrity, CRC checksum verification failed
+"""
+OF_ICEBERG = """org.apache.spark.SparkException: Job aborted.
+Caused by: java.io.IOException: could not verify page integrity, CRC checksum verification failed
+Error reading file(s): file:/lake/records/00000.parquet
+"""
+DAMAGED = "The file is damaged or gone: put back a copy of it, and run this again; nothing was changed."
+FULL = "Make room on the lake's disk, or where TMPDIR is, and run this again; what was committed stays."
+PAGE = "could not verify page integrity, CRC checksum verification failed"
+
 
 @pytest.mark.parametrize(
     ("message", "said"),
     [
         (OF_A_TASK, "flights-0, offset 7 has the timestamp 0, for which librdkafka would put its own."),
-        (OF_JAVA, "No space left on device"),
+        (OF_JAVA, f"No space left on device. {FULL}"),
+        (OF_A_FILE, f"file:///lake/batch-0.c000.parquet: {PAGE}. {DAMAGED}"),
+        (OF_ICEBERG, f"file:/lake/records/00000.parquet: {PAGE}. {DAMAGED}"),
         ("\nThere is no table.\nMore of it", "There is no table."),
         ("", ""),
     ],

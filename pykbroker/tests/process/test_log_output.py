@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pykbroker.process.log_output import LogLineWriter
+from pykbroker.process.log_output import LogLineWriter, install
 
 
 @contextmanager
@@ -89,3 +90,25 @@ def test_all_of_a_long_backlog_leaves_once_somebody_reads(blocking: bool) -> Non
         reader.start()
         reader.join(20)
         assert got.count(b"\n") == 2000
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_lines_have_all_that_their_form_shows(monkeypatch: pytest.MonkeyPatch, as_json: bool) -> None:
+    for name in ("_srcfile", "logThreads", "logProcesses", "logMultiprocessing"):
+        monkeypatch.setattr(logging, name, getattr(logging, name))
+    monkeypatch.setattr(logging, "root", logging.RootLogger(logging.WARNING))
+    read, write = os.pipe()
+    writer = install(logging.INFO, {}, write, as_json=as_json)
+    logging.root.info("told")
+    writer.close()
+    (line,) = lines(read)
+    os.close(read)
+    os.close(write)
+    if as_json:
+        said = json.loads(line)
+        assert (said.pop("time")[:2], said) == (
+            "20",
+            {"level": "INFO", "logger": "root", "thread": "MainThread", "message": "told"},
+        )
+    else:
+        assert re.fullmatch(r"20\d\d-\S+ \S+ INFO    root: told", line)

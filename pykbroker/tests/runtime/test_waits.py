@@ -1,9 +1,10 @@
+import asyncio
 from pathlib import Path
 
 import pytest
 
 import pykbroker
-from pykbroker.runtime.waits import Deferred, WakeQueue, attempt, gather
+from pykbroker.runtime.waits import Deferred, WakeQueue, all_of, apply, as_wait, attempt, gather
 
 
 def test_callbacks_run_when_completed_and_at_once_afterwards() -> None:
@@ -188,3 +189,44 @@ def test_waits_go_on_by_the_verbs_that_lose_no_failure() -> None:
         if ".when_done(" in path.read_text()
     }
     assert raw == ENDS
+
+
+def test_what_is_here_needs_no_wait() -> None:
+    assert apply(str, 1) == "1"
+    assert all_of([1, 2]) == [1, 2]
+    assert as_wait(1).value == 1
+    with pytest.raises(ZeroDivisionError):
+        apply(lambda number: 1 / number, 0)
+
+
+def test_what_is_not_here_is_waited_for() -> None:
+    late: Deferred[int] = Deferred()
+    assert as_wait(late) is late
+    text, both = apply(str, late), all_of([1, late])
+    assert isinstance(text, Deferred)
+    assert isinstance(both, Deferred)
+    assert not text.done
+    assert not both.done
+    late.complete(2)
+    assert text.value == "2"
+    assert both.value == [1, 2]
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_failure_is_folded_too_and_what_folding_raises_is_passed_on(early: bool) -> None:
+    failing: Deferred[int] = Deferred()
+    if early:
+        failing.fail(ValueError("broken"))
+    told = failing.fold(lambda done: repr(done.error))
+    passed = failing.fold(lambda done: done.value)
+    failing.fail(ValueError("broken"))
+    assert told.value == "ValueError('broken')"
+    assert isinstance(passed.error, ValueError)
+
+
+def test_a_cancellation_reaches_who_waits() -> None:
+    cancelled: Deferred[int] = Deferred()
+    mapped, told = cancelled.map(str), cancelled.fold(lambda done: "handled")
+    cancelled.fail(asyncio.CancelledError())
+    assert isinstance(mapped.error, asyncio.CancelledError)
+    assert isinstance(told.error, asyncio.CancelledError)

@@ -27,7 +27,7 @@ def check_commit(group: ClassicGroup, request: OffsetCommitRequest, version: int
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-    group.touch(member)
+    group.deadlines.touch(member)
 
 
 def check_commit_in_transaction(group: ClassicGroup, request: TxnOffsetCommitRequest) -> None:

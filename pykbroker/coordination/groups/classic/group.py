@@ -11,8 +11,8 @@
    record, enters these two states, at run time and after a restart alike.
 2. A rebalance is not persisted, as in Kafka: after a restart the old generation is valid, and heartbeats tell its members
    to rejoin.
-3. Deadlines are kept here, in monotonic seconds, and ``wake_at`` is no later than the earliest. A heartbeat only moves a
-   deadline; ``tick``, called at ``wake_at``, finds those that have passed. So a heartbeat costs no timer.
+3. Time alone makes transitions, too: ``tick``, called at ``wake_at``, makes those of the deadlines that have passed
+   (``deadlines.py``).
 
 Every transition is in this file; the modules joining, syncing and leaving decide which one a request makes.
 Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager's classic part), KIP-62, KIP-134, KIP-345, KIP-394.
@@ -21,11 +21,11 @@ Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager's classic part), K
 from __future__ import annotations
 
 import logging
-import math
 from enum import Enum
 from functools import partial
 
 from pykbroker.coordination.groups.classic.answers import assigned, joined, not_assigned, not_joined
+from pykbroker.coordination.groups.classic.deadlines import GroupDeadlines, lapsed, silent
 from pykbroker.coordination.groups.classic.initial_delay import InitialDelay
 from pykbroker.coordination.groups.classic.member import Member, restored_member
 from pykbroker.coordination.groups.classic.membership import Membership
@@ -59,8 +59,7 @@ class ClassicGroup:
     __slots__ = (
         "_clock",
         "_initial",
-        "_join_deadline",
-        "_sync_deadline",
+        "deadlines",
         "generation",
         "group_id",
         "members",
@@ -71,7 +70,6 @@ class ClassicGroup:
         "state",
         "state_timestamp_ms",
         "subscribed_topics",
-        "wake_at",
     )
 
     type_name = "classic"
@@ -95,10 +93,7 @@ class ClassicGroup:
         self.owes_rebalance = False
         #: The initial delay of the current rebalance, if it is the first since the group was empty.
         self._initial: InitialDelay | None = None
-        self._join_deadline = math.inf
-        self._sync_deadline = math.inf
-        #: When to call ``tick`` (monotonic seconds).
-        self.wake_at = math.inf
+        self.deadlines = GroupDeadlines(clock)
 
     # The group at rest
 
@@ -137,7 +132,7 @@ class ClassicGroup:
         """
         out = Outcome()
         for member in self.members:
-            self.touch(member)
+            self.deadlines.touch(member)
         if len(self.members) > self.settings.max_size:
             self.prepare_rebalance("the group was loaded and is over capacity", out)
         elif self.owes_rebalance and len(self.members):
@@ -157,7 +152,7 @@ class ClassicGroup:
     def die(self) -> None:
         """The last transition; nothing wakes the group any more."""
         self.state = ClassicGroupState.DEAD
-        self._join_deadline = self._sync_deadline = self.wake_at = math.inf
+        self.deadlines.end()
 
     # Questions
 
@@ -211,59 +206,41 @@ class ClassicGroup:
 
     # Time
 
-    def touch(self, member: Member, timeout_ms: int | None = None) -> None:
-        """Restart the member's session timeout."""
-        ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
-        member.deadline = self._clock.monotonic() + ms / 1000
-        self.wake_at = min(self.wake_at, member.deadline)
-
-    def give_out(self, member_id: str, session_timeout_ms: int) -> None:
-        """Remember an id that was answered with MEMBER_ID_REQUIRED (KIP-394) for one session timeout."""
-        lapses = self._clock.monotonic() + session_timeout_ms / 1000
-        self.members.pending[member_id] = lapses
-        self.wake_at = min(self.wake_at, lapses)
-
-    def _set_join_deadline(self, delay_ms: int) -> None:
-        self._join_deadline = self._clock.monotonic() + delay_ms / 1000
-        self.wake_at = min(self.wake_at, self._join_deadline)
+    @property
+    def wake_at(self) -> float:
+        """When to call ``tick``, in monotonic seconds."""
+        return self.deadlines.wake_at
 
     def tick(self) -> Outcome:
         """Do what is due."""
         out = Outcome()
-        now = self._clock.monotonic()
+        deadlines = self.deadlines
+        now = deadlines.now()
         self._drop_silent(now, out)
-        if self._sync_deadline <= now:
+        if deadlines.syncing <= now:
             self._drop_unsynced(out)
-        if self._join_deadline <= now:
+        if deadlines.joining <= now:
             self._join_time_is_up(out)
-        sessions = min((member.deadline for member in self.members), default=math.inf)
-        lapses = min(self.members.pending.values(), default=math.inf)
-        self.wake_at = min(sessions, lapses, self._join_deadline, self._sync_deadline)
+        deadlines.plan(self.members)
         return out
 
     def _drop_silent(self, now: float, out: Outcome) -> None:
         """Remove all members whose session has timed out, in one step."""
-        lapsed = [member_id for member_id, deadline in self.members.pending.items() if deadline <= now]
-        for member_id in lapsed:
+        forgotten = lapsed(self.members, now)
+        for member_id in forgotten:
             self.members.remove(member_id)
-        silent = []
-        for member in self.members:
-            if member.deadline <= now:
-                if member.waits_patiently:
-                    member.deadline = math.inf  # set anew when it gets its answer
-                else:
-                    silent.append(member)
-        for member in silent:
+        removed = silent(self.members, now)
+        for member in removed:
             log.info("Group %s: member %s is removed: its session timed out", self.group_id, member.member_id)
             self.drop(member, out)
-        if silent and self.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
+        if removed and self.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
             self.prepare_rebalance("session timeout of members", out)
-        elif (lapsed or silent) and self.state is ClassicGroupState.PREPARING_REBALANCE and self.members.all_joined:
+        elif (forgotten or removed) and self.state is ClassicGroupState.PREPARING_REBALANCE and self.members.all_joined:
             self._complete_join(out)
 
     def _drop_unsynced(self, out: Outcome) -> None:
-        """Members that joined but did not ask for their assignment in time leave (KAFKA-12890)."""
-        self._sync_deadline = math.inf
+        """Remove the members that joined but did not ask for their assignment in time."""
+        self.deadlines.synced()
         if self.members.pending_sync and self.state in (
             ClassicGroupState.STABLE,
             ClassicGroupState.COMPLETING_REBALANCE,
@@ -292,18 +269,18 @@ class ClassicGroup:
         if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             self._refuse_assignments(ErrorCode.REBALANCE_IN_PROGRESS, out)
         self.members.pending_sync.clear()
-        self._sync_deadline = math.inf
+        self.deadlines.synced()
         timeout_ms = self.members.longest_rebalance_timeout_ms
         delay_ms = self.settings.initial_rebalance_delay_ms
         self._initial = InitialDelay(delay_ms, timeout_ms) if self.state is ClassicGroupState.EMPTY else None
         self._move_to(ClassicGroupState.PREPARING_REBALANCE)
         log.info("Group %s: preparing to rebalance generation %d (%s)", self.group_id, self.generation, reason)
         if self._initial is not None:
-            self._set_join_deadline(delay_ms)
+            self.deadlines.join_within(delay_ms)
         elif self.members.all_joined:
             self._complete_join(out)
         else:
-            self._set_join_deadline(timeout_ms)
+            self.deadlines.join_within(timeout_ms)
 
     def complete_if_joined(self, out: Outcome) -> None:
         """Complete the rebalance if all members have joined, but not the first one, which waits for its initial delay."""
@@ -320,18 +297,18 @@ class ClassicGroup:
         if wait_ms is None:
             self._complete_join(out)
         else:
-            self._set_join_deadline(wait_ms)
+            self.deadlines.join_within(wait_ms)
 
     def _complete_join(self, out: Outcome) -> None:
         """Begin the next generation with the members that have joined and with static members, which may be restarting."""
-        self._join_deadline = math.inf
+        self.deadlines.joined()
         for member in [member for member in self.members if member.joining is None and member.instance_id is None]:
             self.members.remove(member.member_id)
         if not len(self.members):
             self._become_empty(out)
         elif not self.members.elect_joined_leader():
             # Nobody joined and only static members are left: wait until they join or their sessions time out.
-            self._set_join_deadline(self.members.longest_rebalance_timeout_ms)
+            self.deadlines.join_within(self.members.longest_rebalance_timeout_ms)
         else:
             self._begin_generation(out)
 
@@ -360,10 +337,9 @@ class ClassicGroup:
             out.reply(member.joining, joined(self, member))
             self.members.set_joining(member, None)
             member.is_new = False
-            self.touch(member)
+            self.deadlines.touch(member)
         self.members.pending_sync = {member.member_id for member in self.members}
-        self._sync_deadline = self._clock.monotonic() + self.members.longest_rebalance_timeout_ms / 1000
-        self.wake_at = min(self.wake_at, self._sync_deadline)
+        self.deadlines.sync_within(self.members.longest_rebalance_timeout_ms)
 
     # The assignment
 
@@ -371,7 +347,7 @@ class ClassicGroup:
         """A member has sent SyncGroup; once all have, the sync deadline is cancelled."""
         self.members.pending_sync.discard(member_id)
         if not self.members.pending_sync:
-            self._sync_deadline = math.inf
+            self.deadlines.synced()
 
     def assign(self, assignments: dict[str, bytes], out: Outcome) -> None:
         """Record the leader's assignment, then answer all SyncGroups that wait for it."""
@@ -385,7 +361,7 @@ class ClassicGroup:
             if member.syncing is not None:
                 out.reply(member.syncing, assigned(self, member))
                 member.syncing = None
-                self.touch(member)
+                self.deadlines.touch(member)
         return out
 
     def _assignment_lost(self, error: ErrorCode) -> Outcome:
@@ -400,7 +376,7 @@ class ClassicGroup:
             if member.syncing is not None:
                 out.reply(member.syncing, not_assigned(error))
                 member.syncing = None
-                self.touch(member)
+                self.deadlines.touch(member)
 
     def _note_subscriptions(self) -> None:
         if self.protocol_type != PROTOCOL_TYPE:

@@ -98,7 +98,7 @@ def _join_unknown(group: ClassicGroup, joining: Joining, out: Outcome) -> None:
     if static_id is not None:
         _replace_static(group, joining, static_id, member_id, out)
     elif joining.request.group_instance_id is None and joining.context.api_version >= KNOWN_ID_SINCE:
-        group.give_out(member_id, joining.request.session_timeout_ms)
+        group.deadlines.give_out(group.members, member_id, joining.request.session_timeout_ms)
         joining.refused(ErrorCode.MEMBER_ID_REQUIRED, out, member_id)
     else:
         _add(group, joining, member_id, out)
@@ -121,7 +121,7 @@ def _add(group: ClassicGroup, joining: Joining, member_id: str, out: Outcome) ->
         joining=joining.reply,
     )
     group.members.add(member)
-    group.touch(member, group.settings.new_member_join_timeout_ms)
+    group.deadlines.touch(member, group.settings.new_member_join_timeout_ms)
     group.rebalance_or_complete(f"adding member {member_id}; client reason: {joining.reason}", out)
 
 
@@ -177,7 +177,7 @@ def _replace_static(group: ClassicGroup, joining: Joining, old_id: str, new_id: 
         joining=joining.reply,
     )
     group.members.replace(old_id, new)
-    group.touch(new)
+    group.deadlines.touch(new)
     if group.state is ClassicGroupState.STABLE and group.members.select_protocol() == group.protocol:
         assignments = {member.member_id: member.assignment for member in group.members}
         out.records.append(group.at_rest(group.generation, assignments))
@@ -210,5 +210,5 @@ def _not_replaced(group: ClassicGroup, joining: Joining, old: Member, new: Membe
     """The log could not be written: the old member stays."""
     old.joining = old.syncing = None
     group.members.replace(new.member_id, old)
-    group.touch(old)
+    group.deadlines.touch(old)
     return joining.refused(error, Outcome(), member_id="")

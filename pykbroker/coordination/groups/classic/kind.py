@@ -65,7 +65,7 @@ def heartbeat(group: ClassicGroup, request: HeartbeatRequest) -> HeartbeatRespon
     member = group.members.validate(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    group.touch(member)
+    group.deadlines.touch(member)
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
         return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
     return HeartbeatResponse()

@@ -257,7 +257,7 @@ def _downgraded(staying: list[ConsumerMember], find: Find, group_id: str, reason
     for known in staying:
         member = group.members[known.member_id]
         group.members.set_protocols(member, offered(known))
-        group.touch(member)
+        group.deadlines.touch(member)
     if reason is not None:
         group.prepare_rebalance(reason, out)
     return out

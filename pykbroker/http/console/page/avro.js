@@ -2,11 +2,13 @@
 // what they like: every length is held against what is there.
 
 const MOST_DEPTH = 100;
+const MOST_VALUES = 200000;
 
 class Reader {
   constructor(data) {
     this.data = data;
     this.at = 0;
+    this.left = MOST_VALUES;
     this.view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   }
 
@@ -71,8 +73,11 @@ export function avro(schema) {
   };
 }
 
-function deeper(depth) {
+// One value more, a level deeper. A schema of forty records can ask for more values than any machine counts, of no bytes at all.
+function deeper(reader, depth) {
   if (depth > MOST_DEPTH) throw new Error("it is nested too deeply.");
+  reader.left -= 1;
+  if (reader.left < 0) throw new Error("it has too many values to be shown.");
   return depth + 1;
 }
 
@@ -131,7 +136,7 @@ function reference(of, named, space) {
 function record(schema, named, space) {
   const inner = schema.namespace ?? (schema.name.includes(".") ? schema.name.slice(0, schema.name.lastIndexOf(".")) : space);
   let fields = [];
-  const read = (reader, depth) => new Map(fields.map(([field, each]) => [field, each(reader, deeper(depth))]));
+  const read = (reader, depth) => new Map(fields.map(([field, each]) => [field, each(reader, deeper(reader, depth))]));
   const plain = (reader, depth) => Object.fromEntries(read(reader, depth));
   name(schema, named, space, plain);
   fields = schema.fields.map((field) => [field.name, made(field.type, named, inner)]);
@@ -150,7 +155,7 @@ function union(branches) {
   return (reader, depth) => {
     const at = reader.count();
     if (!(at >= 0 && at < branches.length)) throw new Error(`a union has no branch ${at}.`);
-    return branches[at](reader, deeper(depth));
+    return branches[at](reader, deeper(reader, depth));
   };
 }
 
@@ -174,7 +179,7 @@ function blocks(reader, item) {
 function array(item) {
   return (reader, depth) => {
     const out = [];
-    blocks(reader, () => out.push(item(reader, deeper(depth))));
+    blocks(reader, () => out.push(item(reader, deeper(reader, depth))));
     return out;
   };
 }
@@ -182,7 +187,7 @@ function array(item) {
 function map(value) {
   return (reader, depth) => {
     const out = [];
-    blocks(reader, () => out.push([PLAIN.string(reader), value(reader, deeper(depth))]));
+    blocks(reader, () => out.push([PLAIN.string(reader), value(reader, deeper(reader, depth))]));
     return Object.fromEntries(out);
   };
 }

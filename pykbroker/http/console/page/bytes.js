@@ -1,6 +1,8 @@
 // Keys and values: what came over the wire as bytes, and bytes as text, JSON or hexadecimal digits.
 
 const PRINTED = 64 * 1024;
+const MOST_DEPTH = 200;
+const MOST_INDENTED = 8 * 1024 * 1024;
 
 export function bytesOf(part) {
   if (part === null) return new Uint8Array();
@@ -15,16 +17,19 @@ export function line(part, most = 300) {
   return [...bytesOf(part).subarray(0, 48)].map(twoDigits).join(" ");
 }
 
-// What turns the direction of writing would let a text look like another.
+// What turns the direction of writing, or is not seen, would let a text look like another.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
 export function plain(text) {
-  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (each) => `\\u${each.charCodeAt(0).toString(16)}`);
+  return text.replace(UNSEEN, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function asText(part) {
   return part.text ?? new TextDecoder().decode(bytesOf(part));
 }
 
-// Indented as it stands, so that no number is rounded and no name is taken twice; null where it is no JSON.
+// Indented as it stands, so that no number is rounded and no name is taken twice; null where it is no JSON, or would be a hundred
+// times as long.
 export function asJson(part) {
   if (part?.text === undefined || part.cut) return null;
   const text = part.text.trim();
@@ -51,6 +56,7 @@ function indented(text) {
       out += word === ":" ? ": " : word;
       if (word === "{" || word === "[") depth += 1;
     }
+    if (depth > MOST_DEPTH || out.length > MOST_INDENTED) return null;
     before = word;
   }
   return out;

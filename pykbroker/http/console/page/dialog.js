@@ -1,5 +1,6 @@
 // Questions, on the browser's own dialogs: they keep the focus inside and give it back.
 
+import { plain } from "./bytes.js";
 import { button, doing, field, fill, h, wayBack } from "./dom.js";
 
 export function open(title, content, { wide, actions } = {}) {
@@ -44,7 +45,7 @@ export function confirm(title, text, action, done, { name } = {}) {
   const fields = [["text", "", h("p", {}, text)]];
   if (name !== undefined) fields.push(["typed", `Type ${name} to go on`, typed]);
   return form(title, fields, action, async () => {
-    if (name !== undefined && typed.value !== name) throw new Error(`That is not ${name}.`);
+    if (name !== undefined && typed.value !== name && typed.value !== plain(name)) throw new Error(`That is not ${name}.`);
     await done();
   }, { danger: true });
 }

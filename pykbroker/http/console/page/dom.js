@@ -1,6 +1,8 @@
 // Everything on the page is made here. What strangers wrote becomes text nodes and values of fields, never markup:
 // there is no innerHTML in these files, and the page's policy (trusted types) refuses it.
 
+import { plain } from "./bytes.js";
+
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "hidden", "indeterminate", "open"]);
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -19,19 +21,21 @@ function filled(element, props, children) {
     else if (PROPERTIES.has(name)) element[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...nodes(children));
+  element.append(...nodes(element, children));
   return element;
 }
 
-function nodes(children) {
+// Names may have characters that are not seen; only what is shown in whole, as it stands, keeps them.
+function nodes(parent, children) {
+  const shown = parent.tagName === "PRE" ? String : (each) => plain(String(each));
   return children.flat(Infinity).filter((each) => each !== null && each !== undefined && each !== false)
-    .map((each) => (each instanceof Node ? each : document.createTextNode(String(each))));
+    .map((each) => (each instanceof Node ? each : document.createTextNode(shown(each))));
 }
 
 // What is drawn anew keeps the focus where it was: on the same button, link or field.
 export function fill(element, ...children) {
   const back = element.contains(document.activeElement) ? wayBack(document.activeElement) : null;
-  element.replaceChildren(...nodes(children));
+  element.replaceChildren(...nodes(element, children));
   back?.();
   return element;
 }

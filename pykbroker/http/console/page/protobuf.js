@@ -8,18 +8,21 @@ const FIXED = { fixed32: 5, sfixed32: 5, float: 5, fixed64: 1, sfixed64: 1, doub
 
 // ---- definitions ------------------------------------------------------------------------------------------------------
 
+// What does not end takes all that is left, so that a text of nothing but beginnings is not looked through for each of them.
 function words(text) {
-  const plain = text.replace(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (each) => (each[0] === "/" ? " " : each));
-  return plain.match(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_.][\w.]*|-?\d[\w.]*|[^\s\w]/g) ?? [];
+  const plain = text.replace(/"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|\/\/[^\n]*|\/\*(?:[\s\S]*?\*\/|[\s\S]*)/g, (each) => (each[0] === "/" ? " " : each));
+  return plain.match(/"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[A-Za-z_.][\w.]*|-?\d[\w.]*|[^\s\w]/g) ?? [];
 }
 
 // What ``message`` names, or else the first: { fields: number -> field, ... }. Throws an Error for what is no definition.
 export function messages(text, message) {
   const found = new Map();
-  const left = words(text);
+  const all = words(text);
+  let at = 0;
   let first = null;
   const take = (wanted) => {
-    const word = left.shift();
+    const word = all[at];
+    at += 1;
     if (word === undefined) throw new Error("the definitions end too early.");
     if (wanted !== undefined && word !== wanted) throw new Error(`there is ${word} where ${wanted} should be.`);
     return word;
@@ -33,15 +36,15 @@ export function messages(text, message) {
     }
   };
   const options = () => {
-    if (left[0] === "[") while (take() !== "]");
+    if (all[at] === "[") while (take() !== "]");
   };
 
   function enumeration(space) {
     const made = { name: space + take(), symbols: new Map() };
     found.set(made.name, made);
     take("{");
-    while (left[0] !== "}") {
-      if (left[0] === "option" || left[0] === "reserved") {
+    while (all[at] !== "}") {
+      if (all[at] === "option" || all[at] === "reserved") {
         skip();
         continue;
       }
@@ -98,13 +101,13 @@ export function messages(text, message) {
       } else if (["option", "reserved", "extensions", "extend"].includes(word)) skip();
       else if (["repeated", "optional", "required"].includes(word)) field(made, word);
       else if (word !== ";") {
-        left.unshift(word);
+        at -= 1;
         field(made, "");
       }
     }
   }
 
-  while (left.length) {
+  while (at < all.length) {
     const word = take();
     if (word === "message") message_("");
     else if (word === "enum") enumeration("");
@@ -201,13 +204,15 @@ function read(data, of, found, depth) {
     const field = of.fields.get(tag >>> 3) ?? { name: String(tag >>> 3), type: "unknown" };
     for (const value of values(reader, tag & 7, field, found, depth)) put(out, field, value);
   }
-  return Object.fromEntries(out);
+  return Object.fromEntries([...out].map(([name, value]) => [name, value instanceof Map ? Object.fromEntries(value) : value]));
 }
 
 function put(out, field, value) {
-  if (field.entry) out.set(field.name, { ...out.get(field.name), [value.key ?? ""]: value.value ?? null });
-  else if (field.repeated || (field.type === "unknown" && out.has(field.name))) out.set(field.name, [...[out.get(field.name) ?? []].flat(), value]);
-  else out.set(field.name, value);
+  const before = out.get(field.name);
+  if (field.entry) out.set(field.name, (before ?? new Map()).set(String(value.key ?? ""), value.value ?? null));
+  else if (Array.isArray(before)) before.push(value);
+  else if (field.repeated) out.set(field.name, [value]);
+  else out.set(field.name, field.type === "unknown" && before !== undefined ? [before, value] : value);
 }
 
 function values(reader, wire, field, found, depth) {

@@ -69,7 +69,7 @@ def apply(shard: GroupShard, event, position: int) -> None:
 def fetched(shard: GroupShard, *, stable: bool) -> int | ErrorCode | None:
     """The offset, an error, or None where there is none."""
     request = OffsetFetchRequestGroup(group_id=GROUP, topics=None)
-    for topic in shard.fetch(request, stable=stable).topics:
+    for topic in (shard.fetch_stable if stable else shard.fetch)(request).topics:
         for partition in topic.partitions:
             code = ErrorCode(partition.error_code)
             return partition.committed_offset if code is ErrorCode.NONE else code

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from pykbroker.tests.http.asking import WithHttp, with_http
 
 
@@ -82,3 +84,21 @@ def test_partitions_without_a_leader_are_told() -> None:
         assert http.look("/partitions", topic="t")["partitions"][led_by_two]["leader"] == -1
         answer = http.changed("/records/produce", topic="t", partition=led_by_two, value="x")
         assert (answer.status, "no leader" in answer.json["title"]) == (409, True)
+
+
+def test_logs_that_a_page_creates_leave_clients_their_turns(http: WithHttp) -> None:
+    http.kafka.create_topic("never-used", 200)
+    at_once = http.kafka._embedded.begin(_most_created_in_a_turn(http)).result()
+    assert 0 < at_once < 10
+
+
+async def _most_created_in_a_turn(http: WithHttp) -> int:
+    partitions = [http.kafka.node.cluster.partition("never-used", index) for index in range(200)]
+    asked = asyncio.ensure_future(asyncio.to_thread(http.look, "/partitions", topic="never-used", limit=200))
+    before = most = 0
+    while not asked.done():
+        await asyncio.sleep(0)
+        created = sum(each is not None and each.opened_log is not None for each in partitions)
+        most, before = max(most, created - before), created
+    await asked
+    return most

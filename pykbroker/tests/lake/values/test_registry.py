@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -68,3 +69,44 @@ def test_a_registry_that_does_not_answer_as_one_is_told(address: str) -> None:
         Registry("http://127.0.0.1:1").schema(1)
     with pytest.raises(LakeError, match="'registry:8081' is no URL of a schema registry"):
         Registry("registry:8081")
+
+
+def answering(answer: bytes) -> str:
+    """The URL of a server that answers one request with these bytes and hangs up."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def answer_once() -> None:
+        with server, server.accept()[0] as client:
+            client.recv(4096)
+            client.sendall(answer)
+
+    threading.Thread(target=answer_once, daemon=True).start()
+    return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"null",
+        b"[]",
+        b"{}",
+        b"<html>Bad gateway</html>",
+        b"\xff\xfe",
+        b'{"schema": 5}',
+        b'{"schema": "x", "schemaType": 7}',
+        b'{"schema": "x", "references": [1]}',
+        b'{"schema": "x", "references": [{"name": "leg", "subject": "leg", "version": "1"}]}',
+        b'{"schema": "x", "references": 5}',
+    ],
+)
+def test_what_is_no_schema_ends_the_job_and_is_not_taken_for_one(body: bytes) -> None:
+    """A proxy before the registry may answer anything. What is taken for a schema is stored for good."""
+    url = answering(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    with pytest.raises(LakeError, match="answered schemas/ids/7 with something that is no schema: '"):
+        Registry(url).schema(7)
+
+
+@pytest.mark.parametrize("answer", [b"", b"hello\r\n", b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"sch'])
+def test_a_registry_that_hangs_up_is_told(answer: bytes) -> None:
+    with pytest.raises(LakeError, match=r"The registry http://127\.0\.0\.1:\d+ did not answer: "):
+        Registry(answering(answer)).schema(7)

@@ -1,7 +1,8 @@
 """Random work on a compacted log: the newest record of every key stays, whatever dies in between.
 
-Its settings are altered on the way: to other policies and back, with and without what a clean round wrote down; and the topic
-is deleted and made again, while a compaction is at work, too.
+Its settings are altered on the way: to other policies and back, with and without what a clean round wrote down, to other codecs
+and timestamps; while it deletes, records are deleted; and the topic is deleted and made again, while a compaction is at work,
+too.
 
 Any seed can be run alone: ``pytest -k 'test_random_compaction[42]'``.
 """
@@ -54,13 +55,18 @@ class Worker:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        #: Those that found something have told their stories without DeleteRecords, other timestamps and codecs.
+        self.trims = seed not in FOUND
         self.store = Store(seed)
         self.entries: dict[int, Entry] = {}
         self.end = 0
         self.synced = 0
+        #: The log start that a checkpoint has.
+        self.start_synced = 0
         self.aborted: set[int] = set()
         self.open: dict[int, list[int]] = {}
         self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.last_written = dict.fromkeys(PRODUCERS, -1)
         self.cleaned_to = 0
         self.config = CONFIG
         self.topic_id = TOPIC_ID
@@ -76,8 +82,17 @@ class Worker:
     def step(self) -> None:
         # Now and then long enough for a compaction that failed to be tried again.
         self.store.clock.advance(20_000 if self.random.random() < 0.05 else self.random.randrange(60))
-        actions = (self.append, self.transact, self.flush, self.compact, self.rounds, self.alter, self.make_again)
-        self.random.choices(actions, (8, 5, 2, 3, 1, 2, 0.2))[0]()
+        actions = (
+            self.append,
+            self.transact,
+            self.flush,
+            self.compact,
+            self.rounds,
+            self.alter,
+            self.make_again,
+            self.trim,
+        )
+        self.random.choices(actions, (8, 5, 2, 3, 1, 2, 0.2, 0.5 if self.trims else 0))[0]()
 
     def alter(self) -> None:
         """Another policy, other settings. The metadata has them before the log does."""
@@ -90,14 +105,26 @@ class Worker:
             min_compaction_lag_ms=self.random.choice((0, 0, 100)),
             preallocate=self.random.random() < 0.2,
         )
+        if self.trims:
+            self.config = replace(
+                self.config,
+                log_append_time=self.random.random() < 0.2,
+                compression_type=self.random.choice(("producer", "producer", "gzip", "uncompressed")),
+            )
         self.log.update_config(self.config)
+
+    def trim(self) -> None:
+        """DeleteRecords, which is for topics that delete."""
+        if self.config.delete:
+            self.log.delete_records_before(self.random.randint(self.log.log_start_offset, self.log.high_watermark))
 
     def make_again(self) -> None:
         """Delete the topic and make another one of its name."""
         old, self.topic_id, self.made = self.log, self.random.randbytes(16), False
         self.entries, self.open, self.aborted, self.sending = {}, {}, set(), []
-        self.end = self.synced = self.cleaned_to = 0
+        self.end = self.synced = self.start_synced = self.cleaned_to = 0
         self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.last_written = dict.fromkeys(PRODUCERS, -1)
         self.store.manager.delete(old)
         self.make_room()
         self.log = self.opened()
@@ -133,6 +160,7 @@ class Worker:
         self.end = result.last_offset + 1
         if producer is not None:
             self.sequences[producer] += len(entries)
+            self.last_written[producer] = result.last_offset
             self.open.setdefault(producer, []).extend(offsets)
 
     def append(self) -> None:
@@ -161,6 +189,7 @@ class Worker:
         flush_round(self.store.manager)
         retention_round(self.store.manager, now)
         checkpoint_round(self.store.manager)
+        self.start_synced = self.log.log_start_offset
         self.synced = max(self.synced, self.log.recovery_point)
 
     def compact(self) -> None:
@@ -189,7 +218,8 @@ class Worker:
 
     def do_other_things(self) -> None:
         for _ in range(self.random.choice((0, 0, 0, 2))):
-            self.random.choice((self.append, self.flush, self.rounds, self.alter, self.make_again))()
+            others = (self.append, self.flush, self.rounds, self.alter, self.make_again)
+            self.random.choice((*others, self.trim) if self.trims else others)()
 
     def clean(self, plan: CompactionPlan) -> CleaningResult | BaseException:
         """What the cleaner's process does; it may die, or find the disk full, while the broker lives on."""
@@ -221,7 +251,7 @@ class Worker:
             if offset < end and offset not in self.aborted
         }
         for offset, key, _ in self.found():
-            if offset < end:
+            if self.log.log_start_offset <= offset < end:
                 assert offset not in self.aborted
                 assert newest[key] == offset
 
@@ -235,6 +265,10 @@ class Worker:
             self.store.manager.directories.put_strays_aside({})
             self.make_room()
         self.log = self.opened()
+        for producer, last in self.last_written.items():
+            if last < self.log.log_start_offset:  # Kafka forgets it, too, where no file has its batches any more
+                entry = self.log.producers.entries.get(producer)
+                self.sequences[producer] = entry.last_sequence + 1 if entry is not None else 0
 
     def stop_cleanly(self) -> None:
         self.store.stop()
@@ -275,7 +309,9 @@ class Worker:
         """Take over what is in the log behind what is sure, and forget what is not."""
         found = {offset: (key, value) for offset, key, value in self.found()}
         # Where compaction leaves gaps, recovery takes one for another: of what was not synced, any part may be lost.
-        lost = [offset for offset in self.entries if offset >= self.synced and offset not in found]
+        # What was deleted may come back with the next loss of power.
+        sure = max(self.synced, self.log.log_start_offset)
+        lost = [offset for offset in self.entries if offset >= sure and offset not in found]
         for offset in lost:
             del self.entries[offset]
         self.aborted = {offset for offset in self.aborted if offset < self.log.log_end_offset}
@@ -290,6 +326,7 @@ class Worker:
         for producer in PRODUCERS:
             entry = self.log.producers.entries.get(producer)
             self.sequences[producer] = entry.last_sequence + 1 if entry is not None else 0
+            self.last_written[producer] = entry.batches[-1].last_offset if entry is not None and entry.batches else -1
             first = still_open.get(producer)
             offsets = self.open.pop(producer, [])
             if first is not None:
@@ -330,13 +367,16 @@ class Worker:
         for offset in sorted(self.entries):
             if offset not in self.aborted and offset not in undecided:
                 newest[self.entries[offset][0]] = offset
-        there = set(offsets)
-        assert undecided <= there
+        there, start = set(offsets), self.log.log_start_offset
+        assert self.start_synced <= start <= self.end
+        assert {offset for offset in undecided if offset >= start} <= there
         for key, offset in newest.items():
+            if offset < start:
+                continue
             if self.entries[offset][1] is None:
                 # A tombstone may go after its time, and only after all that it deletes.
                 if offset not in there:
-                    assert not [o for o, k, _ in found if k == key and o < offset and o not in self.aborted]
+                    assert not [o for o, k, _ in found if k == key and start <= o < offset and o not in self.aborted]
             else:
                 assert offset in there
         for producer in PRODUCERS:

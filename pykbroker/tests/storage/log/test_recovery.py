@@ -63,6 +63,26 @@ def test_after_a_clean_shutdown_nothing_is_made_anew(store):
 
 
 @pytest.mark.parametrize("stop", [True, False])
+def test_producers_whose_records_were_deleted_are_known_as_long_as_a_file_has_them(stop):
+    """Apache Kafka keeps them, too: a batch that is sent again, since its answer was lost, is none that is new."""
+    store = Store()
+    log = store.log(CONFIG)
+    first = batch([b"x"], producer=(7, 0, 0))
+    append(log, bytearray(first))
+    append(log, batch([b"open"], producer=(8, 0, 0), transactional=True))
+    for _ in range(10):
+        append(log, batch([b"plain"]))
+    log.delete_records_before(8)
+    checkpoint_round(store.manager)
+    if stop:
+        store.stop()
+    log = reopened(store)
+    assert log.log_start_offset == 8
+    assert log.has_open_transaction(8)
+    assert append(log, first).duplicate
+
+
+@pytest.mark.parametrize("stop", [True, False])
 @pytest.mark.parametrize("ending", [".index", ".timeindex"])
 @pytest.mark.parametrize("content", [None, b"", b"12345", bytes(10 * 1024)])
 def test_index_files_that_are_missing_or_damaged(store, stop, ending, content):

@@ -46,13 +46,13 @@ function tilesOf(found) {
   return [
     tile("Brokers", `${found.brokers}${found.brokers < found.brokers_in_all ? ` of ${found.brokers_in_all}` : ""}`, "brokers", found.brokers < found.brokers_in_all),
     tile("Topics", number(found.topics), "topics"),
-    tile("Partitions", number(found.partitions), "topics"),
+    tile("Partitions", number(found.partitions), "topics", false, "Those of internal topics included"),
     tile("Without a leader", number(found.offline), "topics", found.offline > 0),
     tile("Replicas missing", number(found.under_replicated), "topics", found.under_replicated > 0),
     tile("Data", size(found.bytes), "topics"),
   ];
 }
 
-function tile(title, value, view, bad) {
-  return h("a", { class: `tile ${bad ? "bad" : ""}`, href: to(view) }, h("span", {}, title), h("strong", {}, value));
+function tile(title, value, view, bad, hint) {
+  return h("a", { title: hint, class: `tile ${bad ? "bad" : ""}`, href: to(view) }, h("span", {}, title), h("strong", {}, value));
 }

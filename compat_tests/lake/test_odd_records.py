@@ -1,0 +1,98 @@
+"""Timestamps far from the present, and topics whose names mean something to Spark, Hive or a file system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pyspark.sql import Row
+
+from compat_tests.lake.workshop import Workshop
+from compat_tests.oracle.asking import Ask
+from compat_tests.spark.topics import Topics
+from pykbroker.lake.description import Format
+from pykbroker.lake.profile.measuring import Wanted, measured
+from pykbroker.lake.profile.page import page
+from pykbroker.lake.replay import Replay, ReplayOptions
+from pykbroker.lake.values.decode import Decode
+from pykbroker.lake.values.decoded import Decoded, all_decoded
+from pykbroker.lake.values.how import How, Kind
+from pykbroker.lake.values.survey import Surveyor
+from pykbroker.wire.records import Record, encode_batch
+
+DAY_MS = 86_400_000
+YEAR_10000_MS = 253_402_300_800_000
+FAR = {"message.timestamp.after.max.ms": str((1 << 63) - 1)}
+DATES = {
+    -2: "1969-12-31",
+    -1: "1969-12-31",
+    -365 * DAY_MS: "1969-01-01",
+    1: "1970-01-01",
+    YEAR_10000_MS - 1: "9999-12-31",
+    YEAR_10000_MS: "+10000-01-01",
+}
+"""The date of each timestamp in milliseconds. -1 is a record without a timestamp."""
+
+
+def test_timestamps_of_every_age_keep_their_date(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+    topic = topics.create(retention_ms="-1", message_timestamp_after_max_ms=str((1 << 63) - 1))
+    ask = Ask(topics.bootstrap, 9, "")
+    workshop = make(form)
+    for _ in range(3):
+        for timestamp in DATES:
+            ask.produce(topic, encode_batch([Record(timestamp=timestamp, value=b"%d" % timestamp)]))
+        assert workshop.archive(topic).rows == len(DATES)
+    rows = workshop.lake.read().where(f"topic = '{topic}'")
+    chosen = rows.selectExpr("offset", "unix_millis(timestamp)", "string(date)").orderBy("offset").toArrow().to_pylist()
+    assert [tuple(row.values()) for row in chosen] == [
+        (number, *pair) for number, pair in enumerate(list(DATES.items()) * 3)
+    ]
+    assert workshop.lake.table.compact(1 << 27).after == len(set(DATES.values()))
+    assert workshop.verify().is_equal
+    assert "@253402300800000" in page("lake", "now", measured(workshop.lake, Wanted(topic)))
+    wanted = ReplayOptions(f"{topic}-again", prefix="again-", topic_configs=FAR)
+    assert sum(Replay(workshop.lake, topics.bootstrap, {}, wanted).run().values()) == 3 * len(DATES)
+    assert workshop.archive(f"(again-)?{topic}").rows == 3 * len(DATES)
+    rows = workshop.lake.read().where("timestamp = timestamp_millis(bigint(string(value)))")
+    assert sorted(rows.groupBy("topic").count().collect()) == sorted(
+        Row(topic=each, count=3 * len(DATES)) for each in (topic, f"again-{topic}")
+    )
+
+
+ODD = (
+    ".hidden",
+    "_other",
+    "__HIVE_DEFAULT_PARTITION__",
+    "007",
+    "2013-01-01",
+    "A",
+    "a",
+    "null",
+    "topic",
+    "x.parquet",
+    "_delta_log",
+    "metadata",
+)
+
+
+def test_topics_may_have_every_name(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+    """Names that begin as hidden files do, that Hive takes for null, that look like numbers or dates, that differ by case alone."""
+    names = set(ODD)
+    for name in names - topics.names():
+        topics.create(name=name)
+        topics.send(name, [name])
+    workshop = make(form)
+    assert workshop.archive("|".join(map(re.escape, names))).rows == len(names)
+    rows = workshop.lake.read().select("topic", "value").collect()
+    assert {(row.topic, row.value.decode()) for row in rows} == {(name, name) for name in names}
+    assert {place.topic: each.rows for place, each in workshop.lake.last_entry().partitions.items()} == dict.fromkeys(
+        names, 1
+    )
+    assert workshop.verify().is_equal
+    assert {each.topic for each in measured(workshop.lake, Wanted())} == names
+    target = ReplayOptions(f"odd-{form}", prefix=f"{form}-")
+    assert len(Replay(workshop.lake, topics.bootstrap, {}, target).run()) == len(names)
+    hidden = Decoded(workshop.lake, ".hidden")
+    hidden.keep_how(How(Kind.TEXT))
+    assert Decode(hidden, Surveyor()).run(lambda _: None).decoded == hidden.read().count() == 1
+    assert [each.topic for each in all_decoded(workshop.lake)] == [".hidden"]
