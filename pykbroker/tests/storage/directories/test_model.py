@@ -1,5 +1,5 @@
 """Random work on compacted topics over several directories: moved, deleted and made again, compacted, killed in the middle, while
-a directory fails and is back after a later start.
+a directory fails and is back after a later start. Transactions are open meanwhile, are committed and aborted.
 
 Any seed can be run alone: ``pytest -k 'test_random_directories[42]'``.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,10 +22,10 @@ from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.storage.log.log import Log
+from pykbroker.storage.log.log import AppendResult, Log
 from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.seeds import seeds
-from pykbroker.tests.storage.support import START_MS, append, batch, contents
+from pykbroker.tests.storage.support import START_MS, append, append_marker, batch, contents
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import decode_records
 
@@ -43,6 +45,8 @@ CONFIG = LogConfig(
     file_delete_delay_ms=50,
 )
 
+PRODUCERS = (7, 8)
+
 Entry = tuple[bytes, bytes]
 
 
@@ -56,8 +60,12 @@ class Topic:
         self.synced = 0
         #: The directory with its files, if it has any.
         self.home: str | None = None
-        #: What is being appended, or was refused, and may be there after the next start.
-        self.sending: list[Entry] = []
+        #: What is being appended, or was refused, and may be there after the next start; None for a marker.
+        self.sending: list[Entry | None] = []
+        #: Offsets of open transactions by producer, and those of aborted ones.
+        self.open: dict[int, list[int]] = {}
+        self.aborted: set[int] = set()
+        self.sequences = dict.fromkeys(PRODUCERS, 0)
         #: The power was lost since its log was last seen.
         self.power_lost = False
 
@@ -67,6 +75,8 @@ class Worker:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        #: Those that found something have told their stories without transactions.
+        self.transacts = seed not in FOUND
         self.disk = SimulatedDisk()
         self.clock = ManualClock(START_MS)
         self.topics: dict[str, Topic] = {}
@@ -160,22 +170,50 @@ class Worker:
         if chosen is None:
             return
         topic, log = chosen
-        topic.sending = [
+        producer = self.random.choice((None, None, *PRODUCERS)) if self.transacts else None
+        if producer in topic.open and self.random.random() < 0.5:
+            self.end_transaction(topic, log, producer)
+            return
+        entries = [
             (b"key%d" % self.random.randrange(6), self.random.randbytes(self.random.randrange(40)))
             for _ in range(self.random.choice((1, 1, 3)))
         ]
-        data = batch([value for _, value in topic.sending], keys=[key for key, _ in topic.sending])
+        data = batch(
+            [value for _, value in entries],
+            keys=[key for key, _ in entries],
+            producer=None if producer is None else (producer, 0, topic.sequences[producer]),
+            transactional=producer is not None,
+        )
+        offsets = range(topic.end, topic.end + len(entries))
+        sent = self.send(topic, [*entries], partial(append, log, data, now_ms=self.clock.now_ms()))
+        if sent and producer is not None:
+            topic.sequences[producer] += len(entries)
+            topic.open.setdefault(producer, []).extend(offsets)
+
+    def end_transaction(self, topic: Topic, log: Log, producer: int) -> None:
+        commit = self.random.random() < 0.5
+        if self.send(topic, [None], partial(append_marker, log, producer, 0, commit=commit)):
+            offsets = topic.open.pop(producer)
+            if not commit:
+                topic.aborted.update(offsets)
+
+    def send(self, topic: Topic, sending: list[Entry | None], append: Callable[[], AppendResult]) -> bool:
+        """Whether it is acknowledged."""
+        topic.sending = sending
         try:
-            result = append(log, data, now_ms=self.clock.now_ms())
+            result = append()
         except KafkaError:
             assert topic.home in self.failing
-            return
+            return False
         assert result.base_offset == topic.end
         self.acknowledge(topic)
+        return True
 
     def acknowledge(self, topic: Topic) -> None:
-        topic.entries.update(enumerate(topic.sending, topic.end))
-        topic.end += len(topic.sending)
+        for entry in topic.sending:
+            if entry is not None:
+                topic.entries[topic.end] = entry
+            topic.end += 1
         topic.sending = []
 
     def flush(self) -> None:
@@ -282,6 +320,7 @@ class Worker:
         if log is None:
             return
         found = dict(contents(log))
+        unsure = bool(topic.sending) or topic.power_lost
         if log.log_end_offset > topic.end:
             self.acknowledge(topic)
             assert log.log_end_offset == topic.end
@@ -294,23 +333,66 @@ class Worker:
             assert log.log_end_offset >= topic.synced
             topic.end = log.log_end_offset
         topic.power_lost = False
+        if unsure:
+            self.adopt_transactions(topic, log)
         self.check(topic, log)
+
+    def adopt_transactions(self, topic: Topic, log: Log) -> None:
+        """The log knows which are open, and how those ended whose markers were being written."""
+        topic.aborted = {offset for offset in topic.aborted if offset < topic.end}
+        begun = {producer: first for first, producer in log.producers.open_txns.items()}
+        for producer in PRODUCERS:
+            entry = log.producers.entries.get(producer)
+            topic.sequences[producer] = 0 if entry is None else entry.last_sequence + 1
+            ended = topic.open.pop(producer, [])
+            if producer in begun:
+                topic.open[producer] = offsets_of(log, producer, begun[producer])
+                topic.aborted.difference_update(topic.open[producer])
+            else:
+                for txn in log.aborted_transactions(0, topic.end):
+                    if txn.producer_id == producer:
+                        topic.aborted.update(o for o in ended if txn.first_offset <= o <= txn.last_offset)
 
     def check(self, topic: Topic, log: Log) -> None:
         assert log.log_end_offset == topic.end
         found: dict[int, Entry] = {}
         for header, data in log.batches():
-            for record in decode_records(data, header=header):
+            for record in () if header.is_control else decode_records(data, header=header):
                 found[record.offset] = record.key or b"", record.value or b""
         assert found.items() <= topic.entries.items()
-        newest = {key: offset for offset, (key, _) in sorted(topic.entries.items())}
+        undecided = {offset for offsets in topic.open.values() for offset in offsets}
+        assert undecided <= found.keys()
+        settled = (each for each in sorted(topic.entries.items()) if each[0] not in undecided | topic.aborted)
+        newest = {key: offset for offset, (key, _) in settled}
         assert found.keys() >= set(newest.values())
+        self.check_transactions(topic, log)
+        told = log.aborted_transactions(0, topic.end)
+        for offset in topic.aborted & found.keys():
+            assert any(txn.first_offset <= offset <= txn.last_offset for txn in told)
+
+    def check_transactions(self, topic: Topic, log: Log) -> None:
+        firsts = {offsets[0]: producer for producer, offsets in topic.open.items()}
+        assert log.producers.open_txns == firsts
+        assert log.last_stable_offset == min(firsts, default=topic.end)
+        for producer in PRODUCERS:
+            entry = log.producers.entries.get(producer)
+            assert topic.sequences[producer] == (0 if entry is None else entry.last_sequence + 1)
 
     def check_all(self) -> None:
         for name, topic in self.topics.items():
             log = self.opened(name, topic)
             if log is not None:
                 self.check(topic, log)
+
+
+def offsets_of(log: Log, producer: int, first: int) -> list[int]:
+    """The offsets of a producer's records from ``first`` on."""
+    return [
+        record.offset
+        for header, data in log.batches(first)
+        if header.producer_id == producer and not header.is_control
+        for record in decode_records(data, header=header)
+    ]
 
 
 @pytest.mark.parametrize("seed", seeds(100, found=FOUND))
