@@ -46,7 +46,7 @@ UNDER_REPLICATED = gauge(
     "kafka_server_replicamanager_underreplicatedpartitions",
     "Partitions that a broker leads with replicas out of sync.",
     "broker",
-    moves="A broker was stopped.",
+    moves="A broker was stopped: pykbroker brokers list shows which, pykbroker brokers start ID starts it.",
 )
 UNDER_MIN = gauge(
     "kafka_server_replicamanager_underminisrpartitioncount",
@@ -63,7 +63,7 @@ PRODUCER_IDS = gauge(
 ISR_SHRINKS = counter(
     "kafka_server_replicamanager_isrshrinks_total",
     "Shrinks of in-sync replicas (ISR).",
-    moves="A broker was stopped.",
+    moves="A broker was stopped: pykbroker brokers list shows which, pykbroker brokers start ID starts it.",
 )
 ISR_EXPANDS = counter(
     "kafka_server_replicamanager_isrexpands_total",
