@@ -1,4 +1,8 @@
-"""Measures a broker without the HTTP side and one with it, which is watched in every other period of its life."""
+"""Measures a broker without the HTTP side and one with it, alone and watched, in periods that take turns.
+
+Each period begins with a lead that is not counted: pages open and read what came before, caches are filled. Ratios are of
+neighbouring periods, so that what the machine does for minutes concerns both; of all ratios the median counts.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +29,8 @@ WITHOUT, WITH, WATCHED = "without", "with it", "watched"
 TOPIC = "bench"
 _PRODUCE_VERSION = 9
 _EVERY_S = 0.001
+#: Produces before each period: a second.
+_LEAD = 1000
 #: Type bits of a process's CPU clock, as clock_getcpuclockid(3) makes its id.
 _SCHEDULED = 2
 
@@ -64,14 +70,16 @@ class Side:
     client: Connection
     watching: Callable[[], AbstractContextManager[None]] = nullcontext
     periods: list[list[Sent]] = field(default_factory=list)
-    used_s: float = 0.0
+    #: Processor time of the broker in each period, in seconds.
+    used_s: list[float] = field(default_factory=list)
 
     def period(self, produces: int) -> None:
         with self.watching():
             clock = _processor_clock(self.broker.pid)
+            _produce(self.client, _LEAD, clock)
             before = time.clock_gettime(clock)
             self.periods.append(_produce(self.client, produces, clock))
-            self.used_s += time.clock_gettime(clock) - before
+            self.used_s.append(time.clock_gettime(clock) - before)
 
     def parts(self, what: int) -> list[Part]:
         """Return percentiles by period, of the times (0) or of the processor time (1)."""
@@ -97,13 +105,13 @@ def main(given: argparse.Namespace) -> int:
         for each in sides.values():  # warm-up: modules are imported
             each.period(given.produces)
             each.periods.clear()
-            each.used_s = 0.0
+            each.used_s.clear()
         for number in range(given.rounds):
             for name in _from(list(sides), number):
                 sides[name].period(given.produces)
         for name, side in sides.items():
             _say(name, side, sides)
-        _say_use(sides, given.rounds * given.produces)
+        _say_use(sides, given.produces)
     return 0
 
 
@@ -189,13 +197,28 @@ def _part(numbers: list[float]) -> Part:
     return Part(ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100])
 
 
+class Ratio(NamedTuple):
+    """The quartiles of ratios."""
+
+    low: float
+    median: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def ratio(mine: Sequence[float], its: Sequence[float]) -> Ratio:
+    """Return the quartiles of the ratios of neighbouring periods."""
+    found = [one / other if other else 1.0 for one, other in zip(mine, its, strict=True)]
+    return Ratio(*statistics.quantiles(found, n=4, method="inclusive")) if len(found) > 1 else Ratio(*found * 3)
+
+
 def _times(side: Side, other: Side, what: int) -> str:
-    """Return the ratio to another side, as the median over neighbouring periods."""
-    both = list(zip(side.parts(what), other.parts(what), strict=True))
-    p50, p99 = (
-        statistics.median(mine[part] / its[part] if its[part] else 1.0 for mine, its in both) for part in (0, 1)
-    )
-    return f"{p50:.2f} and {p99:.2f} times"
+    """Return the ratios of a percentile to that of another side."""
+    mine, its = side.parts(what), other.parts(what)
+    p50, p99 = (ratio([each[part] for each in mine], [each[part] for each in its]) for part in (0, 1))
+    return f"{p50} and {p99} times"
 
 
 def _say(name: str, side: Side, sides: dict[str, Side]) -> None:
@@ -211,10 +234,9 @@ def _say(name: str, side: Side, sides: dict[str, Side]) -> None:
 def _say_use(sides: dict[str, Side], produces: int) -> None:
     base = sides[WITHOUT]
     for name, side in sides.items():
-        times = side.used_s / base.used_s if base.used_s else 1.0
-        print(
-            f"{side.used_s / produces * 1e6:9.1f} µs  processor time of the broker per produce {name} ({times:.2f} times)"
-        )
+        used_us = statistics.median(side.used_s) / produces * 1e6
+        times = ratio(side.used_s, base.used_s)
+        print(f"{used_us:9.1f} µs  processor time of the broker per produce {name}; {times} times {WITHOUT}")
     for name in (WITHOUT, WATCHED):
         memory = sides[name].broker.memory_mb()
         print(f"{memory:9.1f} MB  memory {name} ({memory - base.broker.memory_mb():+.1f}; wanted: below 30 more)")

@@ -151,8 +151,9 @@ def _fetched(index: int, committed: CommittedOffset | None, *, unstable: bool) -
 def delete(
     group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets, pending: AbstractSet[tuple[str, int]]
 ) -> tuple[list[CoordinatorRecord], OffsetDeleteResponse]:
-    """The records and the answer of an OffsetDelete; ``pending`` has the offsets of open transactions, which go too. Raises KafkaError NON_EMPTY_GROUP if the group has members that are
-    not consumers, whose subscriptions are unknown.
+    """The records and the answer of an OffsetDelete. ``offsets`` are the group's committed ones; those that open transactions
+    have, ``pending``, go with them. Raises KafkaError NON_EMPTY_GROUP if the group has members that are not consumers, whose
+    subscriptions are unknown.
     """
     if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)

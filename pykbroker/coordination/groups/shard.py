@@ -172,11 +172,10 @@ class GroupShard(Shard):
     def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
         """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
         group = self._existing(request.group_id)
-        offsets, pending = (
-            self.committed.offsets.of_group(group.group_id),
-            self.committed.pending.of_group(group.group_id),
+        pending = self.committed.pending.of_group(request.group_id)
+        records, response = committing.delete(
+            group, request, self.committed.offsets.of_group(request.group_id), pending
         )
-        records, response = committing.delete(group, request, offsets, pending)
         return Outcome(records, [(reply, response)], atomic=False)
 
     def delete_group(self, group_id: str, reply: Deferred[ErrorCode]) -> Outcome:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.http.metrics.metric import counter, gauge
 from pykbroker.http.metrics.partitions import MinInSync
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.metadata.source import Following
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -45,7 +46,7 @@ UNDER_REPLICATED = gauge(
     "kafka_server_replicamanager_underreplicatedpartitions",
     "Partitions that a broker leads with replicas out of sync.",
     "broker",
-    moves="A broker was stopped.",
+    moves="A broker was stopped: pykbroker brokers list shows which, pykbroker brokers start ID starts it.",
 )
 UNDER_MIN = gauge(
     "kafka_server_replicamanager_underminisrpartitioncount",
@@ -62,7 +63,7 @@ PRODUCER_IDS = gauge(
 ISR_SHRINKS = counter(
     "kafka_server_replicamanager_isrshrinks_total",
     "Shrinks of in-sync replicas (ISR).",
-    moves="A broker was stopped.",
+    moves="A broker was stopped: pykbroker brokers list shows which, pykbroker brokers start ID starts it.",
 )
 ISR_EXPANDS = counter(
     "kafka_server_replicamanager_isrexpands_total",
@@ -126,13 +127,14 @@ class Brokers:
 
     def __init__(self) -> None:
         self._followed: Cluster | None = None
+        self._following = Following()
         self._shrinks = self._expands = self._leader_changes = 0
 
     def follow(self, cluster: Cluster) -> None:
         """Count the changes of this cluster from now on, if not already counted."""
         if cluster is not self._followed:
             self._followed = cluster
-            cluster.metadata.subscribe(self._changed)
+            self._following.follow(cluster.metadata, self._changed)
 
     def _changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for change in delta.partitions:

@@ -41,7 +41,12 @@ PREFERRED = gauge(
     *_OF,
     moves="0 after a broker was stopped, until the next election (auto.leader.rebalance.enable).",
 )
-REPLICAS = gauge("kafka_topic_partition_replicas", "Replicas.", *_OF, moves="A reassignment.")
+REPLICAS = gauge(
+    "kafka_topic_partition_replicas",
+    "Replicas.",
+    *_OF,
+    moves="A reassignment: kafka-reassign-partitions --list shows those under way.",
+)
 IN_SYNC = gauge(
     "kafka_topic_partition_in_sync_replica",
     "Replicas that are in sync: those on brokers that run.",
@@ -60,7 +65,12 @@ LOG_SIZE = gauge(
     *_OF,
     moves="Grows until retention.bytes or retention.ms take the oldest segments, or compaction has its turn.",
 )
-LOG_START = gauge("kafka_log_log_logstartoffset", "The log start offset.", *_OF, moves="Retention.")
+LOG_START = gauge(
+    "kafka_log_log_logstartoffset",
+    "The log start offset.",
+    *_OF,
+    moves="Retention, compaction or DeleteRecords: as kafka_topic_partition_oldest_offset.",
+)
 LOG_END = gauge(
     "kafka_log_log_logendoffset",
     "The log end offset: that of the next record.",
@@ -85,7 +95,12 @@ AT_MIN = gauge(
     *_OF,
     moves="With one replica that is so always. Else one more broker that stops refuses acks=all.",
 )
-REPLICAS_COUNT = gauge("kafka_cluster_partition_replicascount", "Replicas.", *_OF, moves="A reassignment.")
+REPLICAS_COUNT = gauge(
+    "kafka_cluster_partition_replicascount",
+    "Replicas.",
+    *_OF,
+    moves="A reassignment: kafka-reassign-partitions --list shows those under way.",
+)
 STABLE_LAG = gauge(
     "kafka_cluster_partition_laststableoffsetlag",
     "Offsets between the last stable offset and the high watermark, which read_committed consumers cannot read yet.",

@@ -30,7 +30,7 @@ TOTAL_BYTES = gauge(
     "pykbroker_log_directory_total_bytes",
     "The size of a log directory's volume.",
     "logDirectory",
-    moves="Somebody gave it another volume.",
+    moves="Somebody gave it another volume: see that it is the one that was meant.",
 )
 FREE_BYTES = gauge(
     "pykbroker_log_directory_free_bytes",
@@ -44,7 +44,11 @@ FULL = gauge(
     "logDirectory",
     moves="1: producers are refused until there is room; what was acknowledged is safe.",
 )
-LOGS_OPEN = gauge("pykbroker_logs_open", "Open logs.", moves="Each costs memory.")
+LOGS_OPEN = gauge(
+    "pykbroker_logs_open",
+    "Open logs.",
+    moves="Each costs memory and descriptors: delete topics that nobody uses, or raise LimitNOFILE.",
+)
 LOGS_CLOSED = gauge(
     "pykbroker_logs_closed",
     "Logs that are closed since the start; they are opened in the background.",
