@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 #: The least interval, in milliseconds: some settings may be 0, which would leave no time for clients.
 _SHORTEST_MS = 100
+_CHECKPOINT_INTERVALS = ("log.flush.offset.checkpoint.interval.ms", "log.flush.start.offset.checkpoint.interval.ms")
 #: The interval of removals and of flushes by flush.ms, in milliseconds (Kafka's log.flush.scheduler.interval.ms is "never" by
 #: default, so flush.ms of a topic would have no effect).
 _FLUSH_ROUND_MS = 1000
@@ -49,7 +50,8 @@ class Housekeeping:
         config = self._cluster.config
         delay = config["log.initial.task.delay.ms"]
         self._every(config["log.retention.check.interval.ms"], delay, self.run_retention)
-        self._every(config["log.flush.offset.checkpoint.interval.ms"], delay, self._checkpoints)
+        # One round writes all checkpoints, as often as the one that is wanted most often.
+        self._every(min(config[name] for name in _CHECKPOINT_INTERVALS), delay, self._checkpoints)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
         self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._removals)
         interval_ms = config["producer.id.expiration.check.interval.ms"]

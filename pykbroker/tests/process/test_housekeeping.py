@@ -61,7 +61,11 @@ def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog
 
 @pytest.mark.parametrize(
     ("setting", "step"),
-    [("log.cleaner.backoff.ms", "compactions.logs"), ("log.flush.offset.checkpoint.interval.ms", "plan_checkpoints")],
+    [
+        ("log.cleaner.backoff.ms", "compactions.logs"),
+        ("log.flush.offset.checkpoint.interval.ms", "plan_checkpoints"),
+        ("log.flush.start.offset.checkpoint.interval.ms", "plan_checkpoints"),
+    ],
 )
 def test_an_interval_of_nothing_leaves_the_core_to_others(monkeypatch, setting: str, step: str) -> None:
     cluster = MemoryCluster(**{setting.replace(".", "_"): "0"}, log_initial_task_delay_ms="0").cluster
