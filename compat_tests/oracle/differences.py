@@ -149,11 +149,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "Apache Kafka fills an answer up to the limit with part of a batch, which clients throw away; here only whole batches are sent.",
         kafka={"incomplete": True},
     ),
-    Difference(
-        "Fetch/a_session_with_something_unknown",
-        "*.responses.[<id of *",
-        "A topic with good and unknown partitions is one entry of the answer here; Apache Kafka makes two of it from version 13.",
-    ),
     # ---- the cluster
     Difference(
         "DescribeQuorum/the_quorum",

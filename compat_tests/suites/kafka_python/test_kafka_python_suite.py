@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,17 +35,34 @@ _EXCUSES = {
 }
 
 
-def run_suite(folder: Path, listeners: Listeners, report: Path) -> Iterator[SuiteCase]:
-    """Runs the suite's pytest; its cases."""
+#: A consumer without a group that subscribes while the answer to its first request for metadata, which names no topic, is on its way
+#: takes that for the answer about its topics, and asks no more for five minutes: it falls silent, with Apache Kafka as well. So
+#: cases of this module that fail are told by their second try.
+_RACING = "test_consumer_integration::"
+
+
+def run_suite(folder: Path, listeners: Listeners, reports: Path) -> Iterator[SuiteCase]:
+    """Runs the suite's pytest; its cases. Reports and certificates go to ``reports``."""
+    run = partial(_run, folder, listeners, _certificates(listeners, reports / "tls"))
+    cases = list(run(reports / "report.xml", ["test/integration"]))
+    racing = {case.name for case in cases if case.outcome == "failed" and case.name.startswith(_RACING)}
+    yield from (case for case in cases if case.name not in racing)
+    if racing:
+        yield from run(reports / "again.xml", [f"test/integration/{name.replace('::', '.py::', 1)}" for name in racing])
+
+
+def _run(
+    folder: Path, listeners: Listeners, certificates: Path, report: Path, asked: Collection[str]
+) -> Iterator[SuiteCase]:
     command = [sys.executable, "-m", "pytest", "-c", "suite.ini", "--rootdir", ".", "-p", "running_broker"]
-    command += ["-p", "no:cacheprovider", "-q", f"--junitxml={report}", "test/integration"]
+    command += ["-p", "no:cacheprovider", "-q", f"--junitxml={report}", *asked]
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
         "KAFKA_VERSION": "4.3.1",
         "KAFKA_ROOT": str(folder),  # must be a folder; nothing in it is used
         "RUNNING_BROKER": json.dumps(listeners.ports),
-        "RUNNING_BROKER_CERTIFICATES": str(_certificates(listeners, report.parent / "tls")),
+        "RUNNING_BROKER_CERTIFICATES": str(certificates),
     }
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
@@ -64,5 +82,5 @@ def _certificates(listeners: Listeners, folder: Path) -> Path:
 def test_suite(start_secured: StartSecured, tmp_path: Path, subtests: pytest.Subtests) -> None:
     listeners = start_secured(SETTINGS)
     add_users(listeners.address("PLAINTEXT"), {"alice": USERS["alice"]})
-    cases = run_suite(unpacked(), listeners, tmp_path / "report.xml")
+    cases = run_suite(unpacked(), listeners, tmp_path)
     check(cases, Excuses(_EXCUSES), subtests)
