@@ -80,12 +80,16 @@ class _Measured:
         self._request = request
         self._clock = step.clock
         self._seconds = 0.0
-        self._usage = usage = step.usage_on(broker)
-        user, client = ctx.principal.partition(":")[2], ctx.client_id or ""
-        self._produce = usage.produce.limits.of(user, client) if ctx.api_key == _PRODUCE else None
-        self._fetch = usage.fetch.limits.of(user, client) if ctx.api_key == _FETCH else None
-        self._time = None if self._is_exempt() else usage.time.limits.of(user, client)
+        self._usage = step.usage_on(broker)
+        self._who = user, client = ctx.principal.partition(":")[2], ctx.client_id or ""
+        self._read_limits()
         self._mutations = step.mutations_of(ctx, user, client)
+
+    def _read_limits(self) -> None:
+        key, usage, (user, client) = self._ctx.api_key, self._usage, self._who
+        self._produce = usage.produce.limits.of(user, client) if key == _PRODUCE else None
+        self._fetch = usage.fetch.limits.of(user, client) if key == _FETCH else None
+        self._time = None if self._is_exempt() else usage.time.limits.of(user, client)
 
     def run(self, proceed: Callable[[], Answer]) -> Answer:
         if not any((self._produce, self._fetch, self._time, self._mutations)):
@@ -102,7 +106,7 @@ class _Measured:
             self._refused(error)
         self._seconds = self._clock.monotonic() - began
         if isinstance(answer, Deferred):
-            told: Deferred[Any] = answer.map(self._told).recover(KafkaError, self._refused)
+            told: Deferred[Any] = answer.map(self._told_later).recover(KafkaError, self._refused)
             told.when_abandoned = answer.abandon
             return told
         told_now: Answer = self._told(answer)
@@ -113,6 +117,11 @@ class _Measured:
         return key in _EXEMPT or (key == _PRODUCE and self._request.acks == 0)
 
     # ---- the response ------------------------------------------------------------------------------------------------
+
+    def _told_later(self, response: Any) -> Any:
+        """A request that waited is throttled by the quotas of now, as in Apache Kafka, not by those of when it came."""
+        self._read_limits()
+        return self._told(response)
 
     def _told(self, response: Any) -> Any:
         if self._fetch is not None:

@@ -32,6 +32,8 @@ from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest
 from pykbroker.wire.records import Record, encode_batch
 
 STEPS = 60
+#: Seeds that have found something: fetches that wait while a quota is removed, sessions that begin at the end.
+FOUND = (487, 1229, 2820)
 NAMES = ("a", "b", "c")
 PARTITIONS = 2
 #: No topic has so many partitions.
@@ -333,15 +335,18 @@ def of(topic: Any, version: int) -> list[Told]:
     ]
 
 
-@pytest.mark.parametrize("seed", seeds(300))
+@pytest.mark.parametrize("seed", seeds(300, found=FOUND))
 def test_sessions(seed: int) -> None:
     world = World(seed)
     for _ in range(STEPS):
         world.step()
     assert world.answered > STEPS
+    if any(reader.waiting is not None and reader.epoch == 0 for reader in world.readers):
+        world.advance(MAX_WAIT_MS + 1)  # a session that begins has no id yet by which it could be closed
+        world.look_at_all()
     for reader in world.readers:
         world.close(reader)
-    world.advance(MAX_WAIT_MS)
+    world.advance(MAX_WAIT_MS + 1)
     assert not any(partition.watchers for partition in world.partitions)
 
 
