@@ -11,12 +11,13 @@ from typing import Any
 
 
 class Schemas:
-    """The registry's schemas; ``asked`` are the requested paths."""
+    """The registry's schemas; ``asked`` are the requested paths. ``faults`` are statuses that it answers first."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, dict[str, Any]] = {}
         self.versions: dict[tuple[str, int], dict[str, Any]] = {}
         self.asked: list[str] = []
+        self.faults: list[int] = []
         self.url = ""
 
     def answer(self, path: str) -> dict[str, Any] | None:
@@ -36,9 +37,11 @@ def serving() -> Iterator[Schemas]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = schemas.answer(self.path)
-            body = json.dumps(found or {"error_code": 40403, "message": "Schema not found"}).encode()
-            self.send_response(200 if found else 404)
+            fault = schemas.faults.pop(0) if schemas.faults else None
+            found = schemas.answer(self.path) if fault is None else None
+            missing = {"error_code": 40403, "message": "Schema not found"} if fault is None else {"message": "later"}
+            body = json.dumps(found or missing).encode()
+            self.send_response(200 if found else fault or 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

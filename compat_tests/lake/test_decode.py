@@ -16,6 +16,7 @@ from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
 from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.values.account import Account
 from pykbroker.lake.values.decode import Decode, Outcome
 from pykbroker.lake.values.decoded import Decoded
 from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
@@ -123,6 +124,29 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
         assert registry.asked == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/8"]
     assert values(workshop, topic) == [{"n": 1}, {"n": 2, "to": "JFK"}]
     assert [offset for offset, _, _ in quarantined(workshop, topic)] == [2]
+
+
+def test_a_fault_of_the_registry_quarantines_nothing(make: Callable[..., Workshop], topics: Topics) -> None:
+    """One that passes is not noticed. With one that stays the job ends, and the next run goes on."""
+    schema = record(("n", "int"))
+    topic = topics.create()
+    with serving() as registry:
+        registry.by_id |= {7: {"schema": json.dumps(schema)}, 8: {"schema": json.dumps(schema)}}
+        pauses: list[float] = []
+        surveyor = Surveyor(Registry(registry.url, pause=pauses.append))
+        workshop = make()
+        Decoded(workshop.lake, topic).keep_how(How(Kind.AVRO))
+        for number, faults in ((7, [503, 429, 404, 500, 503, 503, 503, 503, 503]), (8, [])):
+            topics.send_raw(topic, None, framed(number, avro(schema, {"n": number})))
+            workshop.archive(topic)
+            registry.faults = faults
+            while registry.faults:
+                with pytest.raises(LakeError, match=rf"answered (404|503) to schemas/ids/{number}: "):
+                    Decode(Decoded(workshop.lake, topic), surveyor).run(lambda _: None)
+                assert Decoded(workshop.lake, topic).account() == Account()
+            assert Decode(Decoded(workshop.lake, topic), surveyor).run(lambda _: None).quarantined == 0
+        assert len(pauses) == 2 + 5
+    assert values(workshop, topic) == [{"n": 7}, {"n": 8}]
 
 
 def test_what_a_kill_left_is_finished_and_nothing_is_there_twice(

@@ -1,10 +1,17 @@
-"""A client of Confluent-style schema registries: schemas by id, with the schemas that they reference."""
+"""A client of Confluent-style schema registries: schemas by id, with the schemas that they reference.
+
+A registry that restarts, is overloaded or is slow is asked again a few times. Only a registry's own answer that it has no such schema
+counts as that: a record is never quarantined because of a fault that passes, or of a proxy in between.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
+import time
+from collections.abc import Callable
 from http.client import HTTPException
+from ssl import SSLCertVerificationError
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
@@ -14,18 +21,44 @@ from pykbroker.lake.trouble import LakeError
 
 _TIMEOUT_S = 30.0
 _NOT_FOUND = 404
+_NONE_SUCH = (40401, 40402, 40403)
+"""A registry's codes for a subject, a version and a schema that it does not have. Another 404 comes from a wrong URL or from a proxy."""
+_PASSING = (408, 425, 429, 500, 502, 503, 504)
+_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""The pauses before a request is repeated."""
+_LONGEST_WAIT_S = 60.0
 _SHOWN = 200
+_CHUNK = 1 << 16
+
+
+class _Passing(Exception):
+    """The registry may answer if it is asked again, after ``wait_s`` if it says so."""
+
+    def __init__(self, said: str, wait_s: float = 0.0) -> None:
+        super().__init__(said)
+        self.wait_s = wait_s
 
 
 class Registry:
-    """A registry, by its URL, which may include a user and a password. Raises LakeError if it is no URL."""
+    """A registry, by its URL, which may include a user and a password. Raises LakeError if it is no URL.
 
-    def __init__(self, url: str) -> None:
+    ``timeout_s`` is the longest time that one answer may take.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float = _TIMEOUT_S,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise LakeError(f"{url!r} is no URL of a schema registry; write it as http://127.0.0.1:8081.")
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+        self._timeout_s, self._pause, self._clock = timeout_s, pause, clock
         self._headers = {"Accept": "application/vnd.schemaregistry.v1+json"}
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
@@ -46,7 +79,10 @@ class Registry:
     def _collect(self, schema: dict[str, Any], into: dict[str, str]) -> None:
         for each in schema.get("references", ()):
             if each["name"] not in into:
-                found = self._get(f"subjects/{quote(each['subject'], safe='')}/versions/{each['version']}")
+                path = f"subjects/{quote(each['subject'], safe='')}/versions/{each['version']}"
+                found = self._get(path) or self._get(
+                    f"{path}?deleted=true"
+                )  # deleted ones are kept for those that need them
                 if found is None:
                     raise LakeError(
                         f"The registry {self.url} has a schema that references {each['subject']}, version {each['version']}, but not this version."
@@ -55,18 +91,63 @@ class Registry:
                 into[each["name"]] = found["schema"]
 
     def _get(self, path: str) -> dict[str, Any] | None:
-        request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
+        """The registry's answer; None if it has no such schema. Asks again as long as the fault may pass."""
+        for wait_s in _WAITS_S:
+            try:
+                return self._asked(path)
+            except _Passing as passing:
+                self._pause(min(max(wait_s, passing.wait_s), _LONGEST_WAIT_S))
         try:
-            with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
-                return self._schema_in(path, answer.read())
+            return self._asked(path)
+        except _Passing as passing:
+            raise LakeError(
+                f"{passing} It was asked for {path} {len(_WAITS_S) + 1} times. Run this again when the registry answers: no record "
+                "was quarantined because of this, and what was decoded stays."
+            ) from None
+
+    def _asked(self, path: str) -> dict[str, Any] | None:
+        """One request. Raises _Passing if it may be repeated."""
+        request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
+        due = self._clock() + self._timeout_s
+        try:
+            with urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310
+                return self._schema_in(path, self._whole(answer, due))
         except HTTPError as error:
-            with error:
-                if error.code == _NOT_FOUND:
-                    return None
-                said = error.read(500).decode(errors="replace")
-            raise LakeError(f"The registry {self.url} answered {error.code} to {path}: {said}") from None
+            self._refused(path, error)
+            return None
         except (URLError, OSError, HTTPException) as error:
-            raise LakeError(f"The registry {self.url} did not answer: {error}.") from None
+            said = f"The registry {self.url} did not answer: {error}."
+            if isinstance(getattr(error, "reason", None), SSLCertVerificationError):
+                raise LakeError(said) from None
+            raise _Passing(said) from None
+
+    def _whole(self, answer: Any, due: float) -> bytes:
+        """The content of an answer. The timeout of a socket is for each of its pieces."""
+        content = b""
+        while piece := answer.read1(_CHUNK):
+            content += piece
+            if self._clock() > due:
+                raise TimeoutError(f"after {self._timeout_s:g} s only {len(content)} bytes of the answer had come")
+        if answer.length:
+            raise TimeoutError(f"it hung up with {answer.length} bytes of the answer missing")
+        return content
+
+    def _refused(self, path: str, error: HTTPError) -> None:
+        """Returns if the registry has no such schema. Raises _Passing or LakeError for any other answer."""
+        try:
+            with error:
+                content = error.read(500)
+        except (OSError, HTTPException):
+            content = b""
+        if error.code == _NOT_FOUND and _code(content) in _NONE_SUCH:
+            return
+        said = f"The registry {self.url} answered {error.code} to {path}: {content[:_SHOWN].decode(errors='replace').strip()}"
+        if error.code in _PASSING:
+            after = error.headers.get("Retry-After", "")
+            raise _Passing(f"{said.rstrip('.')}.", float(after) if after.isdecimal() else 0.0)
+        if error.code == _NOT_FOUND:
+            said += " (no answer of a schema registry, which would name the error 40403: look whether the URL is the registry's)"
+        raise LakeError(said)
 
     def _schema_in(self, path: str, answer: bytes) -> dict[str, Any]:
         """Schemas are stored in the lake and never fetched again, so anything else must end the job."""
@@ -78,6 +159,14 @@ class Registry:
             pass
         said = answer[:_SHOWN].decode(errors="replace").strip()
         raise LakeError(f"The registry {self.url} answered {path} with something that is no schema: {said!r}") from None
+
+
+def _code(content: bytes) -> Any:
+    """The registry's own code of an error; None if it is not a registry's answer."""
+    try:
+        return json.loads(content)["error_code"]
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 def _is_schema(found: dict[str, Any]) -> bool:

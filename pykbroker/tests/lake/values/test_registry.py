@@ -23,7 +23,14 @@ ANSWERS = {
     },
     "/base/subjects/airport/versions/1": {"schema": AIRPORT},
     "/base/schemas/ids/3": {"schema": "x", "references": [{"name": "leg", "subject": "gone", "version": 1}]},
+    "/base/schemas/ids/4": {"schema": "x", "references": [{"name": "old", "subject": "old", "version": 2}]},
+    "/base/subjects/old/versions/2?deleted=true": {"schema": AIRPORT},
 }  # fmt: skip
+NONE_SUCH = {"error_code": 40403, "message": "Schema not found"}
+
+
+def no_pause(_: float) -> None:
+    """The next request is sent at once."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +44,8 @@ def address() -> Iterator[str]:
             found = ANSWERS.get(self.path)
             self.send_response((200 if found else 404) if known else 401)
             self.end_headers()
-            self.wfile.write(json.dumps(found).encode() if known else b"who are you?")
+            answer = json.dumps(found or NONE_SUCH).encode()
+            self.wfile.write(answer if known else b"who are you?")
 
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""
@@ -58,6 +66,9 @@ def test_schemas_come_with_those_that_they_name(address: str) -> None:
     assert found == {"type": "PROTOBUF", "text": "message", "references": {"airport": AIRPORT, "leg": LEG}}
     assert list(found["references"]) == ["airport", "leg"]
     assert registry.schema(9) is None
+    of_deleted = registry.schema(4)
+    assert of_deleted is not None
+    assert of_deleted["references"] == {"old": AIRPORT}
 
 
 def test_a_registry_that_does_not_answer_as_one_is_told(address: str) -> None:
@@ -66,22 +77,32 @@ def test_a_registry_that_does_not_answer_as_one_is_told(address: str) -> None:
     with pytest.raises(LakeError, match=r"answered 401 to schemas/ids/1: who are you\?"):
         Registry(f"http://{address}").schema(1)
     with pytest.raises(LakeError, match=r"The registry http://127\.0\.0\.1:1 did not answer"):
-        Registry("http://127.0.0.1:1").schema(1)
+        Registry("http://127.0.0.1:1", pause=no_pause).schema(1)
     with pytest.raises(LakeError, match="'registry:8081' is no URL of a schema registry"):
         Registry("registry:8081")
 
 
-def answering(answer: bytes) -> str:
-    """The URL of a server that answers one request with these bytes and hangs up."""
+def answering(*answers: bytes) -> str:
+    """The URL of a server that answers each request with the next of these bytes, the last one to all that follow, and hangs up."""
     server = socket.create_server(("127.0.0.1", 0))
 
-    def answer_once() -> None:
-        with server, server.accept()[0] as client:
-            client.recv(4096)
-            client.sendall(answer)
+    def answer_all() -> None:
+        left = list(answers)
+        with server:
+            while True:
+                with server.accept()[0] as client:
+                    client.recv(4096)
+                    client.sendall(left.pop(0) if len(left) > 1 else left[0])
 
-    threading.Thread(target=answer_once, daemon=True).start()
+    threading.Thread(target=answer_all, daemon=True).start()
     return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def http(code: int, body: bytes, more: str = "") -> bytes:
+    return f"HTTP/1.1 {code} Said\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode() + body
+
+
+SCHEMA = http(200, b'{"schema": "x"}')
 
 
 @pytest.mark.parametrize(
@@ -101,12 +122,52 @@ def answering(answer: bytes) -> str:
 )
 def test_what_is_no_schema_ends_the_job_and_is_not_taken_for_one(body: bytes) -> None:
     """A proxy before the registry may answer anything. What is taken for a schema is stored for good."""
-    url = answering(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    url = answering(http(200, body))
     with pytest.raises(LakeError, match="answered schemas/ids/7 with something that is no schema: '"):
         Registry(url).schema(7)
 
 
 @pytest.mark.parametrize("answer", [b"", b"hello\r\n", b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"sch'])
 def test_a_registry_that_hangs_up_is_told(answer: bytes) -> None:
-    with pytest.raises(LakeError, match=r"The registry http://127\.0\.0\.1:\d+ did not answer: "):
-        Registry(answering(answer)).schema(7)
+    with pytest.raises(
+        LakeError, match=r"The registry http://127\.0\.0\.1:\d+ did not answer: (?s:.*) schemas/ids/7 6 times"
+    ):
+        Registry(answering(answer), pause=no_pause).schema(7)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [*(http(code, b"later") for code in (408, 429, 500, 502, 503, 504)), b"", SCHEMA[:-3]],
+)
+def test_a_fault_that_passes_is_waited_for_and_one_that_stays_ends_the_job(fault: bytes) -> None:
+    pauses: list[float] = []
+    found = Registry(answering(*[fault] * 5, SCHEMA), pause=pauses.append).schema(7)
+    assert found == {"type": "AVRO", "text": "x", "references": {}}
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0]
+    with pytest.raises(
+        LakeError, match=r"7 6 times\. Run this again when the registry answers: no record was quarantined"
+    ):
+        Registry(answering(*[fault] * 6, SCHEMA), pause=no_pause).schema(7)
+
+
+def test_a_registry_says_how_long_it_wants_to_be_left_alone() -> None:
+    pauses: list[float] = []
+    faults = (http(429, b"", f"Retry-After: {wait}\r\n") for wait in ("7", "100000", "tomorrow"))
+    Registry(answering(*faults, SCHEMA), pause=pauses.append).schema(7)
+    assert pauses == [7, 60, 2]
+
+
+@pytest.mark.parametrize("body", [b"", b"Not here", b"[]", b'{"error_code": 404, "message": "HTTP 404 Not Found"}'])
+def test_what_a_proxy_does_not_find_is_no_missing_schema(body: bytes) -> None:
+    """Else all records would be quarantined because of a wrong URL."""
+    with pytest.raises(LakeError, match=r"answered 404 to schemas/ids/7: .* look whether the URL is the registry's"):
+        Registry(answering(http(404, body))).schema(7)
+    for code in (40401, 40402, 40403):
+        assert Registry(answering(http(404, b'{"error_code": %d}' % code))).schema(7) is None
+
+
+def test_an_answer_in_drops_is_not_waited_for_forever() -> None:
+    """Each drop comes within the timeout of a socket."""
+    times = iter(range(0, 1000, 20))
+    with pytest.raises(LakeError, match=r"after 30 s only 15 bytes of the answer had come"):
+        Registry(answering(SCHEMA), pause=no_pause, clock=lambda: [next(times), next(times)][1]).schema(7)
