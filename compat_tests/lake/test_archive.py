@@ -246,7 +246,7 @@ def test_a_batch_that_two_processes_take_is_added_once_to_parquet(make: Callable
         table._stage(rows, commit, "batch-0-", ("topic=t/x.parquet",))
 
 
-def test_a_lake_is_of_one_format_one_cluster_and_one_checkpoint(make: Callable[..., Workshop], topics: Topics) -> None:
+def test_a_lake_is_of_one_format_and_one_cluster(make: Callable[..., Workshop], topics: Topics) -> None:
     topic = topics.create()
     topics.send(topic, range(3))
     workshop = make()
@@ -259,10 +259,6 @@ def test_a_lake_is_of_one_format_one_cluster_and_one_checkpoint(make: Callable[.
     description.write_text(json.dumps({**json.loads(ours), "cluster_id": "another"}))
     with pytest.raises(LakeError, match="holds records of the cluster another"):
         make()
-    description.write_text(ours)
-    (workshop.path / "checkpoint").rename(workshop.path / "elsewhere")
-    with pytest.raises(LakeError, match="does not know the last one"):
-        workshop.archive(topic)
 
 
 def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(

@@ -166,42 +166,6 @@ def test_nothing_is_lost_where_the_disk_was_full(
     assert workshop.offsets(topic) == [(0, offset) for offset in range(41)]
 
 
-def test_of_a_checkpoint_each_part_that_is_missing_is_named(
-    make: Callable[..., Workshop], topics: Topics, tmp_path: Path
-) -> None:
-    topic = topics.create()
-    workshop = make()
-    for _ in range(3):
-        topics.send(topic, range(5))
-        workshop.archive(topic)
-    kept = tmp_path / "kept"
-    checkpoint = workshop.path / "checkpoint"
-    checkpoint.rename(kept)
-    topics.send(topic, range(5))
-    for name, text, said in (
-        ("offsets/1", None, r"checkpoint/offsets/1 is gone: put back a copy"),
-        ("offsets/2", "", r"checkpoint/offsets/2 is damaged: put back a copy"),
-        ("offsets/2", "v1\n{}\n{", r"checkpoint/offsets/2 is damaged: put back a copy"),
-        ("commits/2", "", r"checkpoint/commits/2 is damaged: put back a copy"),
-        ("offsets/2", None, "does not know the last one"),
-    ):
-        shutil.copytree(kept, checkpoint)
-        file = without_checksum(checkpoint / name)
-        if text is None:
-            file.unlink()
-        else:
-            file.write_text(text)
-        with pytest.raises(LakeError, match=said):
-            workshop.archive(topic)
-        shutil.rmtree(checkpoint)
-    shutil.copytree(kept, checkpoint)
-    for name in ("commits", "sources"):  # Spark makes them again
-        shutil.rmtree(checkpoint / name)
-    assert workshop.archive(topic).rows == 5
-    assert workshop.offsets(topic) == [(0, offset) for offset in range(20)]
-    assert workshop.verify().is_equal
-
-
 def test_a_lake_is_moved_and_copied(
     spark: SparkSession, make: Callable[..., Workshop], topics: Topics, form: Format, tmp_path: Path
 ) -> None:

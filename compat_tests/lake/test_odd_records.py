@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64encode
 from collections.abc import Callable
 
 from pyspark.sql import Row
@@ -57,6 +59,45 @@ def test_timestamps_of_every_age_keep_their_date(make: Callable[..., Workshop], 
     assert sorted(rows.groupBy("topic").count().collect()) == sorted(
         Row(topic=each, count=3 * len(DATES)) for each in (topic, f"again-{topic}")
     )
+
+
+JULIAN_MS = -12_219_292_800_001
+LAST_MS = (1 << 63) // 1000
+BEYOND = (-(1 << 63), -LAST_MS - 1, LAST_MS + 1, (1 << 63) - 1)
+
+
+def test_timestamps_that_spark_cannot_hold_are_kept_beside_the_table(
+    make: Callable[..., Workshop], topics: Topics, form: Format
+) -> None:
+    topic = topics.create(2, retention_ms="-1", message_timestamp_after_max_ms=str((1 << 63) - 1))
+    ask = Ask(topics.bootstrap, 9, "")
+    workshop = make(form)
+    topics.send(topic, range(3), 1)
+    sent = [1, *BEYOND[:2], LAST_MS, BEYOND[2], BEYOND[3]]
+    for timestamp in sent:
+        headers = (("h", None), ("h", b"\xff"))
+        ask.produce(
+            topic, encode_batch([Record(timestamp=timestamp, key=b"\xfe", value=b"%d" % timestamp, headers=headers)])
+        )
+    assert workshop.archive(topic).rows == 3 + 2
+    for told in (f"{topic}-0 offset 1 with {-(1 << 63)} ms", "those of 4 records", "odd/000000000000.json"):
+        assert told in workshop.said[0]
+    lines = [json.loads(line) for line in (workshop.path / "odd/000000000000.json").read_text().splitlines()]
+    assert [(each["offset"], each["timestamp"]) for each in lines] == list(zip((1, 2, 4, 5), BEYOND, strict=True))
+    assert lines[0] == {
+        "topic": topic, "partition": 0, "offset": 1, "timestamp": -(1 << 63), "timestampType": 0, "key": "/g==",
+        "value": b64encode(b"%d" % -(1 << 63)).decode(), "headers": [{"key": "h", "value": None}, {"key": "h", "value": "/w=="}],
+    }  # fmt: skip
+    there = workshop.lake.read().where(f"topic = '{topic}'").select("partition", "offset").collect()
+    assert sorted(map(tuple, there)) == [(0, 0), (0, 3), (1, 0), (1, 1), (1, 2)]
+    assert workshop.verify().is_equal
+    assert workshop.said[1:] == []
+    topics.send(topic, range(1))
+    ask.produce(topic, encode_batch([Record(timestamp=JULIAN_MS)]))
+    assert workshop.archive(topic).rows == 2
+    assert "Batch 1 has timestamps before 1582-10-15, which Spark's Kafka source moves" in workshop.said[1]
+    assert workshop.lake.last_entry().total_rows == 7
+    assert workshop.verify().is_equal
 
 
 ODD = (

@@ -21,15 +21,20 @@ Rows = list[tuple[Any, ...]]
 
 
 class Workshop:
-    """``archive`` runs to the end of the topics; ``rows`` are the lake's rows of a topic, in order, without topic and date."""
+    """``archive`` runs to the end of the topics; ``rows`` are the lake's rows of a topic, in order, without topic and date.
+    ``said`` is what archives told about damaged files that they made anew.
+    """
 
     def __init__(self, spark: SparkSession, bootstrap: str, path: Path, form: Format) -> None:
         self.path = path
+        self.said: list[str] = []
         self.cluster = Cluster(spark, bootstrap)
         self.lake = Lake.create(spark, str(path), Description(form, self.cluster.cluster_id()))
 
     def archive(self, topics: str, **options: Any) -> Sight:
-        return Archive(self.lake, self.cluster, ArchiveOptions(topics, **options)).run(lambda _: None)
+        return Archive(self.lake, self.cluster, ArchiveOptions(topics, **options)).run(
+            lambda _: None, say=self.said.append
+        )
 
     def verify(self, **options: Any) -> Report:
         return Verification(self.lake, self.cluster, **options).run()

@@ -81,7 +81,7 @@ def archive(
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
         with Teller(out) as teller, ends_are_noted() as ended:
-            job.run(teller.tell, ended)
+            job.run(teller.tell, ended, out.remark)
             stopped = ended()
         if stopped:
             out.remark("Stopped; what was committed stays, and the next run goes on from it.")

@@ -6,30 +6,31 @@ table, from the rows that the table has. So when Spark repeats a batch after a c
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pykbroker.lake import ledger
-from pykbroker.lake.book import LEDGER
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import with_date
 from pykbroker.lake.lake import CHECKPOINT, Lake
 from pykbroker.lake.ledger import Entry, Offsets, Place, Range
 from pykbroker.lake.losses import losses
+from pykbroker.lake.mending import Mending
+from pykbroker.lake.odd import ODD, SIGN, OddRecords
 from pykbroker.lake.sight import Sight
-from pykbroker.lake.tables.table import RECORDS
 from pykbroker.lake.trouble import DataLost, LakeError, sentence
 
 _AWAIT_S = 0.5
 _RESTARTS = 5
+_GREGORIAN = "1582-10-15"
 _MOST_SHOWN = 10
 
 
@@ -50,15 +51,25 @@ class Archive:
         self.lake = lake
         self.cluster = cluster
         self.options = options
-        self.sight = Sight(lake.last_entry())
+        self.sight = Sight(Entry())
+        self._say: Callable[[str], None] = lambda _: None
 
-    def run(self, tell: Callable[[Sight], None], ended: Callable[[], bool] = lambda: False) -> Sight:
+    def run(
+        self,
+        tell: Callable[[Sight], None],
+        ended: Callable[[], bool] = lambda: False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Sight:
         """Run until the end of the topics or until ``ended`` returns True; the next run repeats a batch that was interrupted.
+
+        ``say`` is called with a sentence if the checkpoint was damaged and is made anew, or if records are kept beside the table.
 
         Raises LakeError or DataLost if the job cannot go on. All complete batches stay, and the next run continues after them.
         """
-        self._check_checkpoint()
+        self._say = say
         self.lake.table.recover()
+        if mended := Mending(self.lake, self.cluster.ids, self._begins).run():
+            say(mended)
         self._check_nothing_is_lost()
         self._look_ahead()
         restarts = 0
@@ -108,10 +119,34 @@ class Archive:
         ends = ledger.source_offsets(self._checkpointed(f"offsets/{batch}"))
         before = before.with_ids(self._same_topics(before, {place.topic for place in ends}))
         table = self.lake.table.of(rows.sparkSession)
-        taken = table.append(_arranged(_without(rows, self._read_before(before, batch, ends))), batch)
+        try:
+            taken = table.append(_arranged(_without(rows, self._read_before(before, batch, ends))), batch)
+        except (PySparkException, Py4JJavaError) as error:
+            if SIGN not in str(error):
+                raise
+            taken = table.append(_arranged(self._around_odd(before, batch, ends)), batch)
         entry = self._entry_after(before, taken, batch, ends)
         self.lake.write_entry(entry)
         self.sight.took(entry)
+
+    def _around_odd(self, before: Entry, batch: int, ends: Offsets) -> DataFrame:
+        """The batch without the records whose timestamps Spark cannot hold; these are kept beside the table."""
+        starts = before.starts(ends, ledger.offsets_of(self._checkpointed("sources/0/0")))
+        begins = self.cluster.earliest(starts) if self.options.record_losses else {}
+        ranges = {
+            place: (min(max(start, begins.get(place, 0)), ends[place]), ends[place]) for place, start in starts.items()
+        }
+        records = OddRecords(self.lake, self.cluster)
+        kept = records.keep(batch, ranges)
+        self._say(
+            f"Spark's timestamps cannot hold those of {len(kept)} records, which are kept in "
+            f"{self.lake.folder.at(ODD)}/{batch:012d}.json, not in the table: {_shown([str(each) for each in kept])}."
+        )
+        odd: dict[Place, list[int]] = {}
+        for each in kept:
+            odd.setdefault(each.place, []).append(each.offset)
+        loss = {"failOnDataLoss": str(not self.options.record_losses).lower()}
+        return with_date(records.around(ranges, odd, loss))
 
     def _read_before(self, before: Entry, batch: int, ends: Offsets) -> dict[Place, int]:
         """Partitions that the previous batch did not have and an earlier one had, as where --topics has matched less meanwhile, and the end of
@@ -130,10 +165,19 @@ class Archive:
         _refuse_mixture(before, {}, ids)
         return ids
 
+    def _begins(self) -> Offsets:
+        return self.cluster.earliest(self.cluster.partitions(self.cluster.matching(self.options.topics)))
+
     def _entry_after(self, before: Entry, taken: DataFrame, batch: int, ends: Offsets) -> Entry:
         initial = ledger.offsets_of(self._checkpointed("sources/0/0"))
-        counted = taken.groupBy("topic", "partition").agg(f.count("*")).collect()
-        rows = {Place(topic, partition): count for topic, partition, count in counted}
+        is_julian = f.min("timestamp") < f.lit(_GREGORIAN).cast("timestamp")
+        counted = taken.groupBy("topic", "partition").agg(f.count("*"), is_julian).collect()
+        rows = {Place(*row[:2]): row[2] for row in counted}
+        if moved := [str(Place(*row[:2])) for row in counted if row[3]]:
+            self._say(
+                f"Batch {batch} has timestamps before {_GREGORIAN}, which Spark's Kafka source moves by the difference of the Julian and the "
+                f"Gregorian calendar: {_shown(moved)}."
+            )
         starts = before.starts(ends, initial)
         lost = losses(self.lake.folder, batch, taken, self._gone(starts, ends)) if self.options.record_losses else {}
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -154,45 +198,6 @@ class Archive:
         return {place: (starts[place], limit) for place, limit in limits.items() if starts[place] < limit}
 
     # What is lost
-
-    def _check_checkpoint(self) -> None:
-        """Refuse a checkpoint or a ledger that was deleted: batches would be counted from 0 again, and be mistaken for those in the table."""
-        batch, folder = self.lake.last_entry().batch, self.lake.folder
-        committed = max(self._numbers("commits"), default=-1)
-        lost = batch < 0 and folder.exists(RECORDS) and not folder.exists(f"{CHECKPOINT}/offsets/0")
-        if lost or committed > batch:
-            raise LakeError(
-                f"The lake has records, and {folder.at(LEDGER)} has no entry of the last batch: it was deleted. Put it back, or archive to "
-                "a folder of its own."
-            )
-        if batch >= 0 and not self.lake.folder.exists(f"{CHECKPOINT}/offsets/{batch}"):
-            raise LakeError(
-                f"The lake has {batch + 1} batches, and {self.lake.folder.at(CHECKPOINT)} does not know the last one: it was "
-                "deleted or is another's. Put it back, or archive to a folder of its own."
-            )
-
-        self._check_logs()
-
-    def _check_logs(self) -> None:
-        """Spark reads the last two files of offsets and the last of commits. Where one is missing or cut short, it does not say which."""
-        offsets, commits = (self._numbers(name) for name in ("offsets", "commits"))
-        for number in range(max(offsets[-1] - 1, 0), offsets[-1] + 1) if offsets else ():
-            self._check_log(f"offsets/{number}", ledger.source_offsets)
-        for number in commits[-1:]:
-            self._check_log(f"commits/{number}", lambda text: json.loads(text.splitlines()[1]))
-
-    def _numbers(self, name: str) -> list[int]:
-        return sorted(int(each) for each in self.lake.folder.names(f"{CHECKPOINT}/{name}") if each.isdecimal())
-
-    def _check_log(self, name: str, parse: Callable[[str], object]) -> None:
-        text = self.lake.folder.read(f"{CHECKPOINT}/{name}")
-        try:
-            parse(text or "")
-        except (ValueError, LookupError):
-            what = "is gone" if text is None else "is damaged"
-            raise LakeError(
-                f"{self.lake.folder.at(CHECKPOINT)}/{name} {what}: put back a copy of it, or archive to a folder of its own."
-            ) from None
 
     def _check_nothing_is_lost(self) -> None:
         entry = self.lake.last_entry()
@@ -250,7 +255,7 @@ def _refuse_mixture(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> None
 
 def _shown(partitions: list[str]) -> str:
     left = len(partitions) - _MOST_SHOWN
-    return ", ".join(partitions[:_MOST_SHOWN]) + (f" and {left} more partitions" if left > 0 else "")
+    return ", ".join(partitions[:_MOST_SHOWN]) + (f" and {left} more" if left > 0 else "")
 
 
 def _without(rows: DataFrame, read_before: Offsets) -> DataFrame:

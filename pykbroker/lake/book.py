@@ -88,7 +88,9 @@ class Book:
         """The ledger's entry of a batch; an empty one if there is none. Raises LakeError if it is damaged."""
         name = f"{LEDGER}/{batch:012d}.json"
         text = self.folder.read(name)
-        with written_by("archive", self.folder.at(name)):
+        with written_by(
+            "archive", self.folder.at(name), "If it is the ledger's last entry, the next archive makes it anew."
+        ):
             return Entry() if text is None else Entry.from_json(text)
 
 

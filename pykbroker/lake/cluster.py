@@ -13,6 +13,8 @@ from pykbroker.lake.ledger import Place
 from pykbroker.lake.session import CONNECTOR, need_class
 from pykbroker.lake.trouble import LakeError
 
+_SILENT_S = 30
+
 
 class Cluster:
     """A cluster, by its bootstrap servers. ``options`` are settings of Kafka's Java client. Raises Missing if Spark lacks the client.
@@ -92,6 +94,31 @@ class Cluster:
                 if "compact" in found[resource].get("cleanup.policy").value().split(",")
             }
 
+    def records(self, place: Place, start: int, end: int) -> Iterator[Any]:
+        """The committed records of a partition in this range of offsets, as Kafka's own consumer returns them; one by one, so for a few."""
+        clients = self._jvm.org.apache.kafka.clients.consumer
+        bytes_of = self._jvm.org.apache.kafka.common.serialization.ByteArrayDeserializer
+        properties = self._properties({"isolation.level": "read_committed", "enable.auto.commit": "false"})
+        consumer = clients.KafkaConsumer(properties, bytes_of(), bytes_of())
+        try:
+            there = self._jvm.org.apache.kafka.common.TopicPartition(place.topic, place.partition)
+            consumer.assign(self._list([there]))
+            consumer.seek(there, start)
+            pause = self._jvm.java.time.Duration.ofMillis(1000)
+            silent = 0
+            while consumer.position(there) < end:
+                before = consumer.position(there)
+                for record in consumer.poll(pause).records(there):
+                    if record.offset() < end:
+                        yield record
+                silent = silent + 1 if consumer.position(there) == before else 0
+                if silent > _SILENT_S:
+                    raise LakeError(f"Kafka at {self.bootstrap} did not answer with {place} from offset {before}.")
+        except Py4JJavaError as error:
+            raise LakeError(f"Kafka at {self.bootstrap}, {place}: {reason(error)}.") from None
+        finally:
+            consumer.close()
+
     def _offsets(self, places: Iterable[Place], which: str) -> dict[Place, int]:
         wanted = set(places)
         there = self.partitions({place.topic for place in wanted}) & wanted
@@ -108,17 +135,20 @@ class Cluster:
     @contextmanager
     def _admin(self) -> Iterator[Any]:
         """An admin client for one request."""
-        properties = self._jvm.java.util.Properties()
-        for name, value in {"bootstrap.servers": self.bootstrap, **self.options}.items():
-            properties.setProperty(name, value)
         try:
-            admin = self._jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+            admin = self._jvm.org.apache.kafka.clients.admin.Admin.create(self._properties({}))
             try:
                 yield admin
             finally:
                 admin.close()
         except Py4JJavaError as error:
             raise LakeError(f"Kafka at {self.bootstrap} did not answer: {reason(error)}.") from None
+
+    def _properties(self, more: Mapping[str, str]) -> Any:
+        properties = self._jvm.java.util.Properties()
+        for name, value in {"bootstrap.servers": self.bootstrap, **self.options, **more}.items():
+            properties.setProperty(name, value)
+        return properties
 
     def _list(self, items: Iterable[Any]) -> Any:
         found = self._jvm.java.util.ArrayList()

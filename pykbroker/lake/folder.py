@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from pykbroker.lake.trouble import LakeError
 
+_TORN = ("ChecksumException", "EOFException")
+
 
 class Folder:
     """A folder, by its URI. Names are relative to it, with ``/``. Methods raise Py4JJavaError if the file system fails."""
@@ -36,7 +38,7 @@ class Folder:
         return Folder(self._spark, self.at(name))
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None if it does not exist. Raises LakeError if it is not UTF-8."""
+        """The text of a file; None if it does not exist. Raises LakeError if it is not UTF-8, or does not fit the checksum beside it."""
         if not self.exists(name):
             return None
         stream = self._files.open(self._path(name))
@@ -44,6 +46,10 @@ class Folder:
             return bytes(self._jvm.org.apache.hadoop.io.IOUtils.readFullyToByteArray(stream)).decode()
         except UnicodeDecodeError:
             raise LakeError(f"{self.at(name)} is not text in UTF-8: it is damaged.") from None
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() not in _TORN:
+                raise
+            raise LakeError(f"{self.at(name)} is not what its checksum tells: it is damaged.") from None
         finally:
             stream.close()
 

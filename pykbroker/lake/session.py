@@ -36,6 +36,8 @@ _EXACT = {
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 _JAVA = "spark.driver.extraJavaOptions"
+#: Spark's Kafka source passes timestamps through java.sql.Timestamp: in the machine's zone, those before 1900 would be moved by minutes.
+_IN_UTC = "-Duser.timezone=UTC"
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -94,7 +96,7 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
     log = folder / LOG
     if not submitted:
         given = wanted.get(_JAVA, "")
-        wanted[_JAVA] = f"{logging_to(log)} -Djava.io.tmpdir={folder} {given}".rstrip()
+        wanted[_JAVA] = f"{logging_to(log)} -Djava.io.tmpdir={folder} {_IN_UTC} {given}".rstrip()
     builder = SparkSession.Builder().appName("pykbroker lake")
     for name, value in wanted.items():
         builder = builder.config(name, value)

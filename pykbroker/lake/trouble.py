@@ -11,6 +11,7 @@ _CAUSE = re.compile(r"Caused by: (?:[\w.$]+: )?(.+)")
 _LONGEST = 500
 _FILE = re.compile(r"(?:Encountered error while reading file|Error reading file\(s\):) (\S+?)\.?(?=\s|$)")
 """As Spark's readers name the file, and Iceberg's, which does so only in Spark's log."""
+_DECODED = re.compile(r"/decoded/([^/\s]+)/")
 _ADVICE = (
     (
         re.compile(r"No space left on device|File too large|Disk quota exceeded"),
@@ -36,12 +37,20 @@ class DataLost(LakeError):
 
 
 @contextmanager
-def written_by(command: str, place: str) -> Iterator[None]:
-    """Raises LakeError if the content of the file ``place`` is not what ``command`` writes: it is truncated or was edited."""
+def written_by(command: str, place: str, advice: str = "") -> Iterator[None]:
+    """Raises LakeError, with advice, if the content of the file ``place`` is not what ``command`` writes: it is truncated or was edited."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise LakeError(f"{place} is not one that `pykbroker lake {command}` wrote, or is damaged.") from None
+        said = f"{place} is not one that `pykbroker lake {command}` wrote, or is damaged. {advice}"
+        raise LakeError(said.rstrip()) from None
+
+
+def anew(topic: str) -> str:
+    """What to do about a damaged file of a topic's decoding."""
+    return (
+        f"`pykbroker lake decode LAKE --topics '{topic}' --anew` makes the tables of this topic anew from the archive"
+    )
 
 
 def sentence(message: str) -> str:
@@ -53,6 +62,8 @@ def sentence(message: str) -> str:
     found = "".join(_CAUSE.findall(message)[-1:] or message.strip().splitlines()[:1])[:_LONGEST]
     if (file := _FILE.search(message)) and file[1] not in found:
         found = f"{file[1]}: {found}"
+    if (topic := _DECODED.search(found)) and _ADVICE[1][0].search(message):
+        return f"{found}{'' if found.endswith('.') else '.'} The file is damaged or gone: {anew(topic[1])}; nothing was changed."
     return found + next(
         (f"{'' if found.endswith('.') else '.'} {advice}" for sign, advice in _ADVICE if sign.search(message)), ""
     )

@@ -41,6 +41,13 @@ PAGE = "could not verify page integrity, CRC checksum verification failed"
         (OF_JAVA, f"No space left on device. {FULL}"),
         (OF_A_FILE, f"file:///lake/batch-0.c000.parquet: {PAGE}. {DAMAGED}"),
         (OF_ICEBERG, f"file:/lake/records/00000.parquet: {PAGE}. {DAMAGED}"),
+        (
+            OF_A_FILE.replace("/lake/", "/lake/decoded/flights/records/"),
+            (
+                f"file:///lake/decoded/flights/records/batch-0.c000.parquet: {PAGE}. The file is damaged or gone: "
+                "`pykbroker lake decode LAKE --topics 'flights' --anew` makes the tables of this topic anew from the archive; nothing was changed."
+            ),
+        ),
         ("\nThere is no table.\nMore of it", "There is no table."),
         ("", ""),
     ],
