@@ -71,6 +71,9 @@ def decode(
         int, typer.Option("--most-columns", min=1, metavar="N", help="Most columns to add.")
     ] = 1000,
     again: Annotated[bool, typer.Option("--again", help="Decode the quarantine again, with current schemas.")] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Make the tables anew from the archive, where files of them are damaged.")
+    ] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Keep decoding what is archived.")] = False,
     every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: time between batches.")] = "1m",
     batch: Annotated[
@@ -88,6 +91,8 @@ def decode(
         wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
     if wanted is None and (schema or message):
         raise UsageError("--schema and --message need --as; give it, too.")
+    if anew and (again or wanted is not None):
+        raise UsageError("--anew decodes as before: it takes neither --again nor --as.")
     interval_s = parse_duration(every) / 1000
     known = _registry(registry) if registry else None
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
@@ -100,7 +105,9 @@ def decode(
         with ends_are_noted() as ended:
             while True:
                 job = _Job(at, surveyor, batch, out, ended, again=again)
-                _show(out, [job.outcome(each) for each in _chosen(lake, topics, wanted) if not ended()])
+                chosen = _to_make_anew(lake, topics) if anew else _chosen(lake, topics, wanted)
+                _show(out, [job.outcome(each, anew=anew) for each in chosen if not ended()])
+                anew = False
                 if not follow or _waited(interval_s, ended):
                     break
             stopped = ended()
@@ -194,6 +201,19 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
     return chosen
 
 
+def _to_make_anew(lake: Any, topics: str) -> list[Any]:
+    """Return the topics to make anew, also those of which a run was killed while it made them anew."""
+    from pykbroker.lake.values.anew import OLD
+    from pykbroker.lake.values.decoded import Decoded
+
+    archived = sorted({place.topic for place in lake.last_entry().partitions})
+    found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
+    chosen = [each for each in found if each.how is not None or lake.folder.exists(f"{OLD}/{each.topic}")]
+    if not chosen:
+        raise CliError(f"The lake has no topic that matches {topics!r} and was decoded before.")
+    return chosen
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     """Decodes the topics one after the other, with progress."""
@@ -205,13 +225,28 @@ class _Job:
     ended: Callable[[], bool]
     again: bool
 
-    def outcome(self, decoded: Any) -> Any:
+    def outcome(self, decoded: Any, *, anew: bool = False) -> Any:
         from pykbroker.lake.values.decode import Decode
         from pykbroker.lake.values.known import DECODED
 
         with alone(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
+            if anew:
+                return self._made_anew(decoded, teller)
             job = Decode(decoded, self.surveyor, self.batch_records)
             return job.run_again() if self.again else job.run(teller.tell, self.ended)
+
+    def _made_anew(self, decoded: Any, teller: Teller) -> Any:
+        from pykbroker.lake.values.anew import begun_anew, ended_anew
+        from pykbroker.lake.values.decode import Decode
+        from pykbroker.lake.values.known import DECODED
+
+        new = begun_anew(decoded.lake, decoded.topic)
+        with alone(
+            f"{self.lake}/{DECODED}/{decoded.topic}", "decode"
+        ):  # the other lock was moved aside with its folder
+            found = Decode(new, self.surveyor, self.batch_records).run(teller.tell, self.ended)
+        ended_anew(decoded.lake, decoded.topic)
+        return found
 
 
 def _waited(interval_s: float, ended: Callable[[], bool]) -> bool:

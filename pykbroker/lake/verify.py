@@ -5,7 +5,6 @@ Records are compared one by one only in ranges that differ. The driver gets only
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,8 +16,10 @@ from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.columns import COLUMNS
 from pykbroker.lake.counting import rows_within, shortages
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.ledger import Entry, Place, Range, made_anew, nested
+from pykbroker.lake.ledger import Entry, Place, Range, made_anew
+from pykbroker.lake.odd import OddRecords
 from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.values.wholeness import decoded_shortages
 
 _PARTITION = ["topic", "partition"]
 _BUCKET = [*_PARTITION, "bucket"]
@@ -76,9 +77,14 @@ class Verification:
     def run(self, topics: str | None = None) -> Report:
         """Compare all topics of the ledger, or those that match. Raises LakeError if there are none or the cluster does not answer."""
         entry = _chosen(self.lake.last_entry(), topics)
-        ids = self.cluster.ids({place.topic for place in entry.partitions})
+        there = {place.topic for place in entry.partitions}
+        ids = self.cluster.ids(there)
         anew = made_anew(entry, self.cluster.ends(entry.partitions), ids)
-        told = [*shortages(self.lake, entry), *(_told_anew(place, how) for place, how in anew.items())]
+        told = [
+            *shortages(self.lake, entry),
+            *decoded_shortages(self.lake, there),
+            *(_told_anew(place, how) for place, how in anew.items()),
+        ]
         ranges = self._ranges(entry, anew)
         both = {place: each for place, each in ranges.items() if each[0] < each[1]}
         sums, count, found = self._compared(both) if both else ({}, 0, [])
@@ -115,16 +121,8 @@ class Verification:
         return sums, count, sorted(Difference(*row) for row in found)
 
     def _broker(self, ranges: Mapping[Place, Range]) -> DataFrame:
-        assigned: dict[str, list[int]] = {}
-        for place in ranges:
-            assigned.setdefault(place.topic, []).append(place.partition)
-        options = {
-            **self.cluster.spark_options(),
-            "assign": json.dumps(assigned),
-            "startingOffsets": json.dumps(nested({place: start for place, (start, _) in ranges.items()})),
-            "endingOffsets": json.dumps(nested({place: end for place, (_, end) in ranges.items()})),
-        }
-        return self.lake.spark.read.format("kafka").options(**options).load().select(*COLUMNS)
+        records = OddRecords(self.lake, self.cluster)
+        return records.around(ranges, records.known(), {}).select(*COLUMNS)
 
     def _buckets(self, broker: DataFrame, lake: DataFrame) -> DataFrame:
         sides = self._sums(broker, "broker").join(self._sums(lake, "lake"), _BUCKET, "full")

@@ -36,6 +36,9 @@ class DeltaTable(Table):
     def recover(self) -> None:
         """There is nothing to finish: files of a transaction that is not in Delta's log belong to no reader."""
 
+    def forget(self) -> None:
+        self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # noqa: SLF001 - the only way to Java's classes
+
     def compact(self, target_bytes: int) -> Compacted:
         if not self.folder.exists(_LOG):
             return Compacted(0, 0)

@@ -78,6 +78,9 @@ class Table(ABC):
     def compact(self, target_bytes: int) -> Compacted:
         """Merge small files into files of about ``target_bytes``."""
 
+    def forget(self) -> None:  # noqa: B027 - most formats know nothing
+        """Forget what is known of tables in this process: folders of tables were moved or deleted."""
+
     @abstractmethod
     def recover(self) -> None:
         """Finish what a killed process has begun. It is called before the first append, while no other process writes."""

@@ -15,7 +15,7 @@ from pykbroker.lake.columns import SCHEMA
 from pykbroker.lake.folder import Folder
 from pykbroker.lake.lake import KEPT, TABLES, Lake
 from pykbroker.lake.tables.table import Shape, Table
-from pykbroker.lake.trouble import written_by
+from pykbroker.lake.trouble import anew, written_by
 from pykbroker.lake.values.account import Account, Plan
 from pykbroker.lake.values.how import How, KeyKind
 from pykbroker.lake.values.known import DECODED, HOW, LEDGER, Known, all_known
@@ -23,7 +23,7 @@ from pykbroker.lake.values.naming import DATE
 from pykbroker.lake.values.types import Columns, ddl_of
 
 QUARANTINE = Shape(f"{SCHEMA}, error STRING")
-_PLANS, _SCHEMAS = "plans", "schemas"
+_PLANS, SCHEMAS = "plans", "schemas"
 
 
 class Decoded(Known):
@@ -77,7 +77,7 @@ class Decoded(Known):
         """The plan of a batch; None if it has not begun. Raises LakeError if it is damaged."""
         name = f"{_PLANS}/{batch:012d}.json"
         text = self.folder.read(name)
-        with written_by("decode", self.folder.at(name)):
+        with written_by("decode", self.folder.at(name), f"{anew(self.topic)}."):
             return None if text is None else Plan.from_json(text)
 
     def keep_plan(self, plan: Plan) -> None:
@@ -86,14 +86,14 @@ class Decoded(Known):
     def schemas(self) -> dict[int, dict[str, Any]]:
         """The schemas that were fetched from the registry, by id. Raises LakeError if one is damaged."""
         found = {}
-        for name in self.folder.names(_SCHEMAS):
-            text = self.folder.read(f"{_SCHEMAS}/{name}")
-            with written_by("decode", self.folder.at(f"{_SCHEMAS}/{name}")):
+        for name in self.folder.names(SCHEMAS):
+            text = self.folder.read(f"{SCHEMAS}/{name}")
+            with written_by("decode", self.folder.at(f"{SCHEMAS}/{name}")):
                 found[int(name.removesuffix(".json"))] = json.loads(text or "")
         return found
 
     def keep_schema(self, number: int, schema: dict[str, Any]) -> None:
-        self.folder.write(f"{_SCHEMAS}/{number}.json", json.dumps(schema))
+        self.folder.write(f"{SCHEMAS}/{number}.json", json.dumps(schema))
 
 
 def all_decoded(lake: Lake) -> list[Decoded]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pykbroker.lake.book import Book, Readable, numbered
-from pykbroker.lake.trouble import written_by
+from pykbroker.lake.trouble import anew, written_by
 from pykbroker.lake.values.account import Account
 from pykbroker.lake.values.how import How
 
 DECODED = "decoded"
 HOW, LEDGER = "how.json", "ledger"
+BEGUN = "begun.json"
+"""The account before the first batch of a topic that is decoded anew: it has the columns of before."""
 
 
 class Known:
@@ -23,10 +25,11 @@ class Known:
     def account(self) -> Account:
         """The newest account; an empty one before the first batch. Raises LakeError if it is damaged."""
         names = numbered(self.folder.names(LEDGER))
-        text = self.folder.read(f"{LEDGER}/{names[-1]}") if names else None
+        name = f"{LEDGER}/{names[-1]}" if names else BEGUN
+        text = self.folder.read(name)
         if text is None:
             return Account()
-        with written_by("decode", self.folder.at(f"{LEDGER}/{names[-1]}")):
+        with written_by("decode", self.folder.at(name), f"{anew(self.topic)}."):
             return Account.from_json(text)
 
 
