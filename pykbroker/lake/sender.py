@@ -25,6 +25,12 @@ _ENDING_S = 10.0
 _PURGED = {"_PURGE_QUEUE", "_PURGE_INFLIGHT"}
 #: Errors after another producer with the same transactional id got a newer epoch.
 _FENCED = {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+#: librdkafka's errors for a broker that does not answer, or whose answers it takes for ones that pass, such as that of a failed disk.
+_TIMED_OUT = {"_MSG_TIMED_OUT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_TRANSPORT"}
+_SILENT = (
+    " The broker is down or cannot write: its disk may be full, which its log says. When it takes records again, run this again with "
+    "--name {}: it goes on behind the last record that was committed."
+)
 #: Errors while the group coordinator is not ready.
 _PASSING = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 #: Defaults that --kafka overrides. The topic decides how large a record may be.
@@ -187,7 +193,8 @@ class _Line:
     def _refused(self, error: Any, _message: Any) -> None:
         """Keep the broker's reason: the transaction's own error does not name it."""
         if error.name() not in _PURGED | _FENCED:
-            self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}."
+            advice = _SILENT.format(self._sending.name) if error.name() in _TIMED_OUT else ""
+            self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}.{advice}"
 
     def _trouble(self, offsets: str, error: BaseException) -> LakeError:
         """The error to raise. Aborting the transaction first makes librdkafka deliver all reports, which have the broker's reason."""
