@@ -62,6 +62,8 @@ def _decode(data: bytes, batches: Sequence[tuple[BatchHeader, bytes]], columns: 
     headers = [header for header, _ in batches]
     starts, ends = record_limits(data, headers, [len(payload) for _, payload in batches])
     counts = _of_each(headers, "record_count")
+    if len(starts) != counts.sum():
+        raise WireError("a batch has another number of records than its header says")
     cursor = Cursor(np.frombuffer(data, np.uint8), starts + 1)  # the attributes of a record have no meaning
     created = _created(headers, counts, cursor.number(INT64_BITS))
     offsets = np.repeat(_of_each(headers, "base_offset"), counts) + cursor.number()
