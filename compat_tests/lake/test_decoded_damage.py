@@ -38,7 +38,7 @@ def test_damaged_files_are_named_and_their_tables_made_anew(
 ) -> None:
     topic = topics.create()
     workshop = make(form)
-    for begin in (0, 100):
+    for begin in (0, 100, 200):  # plain files of the last batch are not compacted
         topics.send(topic, [json.dumps({"n": begin + each, "of": random.randbytes(500).hex()}) for each in range(50)])
         topics.send(topic, ["no JSON"])
         workshop.archive(topic)
@@ -60,7 +60,7 @@ def test_damaged_files_are_named_and_their_tables_made_anew(
             job()
     for _ in range(2):  # the first is killed when it has just begun
         new = begun_anew(workshop.lake, topic)
-    assert Decode(new, Surveyor()).run(lambda _: None).decoded == 100
+    assert Decode(new, Surveyor()).run(lambda _: None).decoded == 150
     ended_anew(workshop.lake, topic)
     new = Decoded(workshop.lake, topic)
     assert (values(workshop, topic), quarantined(workshop, topic), new.account().columns) == sound
