@@ -159,8 +159,8 @@ class HttpSide:
         response.content_length = sum(map(len, chunks))
         await response.prepare(request)
         for chunk in chunks:
-            await response.write(chunk)  # returns at once while the reader keeps up
             await asyncio.sleep(0)
+            await response.write(chunk)  # returns at once while the reader keeps up
         await response.write_eof()
         return response
 

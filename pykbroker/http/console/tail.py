@@ -193,9 +193,13 @@ class Tail:
                 raise KafkaError(code)
             return
         begin = self._at[index]
-        async for record, control in records_of(self._console, data, begin):
-            if self._matcher(record) and not (control and not self._matcher.fits_all):
-                found.append(_Read(index, record, control))
+        matches, all_fit = self._matcher, self._matcher.fits_all
+        async for some in records_of(self._console, data, begin):
+            found += [
+                _Read(index, record, control)
+                for record, control in some
+                if all_fit or (not control and matches(record))
+            ]
         if data.records:
             self._at[index] = max(begin, places.end_of(data.records))
 
