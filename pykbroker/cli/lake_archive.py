@@ -80,6 +80,7 @@ def archive(
         from pykbroker.lake.lake import Lake
 
         cluster = Cluster(spark, options.bootstrap, options.settings)
+        cluster.pattern(topics)  # before there is a lake
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
         with Teller(out) as teller, ends_are_noted() as ended:
@@ -185,5 +186,7 @@ def compact(
     before, after = sum(each.before for each in found), sum(each.after for each in found)
     if as_json:
         out.json({"files_before": before, "files_after": after})
-    else:
+    elif before:
         out.line(f"{counted(before, 'small file')} became {after}")
+    else:
+        out.line("There is nothing to merge: no topic has two small files of one day.")
