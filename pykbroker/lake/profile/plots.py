@@ -65,7 +65,7 @@ def key_counts_chart(facts: TopicFacts) -> str:
 def sizes_chart(facts: TopicFacts) -> str:
     """Records by the size of their values."""
     bars = [
-        Bar(each.records, f"{_sizes(each.start)}: {counted(each.records, 'record')}", f"{short(each.start, 1024)}B")
+        Bar(each.records, f"{_sizes(each.start)}: {counted(each.records, 'record')}", _sizes(each.start))
         for each in _filled(facts.sizes)
     ]
     return columns(bars)
