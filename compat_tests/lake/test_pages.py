@@ -97,7 +97,7 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
         assert row in done.stdout
     read: dict[str, Any] = {}
     with contextlib.chdir(tmp_path):
-        exec(next(block.text for block in PAGE if "pandas" in block.text), read)
+        exec(next(block.text for block in PAGE if block.language == "python"), read)
     assert (len(read["records"]), read["delays"].sum()) == (30, 3 * sum(range(10)))
     assert "profile.html: 3 topics, 32 records" in done.stdout
     assert done.stdout.count("32 rows replayed of 5 partitions") == 2
