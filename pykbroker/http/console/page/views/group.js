@@ -78,15 +78,15 @@ function reset(name, found, table) {
       group: name, topic: topic.value, partitions: partitions.value, to: where.value,
       time: milliseconds(at.value), offset: offset.value === "" ? undefined : Number(offset.value),
     });
-    say("The offsets are committed.");
+    say("The offsets were committed.");
     await table.show();
   });
 }
 
 function remove(name) {
-  confirm("Delete a group", "What it has committed goes with it: consumers of this name begin anew.", "Delete", async () => {
+  confirm("Delete a group", "Its committed offsets are deleted, too: consumers of this group start without any.", "Delete", async () => {
     await change("/groups/delete", { group: name });
-    say(`Group ${name} is gone.`);
+    say(`Group ${name} was deleted.`);
     location.hash = to("groups");
   }, { name });
 }
