@@ -82,7 +82,7 @@ def test_a_transaction_that_hangs_is_aborted(opened, kafka):
     page = opened("transactions?state=Ongoing")
     page.click("[aria-label='Abort hangs']")
     page.click("dialog button[type=submit]")
-    expect(page.locator("tbody")).to_contain_text("There are no such transactional ids.")
+    expect(page.locator("tbody")).to_contain_text("No transactional id matches.")
     assert kafka.records("hanging") == []
 
 

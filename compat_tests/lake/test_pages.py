@@ -16,6 +16,7 @@ from compat_tests.lake.conftest import SMALL
 from compat_tests.lake.registry import framed, serving
 from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
+from pykbroker.lake.artifacts import FOLDER
 from pykbroker.runtime.temporary import LAKE, sweep
 from scripts.jars import jars
 
@@ -80,6 +81,7 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
         )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert not killed.exists()
+    assert not (tmp_path / FOLDER).exists()
     sweep(LAKE, temporary)  # the one Java of all these commands has the first one's folder as its own
     assert list(temporary.iterdir()) == []
     assert done.stdout.count("32 rows added") == 1

@@ -79,7 +79,7 @@ function reset(name, found, table) {
       group: name, topic: topic.value, partitions: partitions.value, to: where.value,
       time: at.disabled ? undefined : milliseconds(at.value), offset: offset.disabled ? undefined : Number(offset.value),
     });
-    say("The offsets are committed.");
+    say("The offsets were committed.");
     await table.show();
   });
   const asked = () => {
@@ -97,9 +97,9 @@ function only(input, used) {
 }
 
 function remove(name) {
-  confirm("Delete a group", "What it has committed goes with it: consumers of this name begin anew.", "Delete", async () => {
+  confirm("Delete a group", "Its committed offsets are deleted, too: consumers of this group start without any.", "Delete", async () => {
     await change("/groups/delete", { group: name });
-    say(`Group ${name} is gone.`);
+    say(`Group ${name} was deleted.`);
     location.hash = to("groups");
   }, { name });
 }
