@@ -110,6 +110,15 @@ def test_every_form_of_record_is_as_in_the_kafka_source(side: Side, varied: str)
     assert rows(many) == found
 
 
+def test_a_topic_or_a_range_without_records_has_no_rows(side: Side, varied: str) -> None:
+    empty = side.topics.create()
+    side.await_noted(empty)
+    past_all = {"startingTimestamp": str(3 * NOON_MS), "startingOffsetsByTimestampStrategy": "latest"}
+    before_all = {"endingOffsets": json.dumps({varied: {"0": 0, "1": 0}})}
+    for topic, options in ((empty, {}), (empty, {"supersededKeys": "drop"}), (varied, past_all), (varied, before_all)):
+        assert rows(side.direct(topic, **options)) == []
+
+
 def test_only_columns_of_the_schema_are_read(side: Side, varied: str) -> None:
     def asked(schema: str) -> DataFrame:
         reader = side.spark.read.format("pykbroker").option("path", str(side.broker.data_dir))
