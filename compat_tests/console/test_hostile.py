@@ -247,7 +247,7 @@ def test_the_token_is_asked_for_and_kept_for_the_tab(opened):
 def opened_with_token(opened, at: str, *tokens: str):
     page = opened("topics", at=at, complaints=("401", "ERR_CONNECTION_REFUSED"), waits=False)
     for token in tokens:
-        expect(page.locator("dialog")).to_contain_text("Who asks?")
+        expect(page.locator("dialog")).to_contain_text("Token required")
         page.fill("dialog input", token)
         page.click("dialog button[type=submit]")
     return page

@@ -49,6 +49,22 @@ def test_a_group_its_lag_and_its_reset(opened, kafka):
     page.click("dialog button[type=submit]")
     expect(page.locator(".facts")).to_contain_text("lag 0")
     assert kafka.committed("slow")["lagging", 0] == 7
+    page.click("button:text-is('Reset offsets')")
+    for chosen, shown in (("earliest", []), ("offset", ["The offset"]), ("time", ["The time"]), ("latest", [])):
+        page.select_option("dialog select", chosen)
+        expect(page.locator("dialog label:visible > span:text-matches('^The (time|offset)$')")).to_have_text(shown)
+    page.select_option("dialog select", "offset")
+    page.click("dialog button[type=submit]")  # the browser asks for the offset first
+    page.fill("dialog input[type=number]", "3")
+    page.select_option("dialog select", "time")
+    page.fill("dialog input[type=datetime-local]", "2001-01-01T00:00:00")
+    page.click("dialog button[type=submit]")
+    expect(page.locator(".facts")).to_contain_text("lag 7")
+    page.click("button:text-is('Reset offsets')")
+    page.select_option("dialog select", "offset")
+    page.fill("dialog input[type=number]", "3")
+    page.click("dialog button[type=submit]")
+    expect(page.locator(".facts")).to_contain_text("lag 4")
     page.click("button:text-is('Delete group')")
     page.fill("dialog input", "slow")
     page.click("dialog button[type=submit]")
@@ -66,7 +82,7 @@ def test_a_transaction_that_hangs_is_aborted(opened, kafka):
     page = opened("transactions?state=Ongoing")
     page.click("[aria-label='Abort hangs']")
     page.click("dialog button[type=submit]")
-    expect(page.locator("tbody")).to_contain_text("There are no such transactional ids.")
+    expect(page.locator("tbody")).to_contain_text("No transactional id matches.")
     assert kafka.records("hanging") == []
 
 

@@ -131,7 +131,7 @@ def test_ten_thousand_partitions_are_paged(opened, kafka):
     expect(page.locator("tbody tr")).to_contain_text("10,000")
     page.click("td a:text-is('wide')")
     expect(page.locator("[aria-label^='Partitions, as']")).to_have_value("0-127")
-    expect(page.locator(".status")).to_contain_text("0 records · that is all · partitions 0-127 of 10,000 alone")
+    expect(page.locator(".status")).to_contain_text("0 records · that is all · partitions 0-127 of 10,000 only")
     expect(page.locator(".list")).to_contain_text("There are no records in partitions 0-127.")
     page.click(".tabs >> text=Partitions")
     expect(page.locator(".pager")).to_contain_text(re.compile("1.50 of 10,000"))

@@ -265,6 +265,11 @@ def test_a_lake_is_of_one_format_one_cluster_and_one_checkpoint(make: Callable[.
         workshop.archive(topic)
 
 
+def test_what_is_no_pattern_is_told(make: Callable[..., Workshop]) -> None:
+    with pytest.raises(LakeError, match=r"^'\(a' is not a regular expression: Unclosed group near index 2\.$"):
+        make().archive("(a")
+
+
 def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(
     make: Callable[..., Workshop], topics: Topics
 ) -> None:

@@ -110,6 +110,15 @@ def test_every_form_of_record_is_as_in_the_kafka_source(side: Side, varied: str)
     assert rows(many) == found
 
 
+def test_a_topic_or_a_range_without_records_has_no_rows(side: Side, varied: str) -> None:
+    empty = side.topics.create()
+    side.await_noted(empty)
+    past_all = {"startingTimestamp": str(3 * NOON_MS), "startingOffsetsByTimestampStrategy": "latest"}
+    before_all = {"endingOffsets": json.dumps({varied: {"0": 0, "1": 0}})}
+    for topic, options in ((empty, {}), (empty, {"supersededKeys": "drop"}), (varied, past_all), (varied, before_all)):
+        assert rows(side.direct(topic, **options)) == []
+
+
 def test_only_columns_of_the_schema_are_read(side: Side, varied: str) -> None:
     def asked(schema: str) -> DataFrame:
         reader = side.spark.read.format("pykbroker").option("path", str(side.broker.data_dir))
@@ -264,7 +273,8 @@ def test_the_program_on_the_page_runs(side: Side, capsys: pytest.CaptureFixture[
     side.topics.create(1, name="flights")
     side.topics.send("flights", range(30))
     side.await_noted("flights")
-    programs = [block.text for block in blocks(ROOT / "docs" / "lake.md") if block.language == "python"]
+    page = [block.text for block in blocks(ROOT / "docs" / "lake.md") if block.language == "python"]
+    programs = [text for text in page if "spark" in text]
     found: dict[str, Any] = {}
     for program in programs:
         exec(program.replace('"data"', repr(str(side.broker.data_dir))), found)

@@ -5,17 +5,20 @@ Those with another form of table are left to test_archive: what differs is the t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from compat_tests.harness.process import ROOT
 from compat_tests.lake.conftest import SMALL
 from compat_tests.lake.registry import framed, serving
 from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
+from pykbroker.lake.artifacts import FOLDER
 from pykbroker.runtime.temporary import LAKE, sweep
 from scripts.jars import jars
 
@@ -45,7 +48,7 @@ for line in sys.stdin.read().splitlines():
         sys.exit(f"{line}: exit status {status}")
 """
 
-
+PAGE = blocks(ROOT / "docs" / "lake.md")
 ORDER = """syntax = "proto3"; package shop; message Order { string what = 1; }"""
 
 
@@ -60,7 +63,7 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
     (tmp_path / "order.proto").write_text(ORDER)
     (tmp_path / "flights.sql").write_text("delay BIGINT")
     (tmp_path / "client.properties").write_text("client.id=lake")
-    page = [line for block in blocks(ROOT / "docs" / "lake.md") for line in block.commands()]
+    page = [line for block in PAGE for line in block.commands()]
     lines = [line for line in page if line.startswith("pykbroker lake ") and "--format" not in line]
     killed, temporary = tmp_path / "tmp" / f"{LAKE}killed", tmp_path / "tmp"
     killed.mkdir(parents=True)
@@ -80,6 +83,7 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
         )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert not killed.exists()
+    assert not (tmp_path / FOLDER).exists()
     sweep(LAKE, temporary)  # the one Java of all these commands has the first one's folder as its own
     assert list(temporary.iterdir()) == []
     assert done.stdout.count("32 rows added") == 1
@@ -91,6 +95,10 @@ def test_every_command_of_the_page_does_what_it_says(topics: Topics, tmp_path: P
     assert "equal: 32 rows of 5 partitions" in done.stdout
     for row in ("flights\t30\t0\tdelay", "orders-avro\t1\t0\tvalue", "orders-proto\t1\t0\twhat"):
         assert row in done.stdout
+    read: dict[str, Any] = {}
+    with contextlib.chdir(tmp_path):
+        exec(next(block.text for block in PAGE if block.language == "python"), read)
+    assert (len(read["records"]), read["delays"].sum()) == (30, 3 * sum(range(10)))
     assert "profile.html: 3 topics, 32 records" in done.stdout
     assert done.stdout.count("32 rows replayed of 5 partitions") == 2
     assert done.stdout.count("30 rows replayed of 3 partitions") == 1

@@ -33,7 +33,7 @@ ELSEWHERE = {
     r"pip install '\.\[cli\]'.*": "compat_tests/packages installs the packages into empty environments",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
     r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
-    r"pip install '\.\[cli,spark,schemas\]'.*": "scripts/test installs them before it runs this test",
+    r"pip install '\.\[spark,schemas\]'.*": "scripts/test installs them before it runs this test",
     r"docker (build|run|exec|compose) .*": "compat_tests/image carries out the Dockerfile and what its page says",
 }
 #: What stands in a ``text`` block, by its first line.

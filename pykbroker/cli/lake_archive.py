@@ -55,7 +55,9 @@ def archive(
     on_data_loss: Annotated[
         str,
         typer.Option(
-            "--on-data-loss", help="If records expired before they were read: fail, or record the loss and continue."
+            "--on-data-loss",
+            metavar="fail|record",
+            help="If records expired before they were read: fail, or record the loss and continue.",
         ),
     ] = "fail",
     kafka: KafkaOptions = None,
@@ -68,7 +70,7 @@ def archive(
     if on_data_loss not in ("fail", "record"):
         raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
     interval_s = parse_duration(every) / 1000 if follow else None
-    found = checked_target(to)
+    found = checked_target(to, table)
     table = table or found or Format.PARQUET
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     with lake_errors(), alone(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
@@ -78,6 +80,7 @@ def archive(
         from pykbroker.lake.lake import Lake
 
         cluster = Cluster(spark, options.bootstrap, options.settings)
+        cluster.pattern(topics)  # before there is a lake
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
         with Teller(out) as teller, ends_are_noted() as ended:
@@ -183,5 +186,7 @@ def compact(
     before, after = sum(each.before for each in found), sum(each.after for each in found)
     if as_json:
         out.json({"files_before": before, "files_after": after})
-    else:
+    elif before:
         out.line(f"{counted(before, 'small file')} became {after}")
+    else:
+        out.line("There is nothing to merge: no topic has two small files of one day.")

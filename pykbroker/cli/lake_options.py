@@ -16,9 +16,9 @@ from pykbroker.cli.options import address, connect_by, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.progress import Progress
 from pykbroker.cli.trouble import CliError, UsageError
-from pykbroker.lake import needs
+from pykbroker.lake import artifacts, needs
 from pykbroker.lake.book import LocalFolder, described
-from pykbroker.lake.description import FILE, Format
+from pykbroker.lake.description import FILE, Format, check_format
 from pykbroker.lake.trouble import LakeError, sentence
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
@@ -107,14 +107,17 @@ def checked_lake(at: str) -> None:
         needs.need_lake(at)
 
 
-def checked_target(to: str) -> Format | None:
+def checked_target(to: str, wanted: Format | None) -> Format | None:
     """Return the table format of an existing lake; None for a new one, or for one that only Spark can read.
 
-    Raises CliError if something else lies there.
+    Raises CliError if something else lies there, or a lake of another format than ``wanted``.
     """
     with lake_errors():
         needs.need_lake_or_room(to)
-    return format_of(to)
+        found = format_of(to)
+        if found is not None and wanted is not None:
+            check_format(found, wanted, to)
+    return found
 
 
 def checked_pattern(topics: str) -> str:
@@ -148,6 +151,7 @@ def session(
         needs.need_package("pandas", "spark")
     needs.need_java()
     needs.need_jars(files)
+    artifacts.need_room()
 
     from pykbroker.lake.session import SparkOptions, start_session
     from pykbroker.lake.spark_log import LOG, files_noted
@@ -158,7 +162,7 @@ def session(
         tables = (table,) if table else _formats_of(lake)
         spark = start_session(SparkOptions(master, options, files), tables, folder.path)
         try:
-            with files_noted(folder.path / LOG):
+            with files_noted(folder.path / LOG), artifacts.removed(spark):
                 yield spark
         finally:
             spark.stop()

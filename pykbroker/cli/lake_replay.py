@@ -10,7 +10,6 @@ from pykbroker.cli.lake_options import (
     At,
     Conf,
     Jars,
-    KafkaOptions,
     Master,
     checked_cluster,
     checked_lake,
@@ -46,7 +45,9 @@ def replay(
     rename: Annotated[
         list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="The topic to produce to.")
     ] = None,
-    prefix: Annotated[str, typer.Option("--prefix", help="Prefix of the names of all other topics.")] = "",
+    prefix: Annotated[
+        str, typer.Option("--prefix", show_default=False, help="Prefix of the names of all other topics.")
+    ] = "",
     speed: Annotated[
         float | None,
         typer.Option(
@@ -59,10 +60,20 @@ def replay(
     on_data_loss: Annotated[
         str,
         typer.Option(
-            "--on-data-loss", help="If the lake does not have all rows that were archived: fail, or send what is there."
+            "--on-data-loss",
+            metavar="fail|send",
+            help="If the lake does not have all rows that were archived: fail, or send what is there.",
         ),
     ] = "fail",
-    kafka: KafkaOptions = None,
+    kafka: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kafka",
+            metavar="NAME=VALUE",
+            help="A setting of librdkafka, which sends; wins over --command-config.",
+            rich_help_panel="Connection",
+        ),
+    ] = None,
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,

@@ -55,12 +55,12 @@ def verify(
         lake, cluster = Lake.open(spark, at), Cluster(spark, options.bootstrap, options.settings)
         with watched(spark, out):
             report = Verification(lake, cluster, ranges, sample).run(topics)
-    _show_report(out, report)
+    _show_report(out, report, ranges, sample)
     if not report.is_equal:
         raise CliError("Lake and broker differ.")
 
 
-def _show_report(out: Output, report: Any) -> None:
+def _show_report(out: Output, report: Any, ranges: int, sample: int) -> None:
     partitions = [
         {
             "topic": each.place.topic, "partition": each.place.partition, "from": each.range[0], "until": each.range[1],
@@ -78,6 +78,9 @@ def _show_report(out: Output, report: Any) -> None:
         out.line(line)
     for each in report.differences:
         out.line(f"{each.topic}-{each.partition} offset {each.offset}: {each.kind}")
+    if len(report.differences) >= sample:
+        differ = counted(report.ranges_differ, "range")
+        out.line(f"These are the first {sample} differences (--sample shows more), in {differ} of {ranges:,} offsets.")
     if report.is_equal:
         rows = sum(each.lake_rows for each in report.partitions)
         out.styled(f"equal: {rows:,} rows of {counted(len(partitions), 'partition')}", "green")

@@ -14,7 +14,7 @@ ROOT: Final = "root"
 
 
 def levels() -> dict[str, str]:
-    """The levels of the root logger and of every existing logger."""
+    """The levels of the root logger, and of every existing logger and its parents."""
     return {ROOT: _level_name(logging.root), **{name: _level_name(logger) for name, logger in _loggers().items()}}
 
 
@@ -53,8 +53,8 @@ def _check(change: Change) -> None:
 
 
 def _loggers() -> dict[str, logging.Logger]:
-    known = logging.root.manager.loggerDict
-    return {name: logger for name, logger in sorted(known.items()) if isinstance(logger, logging.Logger)}
+    """All loggers, those of packages included, whose level their modules inherit."""
+    return {name: logging.getLogger(name) for name in sorted(logging.root.manager.loggerDict)}
 
 
 def _level_name(logger: logging.Logger) -> str:

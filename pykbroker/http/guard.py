@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
@@ -26,6 +27,9 @@ OPEN_PATHS: Final = frozenset({"/health", "/ready"})
 #: Headers of every response. They do not name the server software.
 HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Server": "pykbroker"}
 _BEARER: Final = "bearer "
+#: An address of IPv6 in brackets, or a name or an address of IPv4; perhaps with a port.
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+(?:%\w+)?)\]|([^\[\]:]+))(?::[0-9]*)?", re.ASCII)
+_NAME_WITHOUT_DOTS: Final = re.compile(r"[a-z0-9_-]+", re.ASCII)
 #: Characters of a host name that an error repeats.
 _LONGEST_HOST: Final = 253
 
@@ -59,10 +63,13 @@ def refused(request: web.Request, options: HttpOptions) -> web.Response | None:
     """Return the refusal of a request; None if it is allowed."""
     if options.token is not None:
         return None if _knows(request, options.token) else _without_token()
-    host = host_of(request.headers.get(hdrs.HOST, ""))
-    if is_ours(host, options):
+    header = request.headers.get(hdrs.HOST, "")
+    # A whole URL in the request line wins over the header Host (RFC 9112); the server library reads it so, too.
+    foreign = [host for host in (header, request.host if header else "") if not is_ours(host_of(host), options)]
+    if not foreign:
         return None
-    if not host:
+    host = host_of(foreign[0]) or foreign[0]
+    if not header:
         return problem(421, "the header Host is missing: it says by which address or name the broker is asked")
     name = host[:_LONGEST_HOST]
     return problem(
@@ -85,11 +92,9 @@ def _without_token() -> web.Response:
 
 
 def host_of(header: str) -> str:
-    """Return the host of a Host header in lower case, without port and brackets."""
-    host = header.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+    """Return the host of a Host header in lower case, without port and brackets; nothing if it is none."""
+    found = _HOST.fullmatch(header.strip().lower())
+    return "" if found is None else found[1] or found[2]
 
 
 def is_ours(host: str, options: HttpOptions) -> bool:
@@ -100,9 +105,9 @@ def is_ours(host: str, options: HttpOptions) -> bool:
     if host in options.names or host == options.host.lower():
         return True
     try:
-        ipaddress.ip_address(host.partition("%")[0])
+        ipaddress.ip_address(host)
     except ValueError:
-        return bool(host) and "." not in host
+        return _NAME_WITHOUT_DOTS.fullmatch(host) is not None
     return True
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
+from pykbroker.http.api.refusal import BETWEEN
 from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
@@ -43,7 +44,6 @@ log = logging.getLogger(__name__)
 _MOST_CONNECTIONS: Final = 32
 #: For requests in hand when the side is closed.
 _SHUTDOWN_S: Final = 5.0
-_BETWEEN: Final = "the process is stopping or being reset"
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -138,7 +138,7 @@ class HttpSide:
 
         if self._steering is None:
             if self._node.current is None:
-                return problem(503, _BETWEEN)
+                return problem(503, BETWEEN)
             self._steering = self._make_steering()
         return await door.answer(request, self._steering)
 
@@ -154,13 +154,13 @@ class HttpSide:
         try:
             chunks = await self._scrapes.page()
         except NoCluster:
-            return problem(503, _BETWEEN)
+            return problem(503, BETWEEN)
         response = web.StreamResponse(headers={"Content-Type": _CONTENT_TYPE})
         response.content_length = sum(map(len, chunks))
         await response.prepare(request)
         for chunk in chunks:
-            await response.write(chunk)  # returns at once while the reader keeps up
             await asyncio.sleep(0)
+            await response.write(chunk)  # returns at once while the reader keeps up
         await response.write_eof()
         return response
 

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.cluster import Cluster
 
-#: Longest slice. A produce that arrives meanwhile waits for the rest of it; latencies vary by more than that anyway, so a
-#: page built in forty turns does not move the 99th percentile.
-TURN_S: Final = 0.0001
+#: Longest slice. A produce that arrives meanwhile waits for the rest of it: less than half the time that it takes itself.
+TURN_S: Final = 0.00005
 
 
 class Turn:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from pykbroker.lake.ledger import Place
@@ -42,12 +43,16 @@ class Cluster:
         with self._admin() as admin:
             return str(admin.describeCluster().clusterId().get())
 
+    def pattern(self, pattern: str) -> Any:
+        """The Java pattern. Raises LakeError if it is none."""
+        try:
+            return self._jvm.java.util.regex.Pattern.compile(pattern)
+        except IllegalArgumentException as error:  # PySpark's form of Java's
+            raise LakeError(f"{pattern!r} is not a regular expression: {str(error).splitlines()[0]}.") from None
+
     def matching(self, pattern: str) -> set[str]:
         """The topics whose whole name matches the Java pattern, without internal ones. Raises LakeError if it is no pattern."""
-        try:
-            compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
-        except Py4JJavaError as error:
-            raise LakeError(f"{pattern!r} is not a regular expression: {reason(error)}.") from None
+        compiled = self.pattern(pattern)
         with self._admin() as admin:
             return {str(name) for name in admin.listTopics().names().get() if compiled.matcher(name).matches()}
 

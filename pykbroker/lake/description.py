@@ -43,10 +43,15 @@ class Description:
 
     def check_same(self, wanted: Description, place: str) -> None:
         """Raises LakeError if records of the lake ``wanted`` do not belong to this one."""
-        if self.format != wanted.format:
-            raise LakeError(f"The lake {place} is of format {self.format}; it cannot be {wanted.format} as well.")
+        check_format(self.format, wanted.format, place)
         if self.cluster_id != wanted.cluster_id:
             raise LakeError(
                 f"The lake {place} holds records of the cluster {self.cluster_id}, and this one is {wanted.cluster_id}: "
                 "offsets of two clusters cannot be told apart. Archive it to a folder of its own."
             )
+
+
+def check_format(found: Format, wanted: Format, place: str) -> None:
+    """Raises LakeError if the lake's tables have another format."""
+    if found != wanted:
+        raise LakeError(f"The lake {place} is of format {found}; it cannot be {wanted} as well.")

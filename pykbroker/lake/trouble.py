@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 _OURS = re.compile(r"\bpykbroker\.lake\.trouble\.\w+: (.+)")
 _CAUSE = re.compile(r"Caused by: (?:[\w.$]+: )?(.+)")
+_OF_JAVA = re.compile(r"^An error occurred while calling .*\n: (?:[\w.$]+: )?(.+)")
+"""An exception without a cause, as py4j shows it: its own first line names only a call."""
 _LONGEST = 500
 _FILE = re.compile(r"(?:Encountered error while reading file|Error reading file\(s\):) (\S+?)\.?(?=\s|$)")
 """As Spark's readers name the file, and Iceberg's, which does so only in Spark's log."""
@@ -50,7 +52,9 @@ def sentence(message: str) -> str:
     """
     if ours := _OURS.findall(message):
         return str(ours[0])[:_LONGEST]
-    found = "".join(_CAUSE.findall(message)[-1:] or message.strip().splitlines()[:1])[:_LONGEST]
+    found = "".join((_CAUSE.findall(message) or _OF_JAVA.findall(message))[-1:] or message.strip().splitlines()[:1])[
+        :_LONGEST
+    ]
     if (file := _FILE.search(message)) and file[1] not in found:
         found = f"{file[1]}: {found}"
     return found + next(

@@ -35,6 +35,7 @@ OTHERS = {
     "handlers/test_security.py": "all APIs that have little to say without an authorizer",
     "http/test_access.py": "all routes",
     "http/test_hostile.py": "all routes",
+    "http/test_smuggling.py": "all routes",
     "security/test_secrets.py": "all places where something of a secret could be told",
     "seeding/test_round_trip.py": "what is written, read and put back, in every form",
     "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",

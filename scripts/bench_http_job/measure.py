@@ -1,7 +1,8 @@
-"""Measures a broker without the HTTP side and one with it, alone and watched, in periods that take turns.
+"""Measures a broker without the HTTP side and one with it, side by side: unwatched, and while the second one is watched.
 
-Each period begins with a lead that is not counted: pages open and read what came before, caches are filled. Ratios are of
-neighbouring periods, so that what the machine does for minutes concerns both; of all ratios the median counts.
+A client produces to both in turn, half a millisecond apart, so that whatever the machine does concerns both; periods that
+are watched take turns with others. Each period begins with a lead that is not counted: pages open and read what came
+before, caches are filled. Ratios are of the same period; of all periods the median counts.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.connection import Connection
@@ -22,17 +22,18 @@ from pykbroker.wire.headers import RequestHeader, encode_request_header
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
+from scripts.bench_http_job.pacing import Paced, Sent, produce
 from scripts.bench_http_job.watcher import Watcher
 from scripts.bench_job.brokers import timed_start
 
-WITHOUT, WITH, WATCHED = "without", "with it", "watched"
+T = TypeVar("T")
+
+WITHOUT, WITH = "without", "with it"
+UNWATCHED, WATCHED = "unwatched", "watched"
 TOPIC = "bench"
 _PRODUCE_VERSION = 9
-_EVERY_S = 0.001
-#: Produces before each period: a second.
+#: Produces to each broker before each period: a second.
 _LEAD = 1000
-#: Type bits of a process's CPU clock, as clock_getcpuclockid(3) makes its id.
-_SCHEDULED = 2
 
 
 class WithHttp(Pykbroker):
@@ -48,13 +49,6 @@ class WithHttp(Pykbroker):
         return ready.split()[0]
 
 
-class Sent(NamedTuple):
-    """A produce: milliseconds until its response, and milliseconds of processor time that the broker used meanwhile."""
-
-    took: float
-    used: float
-
-
 class Part(NamedTuple):
     """Percentiles of one of these."""
 
@@ -63,31 +57,34 @@ class Part(NamedTuple):
 
 
 @dataclass
-class Side:
-    """One broker under measurement, with its client, its watcher, and one list of produces per period."""
+class Periods:
+    """One broker, watched or not: its produces, a list for each period."""
 
-    broker: Pykbroker
-    client: Connection
-    watching: Callable[[], AbstractContextManager[None]] = nullcontext
-    periods: list[list[Sent]] = field(default_factory=list)
+    sent: list[list[Sent]] = field(default_factory=list)
     #: Processor time of the broker in each period, in seconds.
     used_s: list[float] = field(default_factory=list)
 
-    def period(self, produces: int) -> None:
-        with self.watching():
-            clock = _processor_clock(self.broker.pid)
-            _produce(self.client, _LEAD, clock)
-            before = time.clock_gettime(clock)
-            self.periods.append(_produce(self.client, produces, clock))
-            self.used_s.append(time.clock_gettime(clock) - before)
+    def add(self, sent: list[Sent], used_s: float) -> None:
+        """Add a period."""
+        self.sent.append(sent)
+        self.used_s.append(used_s)
 
     def parts(self, what: int) -> list[Part]:
         """Return percentiles by period, of the times (0) or of the processor time (1)."""
-        return [_part([sent[what] for sent in period]) for period in self.periods]
+        return [_part([sent[what] for sent in period]) for period in self.sent]
 
     def whole(self, what: int) -> Part:
         """Return percentiles of all periods together."""
-        return _part([sent[what] for period in self.periods for sent in period])
+        return _part([sent[what] for period in self.sent for sent in period])
+
+
+class Side(Paced):
+    """One broker under measurement."""
+
+    def __init__(self, broker: Pykbroker, client: Connection) -> None:
+        super().__init__(client, broker.pid)
+        self.broker = broker
+        self.periods = {UNWATCHED: Periods(), WATCHED: Periods()}
 
 
 def main(given: argparse.Namespace) -> int:
@@ -95,24 +92,30 @@ def main(given: argparse.Namespace) -> int:
         folder = Path(made)
         _starts(folder, given.starts)
         plain, other = Pykbroker(folder / "a"), WithHttp(folder / "b")
-        clients = [running.enter_context(_served(each, given.partitions)) for each in (plain, other)]
-        watcher = running.enter_context(Watcher(other.http, TOPIC))
         sides = {
-            WITHOUT: Side(plain, clients[0]),
-            WITH: Side(other, clients[1]),
-            WATCHED: Side(other, clients[1], watcher.watching),
+            name: Side(each, running.enter_context(_served(each, given.partitions)))
+            for name, each in ((WITHOUT, plain), (WITH, other))
         }
-        for each in sides.values():  # warm-up: modules are imported
-            each.period(given.produces)
-            each.periods.clear()
-            each.used_s.clear()
-        for number in range(given.rounds):
-            for name in _from(list(sides), number):
-                sides[name].period(given.produces)
-        for name, side in sides.items():
-            _say(name, side, sides)
+        watcher = running.enter_context(Watcher(other.http, TOPIC))
+        for number in range(-1, given.rounds):  # the first one warms up: modules are imported
+            for how in _from([UNWATCHED, WATCHED], number):
+                with watcher.watching() if how == WATCHED else nullcontext():
+                    _period(_from(list(sides.values()), number), how, given.produces, counts=number >= 0)
+        for how in (UNWATCHED, WATCHED):
+            _say(how, sides)
+        _say_machine(sides[WITHOUT])
         _say_use(sides, given.produces)
     return 0
+
+
+def _period(sides: list[Side], how: str, produces: int, *, counts: bool) -> None:
+    frame = _frame()
+    produce(sides, frame, _LEAD)
+    before = [side.used_s() for side in sides]
+    produce(sides, frame, produces)
+    if counts:
+        for side, used_s in zip(sides, before, strict=True):
+            side.periods[how].add(side.found, side.used_s() - used_s)
 
 
 @contextmanager
@@ -148,12 +151,8 @@ def _create(client: Connection, partitions: int) -> None:
     assert not any(each.error_code for each in answer.topics), answer  # type: ignore[attr-defined]
 
 
-def _produce(client: Connection, count: int, clock: int) -> list[Sent]:
-    """Produce one record every millisecond.
-
-    Times are from the moment at which a produce was due to its response, so that waiting for the one before is
-    included.
-    """
+def _frame() -> bytes:
+    """Return a Produce request of one record."""
     records = bytes(encode_batch([Record(timestamp=0, value=b"x" * 100)], base_offset=0))
     partition = PartitionProduceData(0, records)
     request = ProduceRequest(
@@ -162,32 +161,11 @@ def _produce(client: Connection, count: int, clock: int) -> list[Sent]:
     frame = bytearray()
     encode_request_header(frame, RequestHeader(ProduceRequest.API_KEY, _PRODUCE_VERSION, 1, "bench"))
     request.encode(frame, _PRODUCE_VERSION)
-    sent = bytes(frame)
-    found: list[Sent] = []
-    now, used = time.perf_counter, time.clock_gettime
-    due = now()
-    for _ in range(count):
-        due += _EVERY_S
-        begun = due
-        early = due - now()
-        if early > 0:
-            time.sleep(early)
-            begun = now()  # a late wake-up of this process is not the broker's
-        before = used(clock)
-        client.send_raw(sent)
-        client.receive_raw()
-        took = now() - begun
-        found.append(Sent(took * 1e3, (used(clock) - before) * 1e3))
-    return found
+    return bytes(frame)
 
 
-def _processor_clock(pid: int) -> int:
-    """Return the CPU clock of another process: as fine as the wall clock, and unaffected by other load on the machine."""
-    return (~pid << 3) | _SCHEDULED
-
-
-def _from(names: list[str], number: int) -> list[str]:
-    """Return the names in another order each round, since the order makes a difference."""
+def _from(names: list[T], number: int) -> list[T]:
+    """Return these in another order each round, since the order makes a difference."""
     begin = number % len(names)
     return names[begin:] + names[:begin]
 
@@ -214,29 +192,40 @@ def ratio(mine: Sequence[float], its: Sequence[float]) -> Ratio:
     return Ratio(*statistics.quantiles(found, n=4, method="inclusive")) if len(found) > 1 else Ratio(*found * 3)
 
 
-def _times(side: Side, other: Side, what: int) -> str:
-    """Return the ratios of a percentile to that of another side."""
-    mine, its = side.parts(what), other.parts(what)
-    p50, p99 = (ratio([each[part] for each in mine], [each[part] for each in its]) for part in (0, 1))
-    return f"{p50} and {p99} times"
+def _times(mine: Periods, its: Periods, what: int) -> str:
+    """Return the ratios of percentiles to those of the same periods of another broker, or of the neighbouring ones."""
+    parts = mine.parts(what), its.parts(what)
+    p50, p99 = (ratio(*([each[part] for each in one] for one in parts)) for part in (0, 1))
+    both = mine.whole(what), its.whole(what)
+    return f"{p50} and {p99} times; of all periods together {both[0].p50 / both[1].p50:.2f} and {both[0].p99 / both[1].p99:.2f} times"
 
 
-def _say(name: str, side: Side, sides: dict[str, Side]) -> None:
-    """Print a side beside the broker without the HTTP side or, if watched, beside the same broker unwatched."""
-    others = {WITHOUT: (), WITH: (WITHOUT,), WATCHED: (WITHOUT, WITH)}[name]
-    wanted = "; wanted: p99 below 1.10 times" if name == WATCHED else ""
+def _say(how: str, sides: dict[str, Side]) -> None:
+    """Print the broker with the HTTP side beside the one without, in the same milliseconds."""
+    mine, its = sides[WITH].periods[how], sides[WITHOUT].periods[how]
+    wanted = "; wanted: p99 below 1.10 times" if how == WATCHED else ""
     for what, of in enumerate(("of a produce", "of processor time used during a produce")):
-        whole = side.whole(what)
-        beside = "".join(f"; {_times(side, sides[other], what)} {other}" for other in others)
-        print(f"{whole.p50:9.3f} ms  p50, {whole.p99:.3f} ms p99 {of} {name}{beside}{wanted}")
+        here, there = mine.whole(what), its.whole(what)
+        print(f"{there.p50:9.3f} ms  p50, {there.p99:.3f} ms p99 {of} {WITHOUT}, {how}")
+        print(f"{here.p50:9.3f} ms  p50, {here.p99:.3f} ms p99 {of} {WITH}, {how}: {_times(mine, its, what)}{wanted}")
+
+
+def _say_machine(plain: Side) -> None:
+    """Print what the processes of the watchers cost the broker that they do not watch."""
+    watched, unwatched = plain.periods[WATCHED], plain.periods[UNWATCHED]
+    print(f"{'':9}     {WITHOUT}, while the other broker is watched: {_times(watched, unwatched, 0)} {UNWATCHED}")
 
 
 def _say_use(sides: dict[str, Side], produces: int) -> None:
-    base = sides[WITHOUT]
+    for how in (UNWATCHED, WATCHED):
+        base = sides[WITHOUT].periods[how].used_s
+        for name, side in sides.items():
+            used = side.periods[how].used_s
+            used_us = statistics.median(used) / produces * 1e6
+            print(
+                f"{used_us:9.1f} µs  processor time of the broker per produce {name}, {how}; {ratio(used, base)} times"
+            )
+    base_mb = sides[WITHOUT].broker.memory_mb()
     for name, side in sides.items():
-        used_us = statistics.median(side.used_s) / produces * 1e6
-        times = ratio(side.used_s, base.used_s)
-        print(f"{used_us:9.1f} µs  processor time of the broker per produce {name}; {times} times {WITHOUT}")
-    for name in (WITHOUT, WATCHED):
-        memory = sides[name].broker.memory_mb()
-        print(f"{memory:9.1f} MB  memory {name} ({memory - base.broker.memory_mb():+.1f}; wanted: below 30 more)")
+        mb = side.broker.memory_mb()
+        print(f"{mb:9.1f} MB  memory {name} ({mb - base_mb:+.1f}; wanted: below 30 more)")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.api.refusal import BETWEEN, Refusal
+from pykbroker.http.outcomes import Outcomes
 from pykbroker.testing.embedded import Embedded
 from pykbroker.testing.request_log import RequestLog
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pykbroker.testing.clock import ManualTime
 
 T = TypeVar("T")
-_BETWEEN = "the process is stopping or being reset"
 
 
 class Steering:
@@ -35,7 +35,7 @@ class Steering:
         self._noted = log is not None
         #: Resets are done one after the other.
         self.living = asyncio.Lock()
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._outcomes = Outcomes()
         self._before = host.ending
         host.ending = self._ending
 
@@ -47,19 +47,12 @@ class Steering:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
         cluster = self.node.current
         if cluster is None:
-            raise Refusal(503, _BETWEEN)
+            raise Refusal(503, BETWEEN)
         return cluster
 
     async def outcome(self, wait: Deferred[T]) -> T:
         """Return the result of a wait. Raises its error, and Refusal if the brokers are reset meanwhile."""
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(over)
-        wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for an outcome")
-        try:
-            await over
-        finally:
-            self._waiting.discard(over)
-        return wait.value
+        return await self._outcomes.of(wait)
 
     @property
     def noting(self) -> bool:
@@ -81,9 +74,7 @@ class Steering:
 
     def _ending(self) -> None:
         self._before()
-        for each in self._waiting:
-            if not each.done():
-                each.set_exception(Refusal(503, _BETWEEN))
+        self._outcomes.drop()
         self.requests.clear()
         self.node.faults.clear()
 

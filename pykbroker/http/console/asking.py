@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.http.api.refusal import BETWEEN, Refusal
+from pykbroker.http.outcomes import Outcomes
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.security.context import RequestContext
@@ -36,7 +37,6 @@ T = TypeVar("T")
 
 PRINCIPAL: Final = "User:console"
 _HOST: Final = "127.0.0.1"
-_BETWEEN: Final = "the process is stopping or being reset"
 _COORDINATOR_VERSION: Final = 3
 #: Key types of FindCoordinator.
 GROUP, TRANSACTION = 0, 1
@@ -66,13 +66,13 @@ class Brokers:
         self._current = current
         self._dispatcher: Dispatcher | None = None
         self._asked = 0
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._outcomes = Outcomes()
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
         cluster = self._current()
         if cluster is None:
-            raise Refusal(503, _BETWEEN)
+            raise Refusal(503, BETWEEN)
         return cluster
 
     def running(self) -> list[int]:
@@ -153,23 +153,15 @@ class Brokers:
 
         If the caller is cancelled, the wait is abandoned.
         """
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(over)
-        wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for the console")
         try:
-            await over
+            return await self._outcomes.of(wait)
         except asyncio.CancelledError:
             wait.abandon()
             raise
-        finally:
-            self._waiting.discard(over)
-        return wait.value
 
     def dropped(self) -> None:
         """Refuse what waits for a cluster that is no more."""
-        for each in self._waiting:
-            if not each.done():
-                each.set_exception(Refusal(503, _BETWEEN))
+        self._outcomes.drop()
 
     async def _whole(self, cluster: Cluster, piece: Any) -> bytes:
         """Return a piece of an answer; one that is in a file is read in a thread."""

@@ -55,9 +55,10 @@ async def _rows(console: Console, low: int, high: int) -> Any:
         raw = b"" if plan is None else bytes(await console.brokers.outcome(cluster.runtime.offload_read(plan.read)))
         if not raw:
             return
-        async for found in records_of(console, PartitionData(records=raw), offset, high):
-            offset = found.record.offset + 1
-            yield _as_json(found)
+        async for some in records_of(console, PartitionData(records=raw), offset, high):
+            offset = some[-1].record.offset + 1
+            for found in some:
+                yield _as_json(found)
 
 
 def _as_json(found: Found) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import NO_LEADER
-from pykbroker.wire.batch_header import iter_batches, read_batch_header
+from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, read_batch_header
+from pykbroker.wire.errors import WireError
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 #: Most partitions of one search or one tail.
 MOST_PARTITIONS: Final = 128
 LATEST, EARLIEST = -1, -2
+#: Base offset and length of a batch.
+_read_begin: Final = Struct(">qi").unpack_from
 _RANGE: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
 _CONSUMER: Final = -1
 #: The last version with topic names.
@@ -116,5 +120,19 @@ def begin_of(raw: Any) -> int:
 
 
 def end_of(raw: Any, before: int = 2**63 - 1) -> int:
-    """Return the offset after the last of the batches that begin before an offset."""
-    return max((header.last_offset + 1 for _, header in iter_batches(raw) if header.base_offset < before), default=0)
+    """Return the offset after the last of the batches that begin before an offset; 0 if there is none.
+
+    Only their base offsets and lengths are read, and the last one's header, since they may be many and small. Raises
+    WireError if one is malformed or incomplete.
+    """
+    last, at, end = None, 0, len(raw)
+    while at < end:
+        if end - at < HEADER_SIZE:
+            raise WireError(f"a batch header takes {HEADER_SIZE} bytes and {end - at} remain")
+        base_offset, length = _read_begin(raw, at)
+        if base_offset >= before:
+            break
+        last, at = at, at + LOG_OVERHEAD + max(length, 0)
+    if at > end:
+        raise WireError(f"a batch is incomplete: {at - end} bytes are missing")
+    return 0 if last is None else read_batch_header(raw, last).last_offset + 1

@@ -20,8 +20,8 @@ UNCOMMITTED, COMMITTED = 0, 1
 #: The last version with topic names.
 _FETCH_VERSION: Final = 12
 _CONSUMER: Final = -1
-#: Records decoded per slice: some tens of microseconds.
-_AT_ONCE: Final = 32
+#: Most records that are decoded in one step: some tens of microseconds.
+_AT_ONCE: Final = 16
 #: Larger batches are decompressed in a thread.
 _UNPACKED_HERE: Final = 16 * 1024
 
@@ -63,10 +63,11 @@ async def fetch(console: Console, leader: int, request: FetchRequest) -> list[Pa
 
 async def records_of(
     console: Console, data: PartitionData, low: int = 0, high: int = 2**63 - 1
-) -> AsyncGenerator[Found, None]:
-    """Yield the records of one partition from ``low`` up to, but not including, ``high``.
+) -> AsyncGenerator[list[Found], None]:
+    """Yield the records of one partition from ``low`` up to, but not including, ``high``, some at a time.
 
-    Those of aborted transactions are left out if the request was read_committed.
+    Those of aborted transactions are left out if the request was read_committed. What the caller does with some records
+    is part of the slice in which the next ones are decoded.
     """
     turn = console.turn()
     raw: Any = data.records or b""  # a decoded answer is never divided
@@ -78,6 +79,7 @@ async def records_of(
             await turn.share()
     if data.aborted_transactions:
         batches = without_aborted(batches, data.aborted_transactions)
+    found: list[Found] = []
     for header, batch in batches:
         if header.last_offset < low or header.base_offset >= high:
             continue
@@ -90,8 +92,11 @@ async def records_of(
             turn.begin()
         control = header.is_control
         for some in decode_some(payload, header, _AT_ONCE):
-            for record in some:
-                if low <= record.offset < high:
-                    yield Found(record, control)
-            if turn.is_long():
-                await turn.over()
+            found += [Found(record, control) for record in some if low <= record.offset < high]
+            if len(found) >= _AT_ONCE or turn.is_long():
+                await turn.share()
+                if found:
+                    yield found
+                    found = []
+    if found:
+        yield found

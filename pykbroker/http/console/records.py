@@ -84,8 +84,8 @@ async def one(console: Console, call: Call) -> dict[str, Any]:
     request = fetch_request(topic, [(index, offset)], most=1, isolation=UNCOMMITTED)
     (data,) = await fetch(console, leader, request)
     raise_for(data.error_code)
-    async for record, control in records_of(console, data, offset, offset + 1):
-        return shown(topic, index, record, control=control, most=ALONE)
+    async for some in records_of(console, data, offset, offset + 1):
+        return shown(topic, index, some[0].record, control=some[0].control, most=ALONE)
     raise Refusal(404, f"{topic}-{index} has no record {offset} any more, or not yet")
 
 

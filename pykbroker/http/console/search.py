@@ -131,11 +131,12 @@ class Search:
         self.size += len(data.records)
         low = self._aligned(window, offset, data.records)
         async with aclosing(records_of(self.console, data, low, window.high)) as records:
-            async for record, control in records:
-                self._look(window, record, control=control)
-                if not self.newest and len(window.records) >= self._most():
-                    window.high = record.offset + 1
-                    return window.high
+            async for some in records:
+                for record, control in some:
+                    self._look(window, record, control=control)
+                    if not self.newest and len(window.records) >= self._most():
+                        window.high = record.offset + 1
+                        return window.high
         return places.end_of(data.records)  # the last offsets of a batch may have been compacted away, or aborted
 
     def _aligned(self, window: _Window, offset: int, raw: Any) -> int:

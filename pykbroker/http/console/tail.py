@@ -45,7 +45,7 @@ _BETWEEN_S: Final = 0.2
 _AFTER_MUCH_S: Final = 0.5
 _NAME: Final = 249
 #: The status of a Refusal while the process stops or is reset.
-_BETWEEN: Final = 503
+_UNAVAILABLE: Final = 503
 
 
 class _Read(NamedTuple):
@@ -113,7 +113,7 @@ class Tail:
                 self._allowed -= len(found)
                 await asyncio.sleep(_BETWEEN_S if self._allowed >= 1 else _AFTER_MUCH_S)
         except (KafkaError, WireError, Refusal) as error:
-            passes = error.status == _BETWEEN if isinstance(error, Refusal) else _is_retriable(error)
+            passes = error.status == _UNAVAILABLE if isinstance(error, Refusal) else _is_retriable(error)
             await _send(response, {"ended": str(error), "passes": passes})
 
     async def _round(self, turn: Turn) -> list[_Read]:
@@ -162,7 +162,7 @@ class Tail:
     def _by_leader(self) -> dict[int, list[int]]:
         """Return the partitions by leader. Raises Refusal if these are no longer the partitions whose offsets it has."""
         if self._console.brokers.cluster() is not self._cluster:
-            raise Refusal(_BETWEEN, "the broker was reset, or a snapshot restored")
+            raise Refusal(_UNAVAILABLE, "the broker was reset, or a snapshot restored")
         image = self._cluster.metadata.image.topics.get(self._topic)
         if image is None or image.id != self._topic_id:
             raise Refusal(404, f"topic {self._topic} was deleted")
@@ -193,9 +193,13 @@ class Tail:
                 raise KafkaError(code)
             return
         begin = self._at[index]
-        async for record, control in records_of(self._console, data, begin):
-            if self._matcher(record) and not (control and not self._matcher.fits_all):
-                found.append(_Read(index, record, control))
+        matches, all_fit = self._matcher, self._matcher.fits_all
+        async for some in records_of(self._console, data, begin):
+            found += [
+                _Read(index, record, control)
+                for record, control in some
+                if all_fit or (not control and matches(record))
+            ]
         if data.records:
             self._at[index] = max(begin, places.end_of(data.records))
 

@@ -20,7 +20,7 @@ Steps = Iterator[Deferred[Any] | None]
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
 #: Lines that are joined, and released, in one step: releasing them takes as long as joining.
-_JOINED_AT_ONCE = 500
+_JOINED_AT_ONCE = 250
 
 
 def labels(names: Iterable[str], values: Iterable[object]) -> str:
@@ -84,7 +84,7 @@ class Page:
         lines.append(f"_count{here} {total}")
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the page in pieces of some tens of kilobytes.
+        """Yield the page in pieces of some kilobytes.
 
         Lines are released as they are read, since releasing all at once would be a long turn.
         """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.waits import Deferred
 
 #: Bytes per piece of the page: each is a system call, and is copied if the socket is full.
-_PIECE: Final = 64 * 1024
+_PIECE: Final = 16 * 1024
 
 
 class Collector(Protocol):

@@ -130,6 +130,7 @@ class Storage:
         for directory in directories:
             page.add(OFFLINE, int(directory.offline), directory.path)
             page.add(FULL, int(directory.full), directory.path)
+            yield None
         page.add(LOGS_OPEN, len(logs.logs))
         page.add(LOGS_CLOSED, len(cluster.dormant.partitions))
         page.add(RECOVERED, cluster.recovered)
@@ -139,26 +140,21 @@ class Storage:
         page.add(COMPACTIONS_PUT_OFF, logs.compactions.put_off)
         page.add(COMPACTED_READ, self._read)
         page.add(COMPACTED_WRITTEN, self._written)
-        space = cluster.runtime.offload_read(_space, directories)
-        yield space
-        for path, (total, free) in space.value.items():
-            page.add(TOTAL_BYTES, total, path)
-            page.add(FREE_BYTES, free, path)
+        yield None
+        for directory in directories:
+            _space(directory, page)
+            yield None
         yield from _dirty(logs, page)
 
 
-def _space(directories: list[LogDirectory]) -> dict[str, tuple[int, int]]:
-    """Return total and free bytes of each volume; runs in a thread.
-
-    Errors are left to reads and writes, which handle them.
-    """
-    found = {}
-    for directory in directories:
-        try:
-            found[directory.path] = directory.disk.free_bytes(directory.path)
-        except OSError:
-            continue
-    return found
+def _space(directory: LogDirectory, page: Page) -> None:
+    """Add the size of a volume. Errors are left to reads and writes, which handle them."""
+    try:
+        total, free = directory.disk.free_bytes(directory.path)
+    except OSError:
+        return
+    page.add(TOTAL_BYTES, total, directory.path)
+    page.add(FREE_BYTES, free, directory.path)
 
 
 def _dirty(logs: LogManager, page: Page) -> Steps:

@@ -67,7 +67,9 @@ class SegmentsReader(DataSourceReader):
             return [piece for piece in whole if piece.start < piece.until]
         return divided(whole, self._wanted.min_partitions)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        if partition is None:  # there was nothing to divide; PySpark runs one task nevertheless
+            return iter(())
         assert isinstance(partition, Piece)
         return read_piece(partition, self._manner)
 

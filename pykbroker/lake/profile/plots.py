@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pykbroker.lake.profile.charts import WIDE, Bar, columns, rows
 from pykbroker.lake.profile.facts import DAY_MS, LATE_FROM_MS, Bin, TopicFacts
-from pykbroker.lake.profile.words import counted, moment, share, short, size, span
+from pykbroker.lake.profile.words import clock, counted, moment, share, short, size, span
 
 _TICKS = 10
 
@@ -65,7 +65,7 @@ def key_counts_chart(facts: TopicFacts) -> str:
 def sizes_chart(facts: TopicFacts) -> str:
     """Records by the size of their values."""
     bars = [
-        Bar(each.records, f"{_sizes(each.start)}: {counted(each.records, 'record')}", f"{short(each.start, 1024)}B")
+        Bar(each.records, f"{_sizes(each.start)}: {counted(each.records, 'record')}", _sizes(each.start))
         for each in _filled(facts.sizes)
     ]
     return columns(bars)
@@ -107,7 +107,7 @@ def _late(start: int) -> str:
 
 
 def _tick(facts: TopicFacts, start: int) -> str:
+    if facts.step_ms < DAY_MS and facts.last_ms - facts.first_ms <= DAY_MS:
+        return clock(start, facts.step_ms)
     text = moment(start)
-    return (
-        text[:10] if facts.step_ms >= DAY_MS else text[5:16] if facts.last_ms - facts.first_ms > DAY_MS else text[11:]
-    )
+    return text[:10] if facts.step_ms >= DAY_MS else text[5:16]

@@ -64,5 +64,16 @@ def moment(time_ms: int) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S}".removesuffix(":00").removesuffix(" 00:00")
 
 
+def clock(time_ms: int, step_ms: int) -> str:
+    """The time of a day, in UTC, as exact as steps of this length need it: ``14:05``, ``14:05:30``, ``14:05:30.250``."""
+    try:
+        when = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return moment(time_ms)
+    return when.time().isoformat(
+        "minutes" if step_ms >= MINUTE_MS else "seconds" if step_ms >= SECOND_MS else "milliseconds"
+    )
+
+
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -48,3 +48,20 @@ def test_the_status_of_a_lake_on_this_machine_needs_no_java(
         "partitions": [{"topic": "t", "partition": 0, "begin": 3, "until": 9, "rows": 5, "lost": 0}],
         "decoded": [{"topic": "t", "as": "text", "rows": 2, "quarantined": 1, "behind": 2, "columns": ["value"]}],
     }  # fmt: skip
+
+
+def test_a_lake_of_another_format_is_refused_before_spark_starts(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    (tmp_path / FILE).write_text(Description(Format.ICEBERG, "cluster").to_json())
+    result = run("lake", "archive", "--topics", "t", "--to", str(tmp_path), "--format", "delta")
+    assert result.status == 1
+    assert "is of format iceberg; it cannot be delta as well." in " ".join(result.err.split())
+
+
+def test_replays_say_whose_settings_kafka_takes(run: Callable[..., Result]) -> None:
+    said = [" ".join(run("lake", command, "--help").out.split()) for command in ("replay", "archive")]
+    assert "A setting of librdkafka" in said[0]
+    assert "A setting of Spark's Kafka client" in said[1]

@@ -278,6 +278,17 @@ def logger():
     made.setLevel(logging.NOTSET)
 
 
+def test_the_level_of_a_package_is_that_of_its_modules():
+    module = logging.getLogger("pykbroker.tests.a_package.module")
+    broker = ConfigCluster()
+    assert broker.alter((BROKER_LOGGER_RESOURCE, "1", [("pykbroker.tests.a_package", SET, "DEBUG")])) == [OK]
+    try:
+        assert module.getEffectiveLevel() == logging.DEBUG
+        assert broker.entry(BROKER_LOGGER_RESOURCE, "1", module.name)[0] == "DEBUG"
+    finally:
+        logging.getLogger("pykbroker.tests.a_package").setLevel(logging.NOTSET)
+
+
 def test_loggers_take_kafkas_levels(logger):
     broker = ConfigCluster()
     assert broker.alter((BROKER_LOGGER_RESOURCE, "1", [("root", SET, "ERROR"), (logger.name, SET, "TRACE")])) == [OK]

@@ -9,6 +9,7 @@ import pytest
 
 from pykbroker.handlers.fetching import attempt
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.reading import whole
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.records import Record, encode_batch
 
@@ -63,16 +64,6 @@ class World:
             assert bytes(found.records or b"") == wanted
             left -= len(wanted)
             empty = empty and not wanted
-
-
-def whole(batches: list[bytes], room: int, *, at_least_one: bool) -> bytes:
-    """The batches that a partition gives; the first one of an answer is given whatever its size."""
-    taken = b""
-    for batch in batches:
-        if len(taken) + len(batch) > room and (taken or not at_least_one):
-            break
-        taken += batch
-    return taken
 
 
 @pytest.mark.parametrize("seeds", [range(50), range(50, 100)])

@@ -18,6 +18,7 @@ from pykbroker.partitions.partition import Partition
 from pykbroker.quotas.throttling import Throttling
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
+from pykbroker.tests.kit.reading import whole
 from pykbroker.tests.storage.seeds import seeds
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_client_quotas import (
@@ -311,15 +312,6 @@ class World(MemoryCluster):
 
 def reference(topic: str | bytes) -> dict[str, Any]:
     return {"topic_id": topic} if isinstance(topic, bytes) else {"topic": topic}
-
-
-def whole(batches: list[bytes], room: int, *, at_least_one: bool) -> bytes:
-    taken = b""
-    for batch in batches:
-        if len(taken) + len(batch) > room and (taken or not at_least_one):
-            break
-        taken += batch
-    return taken
 
 
 def is_news(wanted: Wanted, told: Told) -> bool:

@@ -57,15 +57,45 @@ def test_it_goes_on_over_a_reset() -> None:
         assert list(http.metrics()["kafka_topic_partitions"]) == [(("topic", "after"),)]
 
 
+_FOREIGN = (
+    *("evil.example", "evil.example:8080", "127.0.0.1.evil.example", ".", "", "[evil.example]", "localhost."),
+    *(
+        "127.0.0.1%.evil.example",
+        "127.0.0.1%25",
+        "[::1].evil.example",
+        "[::1%.evil.example]",
+        "[::1",
+        "fe80::1%.evil.example",
+    ),
+    *("localhost:80.evil.example", "localhost:80:80", "localhost@evil.example", "localhost evil", "evil\xb7example"),
+)
+_OURS = (
+    *(
+        "127.0.0.1:1234",
+        "localhost",
+        "localhost:",
+        "[::1]:80",
+        "[fe80::1%eth0]:80",
+        "10.1.2.3",
+        "kafka:8080",
+        "my_kafka-1",
+    ),
+    "Broker.Example:8080",
+)
+
+
 def test_a_page_of_others_cannot_ask_by_its_own_name() -> None:
     """DNS rebinding: the browser believes that the broker is evil.example."""
     with with_http(HttpOptions("127.0.0.1", 0, names=frozenset({"broker.example"}))) as http:
-        for host in ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", ".", "", "[evil.example]"):
+        for host in _FOREIGN:
             answer = http.ask("/metrics", headers={"Host": host})
             assert answer.status in (400, 421), host
             assert "kafka" not in answer.text
-        for host in ("127.0.0.1:1234", "localhost", "[::1]:80", "10.1.2.3", "kafka:8080", "Broker.Example:8080"):
+        for host in _OURS:
             assert http.ask("/metrics", headers={"Host": host}).status == 200, host
+        for host, status in (("evil.example", 421), ("broker.example", 200)):  # it wins over the header
+            assert http.ask(f"http://{host}:1/metrics", headers={"Host": "localhost"}).status == status, host
+        assert http.ask("http://localhost/metrics", headers={"Host": "evil.example"}).status == 421
         assert http.ask("/health", headers={"Host": "evil.example"}).status == 200
         assert "--http-name evil.example" in http.ask("/metrics", headers={"Host": "evil.example"}).json["title"]
 

@@ -1,4 +1,4 @@
-"""What a consumer of isolation level read_committed takes of what it fetches."""
+"""What a fetch gives, and what a consumer of isolation level read_committed takes of it."""
 
 from __future__ import annotations
 
@@ -32,3 +32,13 @@ def committed_values(fetch: Callable[[int], Any], offset: int) -> list[bytes]:
             elif not (header.is_transactional and header.producer_id in aborting):
                 values += [record.value for record in records if record.offset >= offset]
             offset = header.last_offset + 1
+
+
+def whole(batches: list[bytes], room: int, *, at_least_one: bool) -> bytes:
+    """The batches that a partition gives; the first one of an answer is given whatever its size."""
+    taken = b""
+    for batch in batches:
+        if len(taken) + len(batch) > room and (taken or not at_least_one):
+            break
+        taken += batch
+    return taken

@@ -29,6 +29,10 @@ OF_ICEBERG = """org.apache.spark.SparkException: Job aborted.
 Caused by: java.io.IOException: could not verify page integrity, CRC checksum verification failed
 Error reading file(s): file:/lake/records/00000.parquet
 """
+OF_A_CALL = """An error occurred while calling o288.start.
+: java.io.IOException: Failed to create a temp directory (under artifacts) after 10 attempts!
+\tat org.apache.spark.network.util.JavaUtils.createDirectory(JavaUtils.java:411)
+"""
 DAMAGED = "The file is damaged or gone: put back a copy of it, and run this again; nothing was changed."
 FULL = "Make room on the lake's disk, or where TMPDIR is, and run this again; what was committed stays."
 PAGE = "could not verify page integrity, CRC checksum verification failed"
@@ -41,6 +45,7 @@ PAGE = "could not verify page integrity, CRC checksum verification failed"
         (OF_JAVA, f"No space left on device. {FULL}"),
         (OF_A_FILE, f"file:///lake/batch-0.c000.parquet: {PAGE}. {DAMAGED}"),
         (OF_ICEBERG, f"file:/lake/records/00000.parquet: {PAGE}. {DAMAGED}"),
+        (OF_A_CALL, "Failed to create a temp directory (under artifacts) after 10 attempts!"),
         ("\nThere is no table.\nMore of it", "There is no table."),
         ("", ""),
     ],

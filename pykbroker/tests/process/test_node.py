@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from pykbroker.brokers.broker import WrongBroker
+from pykbroker.runtime.clock import SystemClock
+from pykbroker.testing import Kafka
 from pykbroker.tests.kit.running import ended, running_broker
 from pykbroker.tests.process.three import run, three
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -318,3 +322,20 @@ def test_a_broker_that_is_being_stopped_comes_before_the_end_of_the_process(tmp_
             node.brokers.describe({})
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+class _Stepping(SystemClock):
+    """A machine's clock that is a second later each time it is looked at."""
+
+    def __init__(self) -> None:
+        self.monotonic = count(10.0).__next__  # type: ignore[method-assign, assignment]
+
+
+def test_the_log_has_the_real_duration_though_a_tests_clock_stands_still(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("pykbroker.process.node.SystemClock", _Stepping)
+    with caplog.at_level("INFO"), Kafka(clock="manual"):
+        pass
+    assert "Started in 1.00 s" in caplog.text
+    assert re.search(r"Clean shutdown: \d+ logs closed in 1.00 s", caplog.text)

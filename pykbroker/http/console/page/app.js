@@ -20,10 +20,10 @@ const VIEWS = [
 const OF = { topic: "topics", group: "groups" };
 const KEYS = [
   ...VIEWS.map(([, title, key]) => [`g ${key}`, title]),
-  ["/", "To the search field of the view"],
+  ["/", "Search"],
   ["n", "New: a topic, a record, a fault"],
-  ["↑ ↓ or k j", "Another row of the records; Enter opens it"],
-  ["[ ]", "The page before, the page after"],
+  ["↑ ↓ or k j", "Select another record; Enter opens it"],
+  ["[ ]", "Previous page, next page"],
   ["?", "These keys"],
   ["Esc", "Close"],
 ];
@@ -135,7 +135,7 @@ function help() {
 
 askTokenBy(() => new Promise((done) => {
   const input = h("input", { type: "password", autocomplete: "off", required: true });
-  const dialog = form("Who asks?", [["token", "Token", input, "What is in the file that the broker was given as --http-token-file."]], "Go on", () => {
+  const dialog = form("Token required", [["token", "Token", input, "The content of the file that the broker was started with as --http-token-file."]], "Continue", () => {
     token.set(input.value.trim());
   });
   dialog.addEventListener("close", () => done());

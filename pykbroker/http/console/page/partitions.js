@@ -34,10 +34,10 @@ export async function show(root, topic, life) {
 function empty(topic, each, table) {
   const before = h("input", { type: "number", min: each.begin, max: each.end, value: each.end, required: true });
   form(`Delete records of ${topic.name}-${each.index}`, [
-    ["before", "What lies before offset", before, `It begins at ${number(each.begin)} and ends at ${number(each.end)}.`],
+    ["before", "Records before offset", before, `It begins at ${number(each.begin)} and ends at ${number(each.end)}.`],
   ], "Delete", async () => {
     await change("/topics/empty", { topic: topic.name, partition: each.index, offset: Number(before.value) });
-    say("They are gone.");
+    say("The records were deleted.");
     await table.show();
   }, { danger: true });
 }

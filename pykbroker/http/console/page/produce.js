@@ -15,9 +15,9 @@ export function produce(topic, done) {
   const headers = h("textarea", { rows: 2, placeholder: "name=value", spellcheck: "false" });
   const partition = h("input", { type: "number", min: 0, max: topic.partitions - 1, placeholder: "by the key" });
   form(`A record for ${topic.name}`, [
-    ["key", "Key", h("span", { class: "pair" }, key, keyForm), "Left empty it is null."],
+    ["key", "Key", h("span", { class: "pair" }, key, keyForm), "Empty means null."],
     ["value", "Value", h("span", { class: "pair column" }, value, valueForm)],
-    ["headers", "Headers, one in a line", headers],
+    ["headers", "Headers, one per line", headers],
     ["partition", "Partition", partition],
   ], "Produce", async () => {
     const empty = key.value === "" && keyForm.value === "text";
@@ -40,7 +40,7 @@ function said(name, text, kind) {
   if (kind === "null") return { [name]: null };
   if (kind === "text") return { [name]: text };
   const digits = text.replace(/\s+/g, "");
-  if (!/^([0-9a-fA-F]{2})*$/.test(digits)) throw new Error(`The ${name} has to be pairs of hexadecimal digits.`);
+  if (!/^([0-9a-fA-F]{2})*$/.test(digits)) throw new Error(`The ${name} must be pairs of hexadecimal digits.`);
   const raw = (digits.match(/../g) ?? []).map((each) => String.fromCharCode(parseInt(each, 16))).join("");
   return { [`${name}_base64`]: btoa(raw) };
 }

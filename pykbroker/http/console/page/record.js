@@ -65,7 +65,7 @@ function written(data, form, known) {
   if (data.size === 0) return "";
   if (form === "hex") return asHex(data);
   if (form === "text") return asText(data);
-  if (form === "json") return asJson(data) ?? "This is no JSON.";
+  if (form === "json") return asJson(data) ?? "This is not JSON.";
   if (form === "avro" || form === "protobuf") {
     try {
       if (data.cut) return "Too long to be decoded in part: show it in whole.";

@@ -56,11 +56,11 @@ class Records {
       h("div", { class: "bar" }, text, order, partitions, h("button", { type: "submit", class: "primary" }, "Search"), this.follow,
         button("Produce", () => produce(this.topic, () => this.search()), { "data-new": true })),
       h("details", { open: given }, h("summary", {}, "More conditions"), h("div", { class: "fields" },
-        field("Key has", key), field("Value has", value), field("Header", header), field("Since", since), field("Until", until),
+        field("Key contains", key), field("Value contains", value), field("Header", header), field("Since", since), field("Until", until),
         field("From offset", from), field("To offset", to),
-        h("label", { class: "check" }, anycase, " in capitals or not"),
-        h("label", { class: "check" }, uncommitted, " also what is not committed, and markers")),
-      h("p", { class: "hint" }, "What is looked for is text as it stands, or bytes as hex:00ff. A header is name, or name=text.")));
+        h("label", { class: "check" }, anycase, " ignore case"),
+        h("label", { class: "check" }, uncommitted, " also uncommitted records and transaction markers")),
+      h("p", { class: "hint" }, "A condition is text, or bytes as hex:00ff. A header is name, or name=text.")));
   }
 
   conditions() {
@@ -105,13 +105,13 @@ class Records {
     const words = [`${counted(this.rows.length, "record")}`];
     if (this.scanned > this.rows.length) words.push(`${number(this.scanned)} looked at`);
     words.push(left ? `${counted(left, "offset")} to go` : "that is all");
-    if (this.asked.partitions) words.push(`partitions ${this.asked.partitions} of ${number(this.topic.partitions)} alone`);
+    if (this.asked.partitions) words.push(`partitions ${this.asked.partitions} of ${number(this.topic.partitions)} only`);
     fill(this.status, words.join(" · "));
   }
 
   none() {
     const where = this.asked.partitions ? `in partitions ${this.asked.partitions}` : "in this topic";
-    return this.scanned ? `None of the ${counted(this.scanned, "record")} ${where} is like that.` : `There are no records ${where}.`;
+    return this.scanned ? `None of the ${counted(this.scanned, "record")} ${where} matches.` : `There are no records ${where}.`;
   }
 
   async tail() {
@@ -200,7 +200,7 @@ function inputs(params, count) {
   return {
     order: choice([["newest", "newest first"], ["oldest", "oldest first"]], params.order ?? "newest", { "aria-label": "Order" }),
     partitions: text({ placeholder: "all partitions", "aria-label": "Partitions, as 0,3,8-12", title: "Partitions, as 0,3,8-12", value: params.partitions ?? (count > AT_ONCE ? `0-${AT_ONCE - 1}` : ""), class: "narrow" }),
-    text: text({ type: "search", placeholder: "Key, value or header has …", "aria-label": "Key, value or header has", value: params.text ?? "" }),
+    text: text({ type: "search", placeholder: "Key, value or header contains …", "aria-label": "Key, value or header contains", value: params.text ?? "" }),
     key: text({}), value: text({}), header: text({ placeholder: "name=text" }),
     since: h("input", { type: "datetime-local", step: 1 }), until: h("input", { type: "datetime-local", step: 1 }),
     from: h("input", { type: "number", min: 0, value: params.from ?? "" }), to: h("input", { type: "number", min: 0 }),

@@ -10,7 +10,7 @@ const SOURCES = {
 };
 
 export async function show(root, resource, life) {
-  const search = h("input", { type: "search", placeholder: "Name or meaning has …", "aria-label": "Settings whose name or meaning has" });
+  const search = h("input", { type: "search", placeholder: "Name or documentation contains …", "aria-label": "Filter settings by name or documentation" });
   const only = h("input", { type: "checkbox" });
   const list = h("div", { class: "setting-list", role: "list" });
   let found = [];
@@ -18,7 +18,7 @@ export async function show(root, resource, life) {
     const words = search.value.toLowerCase();
     const fit = found.filter((each) => (!only.checked || each.source !== "DEFAULT_CONFIG")
       && `${each.name} ${each.documentation ?? ""}`.toLowerCase().includes(words));
-    fill(list, fit.map((each) => setting(each, resource, load)), !fit.length && h("p", { class: "empty" }, "No setting has that in its name or meaning."));
+    fill(list, fit.map((each) => setting(each, resource, load)), !fit.length && h("p", { class: "empty" }, "No setting matches."));
   };
   const load = async () => {
     found = (await look("/settings", resource, life.signal)).settings;

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.http.api.refusal import Refusal
-from pykbroker.http.console.places import MOST_PARTITIONS, Place, chosen, read, written
+from pykbroker.http.console.places import MOST_PARTITIONS, Place, chosen, end_of, read, written
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.records import Record, encode_batch
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,32 @@ def test_places_are_read_as_they_were_written() -> None:
     places = [Place(0, 3, 9), Place(7, 0, 2**53 - 1)]
     assert read(written(places)) == places
     assert written([Place(0, 4, 4)]) == ""
+
+
+def _batches() -> bytes:
+    """Offsets 5 to 6, 9, and 12 to 14."""
+    records = [Record(timestamp=0, value=b"v")]
+    return b"".join(encode_batch(records * count, base_offset=at) for at, count in ((5, 2), (9, 1), (12, 3)))
+
+
+@pytest.mark.parametrize(("before", "end"), [(2**63 - 1, 15), (13, 15), (12, 10), (9, 7), (6, 7), (5, 0)])
+def test_the_end_of_batches(before: int, end: int) -> None:
+    assert end_of(memoryview(_batches()), before) == end
+
+
+def test_no_batches_end_nowhere() -> None:
+    assert end_of(b"") == 0
+
+
+@pytest.mark.parametrize("cut", [1, 20, 70])
+def test_an_incomplete_batch(cut: int) -> None:
+    with pytest.raises(WireError):
+        end_of(_batches()[:-cut])
+
+
+@pytest.mark.parametrize("length", [-(2**31), -12, 0, 48])
+def test_a_length_that_no_batch_has(length: int) -> None:
+    raw = bytearray(_batches())
+    raw[8:12] = length.to_bytes(4, "big", signed=True)
+    with pytest.raises(WireError):
+        end_of(raw)

@@ -36,7 +36,7 @@ def test_others_have_their_turn_between_batches_of_one_record() -> None:
                 await asyncio.sleep(0)
 
         beside = asyncio.create_task(others())
-        found = [each.record.offset async for each in records_of(console, data)]
+        found = [each.record.offset async for some in records_of(console, data) for each in some]
         beside.cancel()
         return found
 

@@ -74,8 +74,8 @@ def test_many_lines_come_in_pieces() -> None:
         if number % 100 == 0:
             page.add(_OTHER, number, f"n{number}")
     chunks = list(page.chunks())
-    assert len(chunks) == 11  # 500 lines each, whatever metrics they are of, and the rest
-    assert all(len(chunk.splitlines()) <= 502 for chunk in chunks)
+    assert len(chunks) == 22  # 250 lines each, whatever metrics they are of, and the rest
+    assert all(len(chunk.splitlines()) <= 252 for chunk in chunks)
     assert not list(page.chunks())  # what was told is not kept
     found = parsed(b"".join(chunks).decode())
     assert [value for _, value in found["size"].items()] == list(range(5200))

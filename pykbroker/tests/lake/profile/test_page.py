@@ -41,10 +41,11 @@ def test_everything_is_said() -> None:
         "100 records of 1 topic, 12.3 kB of keys and values", "20/h", "2013-01-01 12:00 to 2013-01-01 17:00", "partition 19",
         "the most frequent has 60 % of all records", "7 records (7 %) repeat an earlier value", "1 record without a key",
         "half up to 120 B, all up to 4 kB", "10 records (10 %) older", "all up to 1 min 1 s", "5 offsets expired",
-        "190 offsets without a record", "1 h 2013-01-01 12:00 2013-01-01 13:00 3", "64-128B: 90 records",
+        "190 offsets without a record", "1 h 2013-01-01 12:00 2013-01-01 13:00 3", "64-128B: 90 records", "128-256B: 0 records",
         "2013-01-01 14:00: 0 records",
     ):  # fmt: skip
         assert words in text, words
+    assert ">2k-4kB</text>" in page("lake", "now", [FACTS])
 
 
 def test_data_does_nothing_to_the_page() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.lake.profile.words import counted, moment, rate, share, short, size, span
+from pykbroker.lake.profile.words import clock, counted, moment, rate, share, short, size, span
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,11 @@ def test_points_in_time() -> None:
     assert moment(1_356_998_400_000) == "2013-01-01"
     assert moment(1_357_041_601_000) == "2013-01-01 12:00:01"
     assert moment(1 << 60) == f"@{1 << 60}"
+
+
+def test_times_of_a_day_are_as_exact_as_the_steps_between_them() -> None:
+    midnight_ms = 1_356_998_400_000
+    shown = [clock(midnight_ms + 30_250, step_ms) for step_ms in (60_000, 15_000, 10)]
+    assert shown == ["00:00", "00:00:30", "00:00:30.250"]
+    assert clock(midnight_ms, 5_000) == "00:00:00"
+    assert clock(1 << 60, 1) == f"@{1 << 60}"

@@ -11,7 +11,7 @@ const OPERATIONS = ["ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRI
 const CLUSTER = "kafka-cluster";
 
 export async function show(root, params, life) {
-  const search = h("input", { type: "search", placeholder: "Somewhere it has …", "aria-label": "Access lists that have" });
+  const search = h("input", { type: "search", placeholder: "Contains …", "aria-label": "Filter access lists" });
   const hint = h("p", { class: "hint" });
   const table = new Paged({
     label: "Access lists",
@@ -19,11 +19,11 @@ export async function show(root, params, life) {
       ["Principal", (each) => each.principal],
       ["May", (each) => badge(each.permission === "ALLOW" ? "allowed" : "denied", each.permission === "ALLOW" ? "good" : "bad")],
       ["Operation", (each) => words(each.operation)],
-      ["Resource", (each) => [words(each.type), " ", h("code", {}, each.name), each.pattern === "PREFIXED" && [" ", badge("and what begins so")]]],
+      ["Resource", (each) => [words(each.type), " ", h("code", {}, each.name), each.pattern === "PREFIXED" && [" ", badge("prefix")]]],
       ["From", (each) => (each.host === "*" ? "anywhere" : each.host)],
       ["", (each) => button("Remove", () => remove(each, table), { class: "quiet", "aria-label": `Remove ${title(each)}` })],
     ],
-    empty: () => (search.value ? "There are no such access lists." : "There are no access lists."),
+    empty: () => (search.value ? "No access list matches." : "There are no access lists."),
     load: async (start, limit) => {
       const found = await look("/acls", { start, limit, match: search.value }, life.signal);
       create.hidden = found.off;
@@ -58,7 +58,7 @@ function add(table) {
     operation: choice(options(OPERATIONS), "READ"),
     type: choice(options(TYPES), "TOPIC"),
     name: text({}),
-    pattern: choice([["LITERAL", "this name; * is all"], ["PREFIXED", "names that begin so"]], "LITERAL"),
+    pattern: choice([["LITERAL", "this name; * for all"], ["PREFIXED", "names with this prefix"]], "LITERAL"),
     host: text({ value: "*" }),
   };
   inputs.type.addEventListener("change", () => {
@@ -66,20 +66,20 @@ function add(table) {
     else if (inputs.name.value === CLUSTER) inputs.name.value = "";
   });
   form("New access list", [
-    ["principal", "Principal", inputs.principal, "Its type and name; User:* is everybody."],
+    ["principal", "Principal", inputs.principal, "Its type and name; User:* for everybody."],
     ["permission", "May", inputs.permission], ["operation", "Operation", inputs.operation], ["type", "Of", inputs.type],
-    ["name", "Name", inputs.name], ["pattern", "The name is", inputs.pattern], ["host", "From the address", inputs.host, "* is every one."],
+    ["name", "Name", inputs.name], ["pattern", "The name is", inputs.pattern], ["host", "From the address", inputs.host, "* for any address."],
   ], "Add", async () => {
     await change("/acls/add", Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value.trim()])));
-    say("The access list is there.");
+    say("The access list was created.");
     await table.show();
   });
 }
 
 function remove(each, table) {
-  confirm("Remove an access list", `${title(each)}: it holds no more from now on.`, "Remove", async () => {
+  confirm("Remove an access list", `${title(each)}: it no longer applies.`, "Remove", async () => {
     await change("/acls/remove", each);
-    say("It is gone.");
+    say("The access list was removed.");
     await table.show();
   });
 }

@@ -42,7 +42,7 @@ function columns(draw) {
 function names(draw) {
   return [
     ["Snapshot", (each) => each],
-    ["", (each) => button("Restore", () => confirm("Restore a snapshot", `All data become those of ${each}; clients' connections are closed.`, "Restore", async () => {
+    ["", (each) => button("Restore", () => confirm("Restore a snapshot", `All data are replaced by those of ${each}; clients' connections are closed.`, "Restore", async () => {
       await api("POST", `/snapshots/${encodeURIComponent(each)}/restore`);
       say(`Snapshot ${each} is restored.`);
       await draw();

@@ -71,22 +71,35 @@ function reset(name, found, table) {
   const at = h("input", { type: "datetime-local", step: 1 });
   const offset = h("input", { type: "number", min: 0 });
   form(`Offsets of ${name}`, [
-    ["topic", "Topic", topic], ["partitions", "Partitions", partitions, "As 0,3,8-12."], ["to", "To", where], ["at", "The time", at],
-    ["offset", "The offset", offset, "Consumers must be stopped: of a group with members only they commit."],
+    ["topic", "Topic", topic], ["partitions", "Partitions", partitions, "As 0,3,8-12."],
+    ["to", "To", where, "Consumers must be stopped: of a group with members only they commit."],
+    ["at", "The time", at], ["offset", "The offset", offset],
   ], "Reset", async () => {
     await change("/groups/reset", {
       group: name, topic: topic.value, partitions: partitions.value, to: where.value,
-      time: milliseconds(at.value), offset: offset.value === "" ? undefined : Number(offset.value),
+      time: at.disabled ? undefined : milliseconds(at.value), offset: offset.disabled ? undefined : Number(offset.value),
     });
-    say("The offsets are committed.");
+    say("The offsets were committed.");
     await table.show();
   });
+  const asked = () => {
+    for (const [input, of] of [[at, "time"], [offset, "offset"]]) only(input, where.value === of);
+  };
+  where.addEventListener("change", asked);
+  asked();
+}
+
+// A field that the choice does not use is neither shown nor asked for.
+function only(input, used) {
+  input.disabled = !used;
+  input.required = used;
+  input.closest(".field").hidden = !used;
 }
 
 function remove(name) {
-  confirm("Delete a group", "What it has committed goes with it: consumers of this name begin anew.", "Delete", async () => {
+  confirm("Delete a group", "Its committed offsets are deleted, too: consumers of this group start without any.", "Delete", async () => {
     await change("/groups/delete", { group: name });
-    say(`Group ${name} is gone.`);
+    say(`Group ${name} was deleted.`);
     location.hash = to("groups");
   }, { name });
 }

@@ -12,7 +12,7 @@ export function stateBadge(state) {
 }
 
 export async function show(root, params, life) {
-  const search = h("input", { type: "search", placeholder: "Name has …", "aria-label": "Groups whose name has" });
+  const search = h("input", { type: "search", placeholder: "Name contains …", "aria-label": "Filter groups by name" });
   const table = new Paged({
     label: "Groups",
     columns: [
@@ -21,7 +21,7 @@ export async function show(root, params, life) {
       ["Type", (each) => each.type],
       ["Protocol type", (each) => each.protocol],
     ],
-    empty: () => (search.value ? "No group has that in its name." : "There are no groups yet. A consumer with a group.id makes one."),
+    empty: () => (search.value ? "No group matches." : "There are no groups yet. A consumer with a group.id makes one."),
     load: async (start, limit) => {
       const found = await look("/groups", { start, limit, match: search.value }, life.signal);
       return { total: found.total, rows: found.groups };

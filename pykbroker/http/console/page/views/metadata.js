@@ -12,7 +12,7 @@ export async function show(root, params, life) {
       ["Offset", (each) => number(each.offset), "number"],
       ["Time", (each) => h("span", { class: "time" }, time(each.timestamp))],
       ["Record", (each) => each.type.replace(/Record$/, "")],
-      ["What it says", (each) => said(each.value)],
+      ["Content", (each) => said(each.value)],
     ],
     empty: "There are no records.",
     load: async (start, limit) => {
@@ -21,7 +21,7 @@ export async function show(root, params, life) {
     },
   });
   fill(root, heading("Metadata log"),
-    h("p", { class: "hint" }, "What the controller decided, in the order of __cluster_metadata, the newest first. Secrets are hidden; what a snapshot replaced is no longer here."),
+    h("p", { class: "hint" }, "The records of __cluster_metadata, newest first. Secrets are hidden; records that a snapshot has replaced are not shown."),
     table.element);
   await table.show(0);
   // Who has turned back or opened one reads, and what is added would move it away below the eyes.

@@ -33,7 +33,7 @@ export async function show(root, params, life) {
     h("h2", {}, "Requests of clients"), apis);
   const draw = () => {
     for (const each of [flow, records, latency, requests]) each.draw(pulse.points);
-    fill(apis, small(APIS, pulse.recent(), "No client has asked anything in the last seconds.", "Requests of clients"));
+    fill(apis, small(APIS, pulse.recent(), "No requests in the last seconds.", "Requests of clients"));
   };
   const count = async () => fill(tiles, tilesOf(await look("/overview", {}, life.signal)));
   pulse.follow(draw, life.signal);

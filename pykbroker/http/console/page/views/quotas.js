@@ -17,7 +17,7 @@ const UNITS = {
 const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
 
 export async function show(root, params, life) {
-  const search = h("input", { type: "search", placeholder: "Somewhere it has …", "aria-label": "Quotas that have" });
+  const search = h("input", { type: "search", placeholder: "Contains …", "aria-label": "Filter quotas" });
   const table = new Paged({
     label: "Quotas",
     columns: [
@@ -28,7 +28,7 @@ export async function show(root, params, life) {
         button("Change", () => set(each, table), { class: "quiet", "aria-label": `Change ${title(each)}` }),
         button("Remove", doing(() => alter(each.entity, each.quota, null, table)), { class: "quiet", "aria-label": `Remove ${title(each)}` })]],
     ],
-    empty: () => (search.value ? "There are no such quotas." : "There are no quotas: clients may ask and send as much as they like."),
+    empty: () => (search.value ? "No quota matches." : "There are no quotas."),
     load: async (start, limit) => {
       const found = await look("/quotas", { start, limit, match: search.value }, life.signal);
       return { total: found.total, rows: found.quotas };
@@ -51,7 +51,7 @@ function title(each) {
 
 async function alter(entity, quota, value, table) {
   await change("/quotas/alter", { entity, quota, value });
-  say(value === null ? "The quota is gone." : "The quota holds from now on.");
+  say(value === null ? "The quota was removed." : "The quota applies from now on.");
   await table.show();
 }
 
@@ -70,12 +70,12 @@ function create(table) {
   const most = amount("");
   form("New quota", [
     ...names.map(([kind, text, input, others]) => [kind, text,
-      h("span", { class: "pair" }, input, h("label", { class: "check" }, others, " all others")), kind === "ip" ? "An address stands alone, a user and a client id may go together." : ""]),
+      h("span", { class: "pair" }, input, h("label", { class: "check" }, others, " all others")), kind === "ip" ? "An address cannot be combined with a user or a client id." : ""]),
     ["quota", "Quota", quota], ["most", "At most", most],
   ], "Set", () => {
     const entity = names.filter(([, , input, others]) => input.value || others.checked)
       .map(([kind, , input, others]) => ({ type: kind, name: others.checked ? null : input.value }));
-    if (!entity.length) throw new Error("Say whose: a user, a client id or an address.");
+    if (!entity.length) throw new Error("Name a user, a client id or an address.");
     return alter(entity, quota.value, most.value, table);
   });
 }

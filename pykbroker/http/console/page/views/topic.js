@@ -35,18 +35,18 @@ export async function show(root, params, life) {
 function add(topic, life) {
   const count = h("input", { type: "number", min: topic.partitions + 1, value: topic.partitions + 1, required: true });
   form(`Partitions of ${topic.name}`, [
-    ["count", "Partitions in all", count, "Records with a key go elsewhere from then on, and partitions are never taken away again."],
+    ["count", "Total partitions", count, "Keys are assigned to partitions anew, and partitions cannot be removed."],
   ], "Add", async () => {
     await change("/topics/partitions", { topic: topic.name, count: Number(count.value) });
-    say("The partitions are there.");
+    say("The partitions were added.");
     life.again();
   });
 }
 
 function remove(topic) {
-  confirm("Delete a topic", `${topic.name} goes with all its records.`, "Delete", async () => {
+  confirm("Delete a topic", `${topic.name} and all its records are deleted.`, "Delete", async () => {
     await change("/topics/delete", { topic: topic.name });
-    say(`Topic ${topic.name} is gone.`);
+    say(`Topic ${topic.name} was deleted.`);
     location.hash = to("topics");
   }, { name: topic.name });
 }

@@ -20,15 +20,15 @@ function state(each) {
 }
 
 function unless(each, text) {
-  return each.closed ? h("span", { title: "Logs that nobody has asked for since the start are not counted." }, `${text} +`) : text;
+  return each.closed ? h("span", { title: "Logs that were not opened since the start are not counted." }, `${text} +`) : text;
 }
 
 export async function show(root, params, life) {
-  const search = h("input", { type: "search", placeholder: "Name has …", "aria-label": "Topics whose name has", value: params.match ?? "" });
+  const search = h("input", { type: "search", placeholder: "Name contains …", "aria-label": "Filter topics by name", value: params.match ?? "" });
   const table = new Paged({
     label: "Topics",
     columns: COLUMNS,
-    empty: () => (search.value ? "No topic has that in its name." : "There are no topics yet. Press n, or New topic, to create one."),
+    empty: () => (search.value ? "No topic matches." : "There are no topics yet. Press n, or New topic, to create one."),
     load: async (start, limit) => {
       const found = await look("/topics", { start, limit, match: search.value }, life.signal);
       return { total: found.total, rows: found.topics };
@@ -49,7 +49,7 @@ function create() {
     ["name", "Name", name],
     ["count", "Partitions", count],
     ["replicas", "Replicas", replicas],
-    ["configs", "Settings, one in a line", configs],
+    ["configs", "Settings, one per line", configs],
   ], "Create", async () => {
     await change("/topics/create", {
       topic: name.value,
@@ -60,7 +60,7 @@ function create() {
         return { name: setting.trim(), value: value.join("=").trim() };
       }),
     });
-    say(`Topic ${name.value} is there.`);
+    say(`Topic ${name.value} was created.`);
     location.hash = to("topic", { name: name.value });
   });
 }

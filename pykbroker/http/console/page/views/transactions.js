@@ -10,7 +10,7 @@ const STATES = ["", "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "Comple
 const KINDS = { Ongoing: "warn", PrepareCommit: "warn", PrepareAbort: "warn", CompleteCommit: "good" };
 
 export async function show(root, params, life) {
-  const search = h("input", { type: "search", placeholder: "Id has …", "aria-label": "Transactional ids that have" });
+  const search = h("input", { type: "search", placeholder: "Id contains …", "aria-label": "Filter transactional ids" });
   const state = choice(STATES.map((each) => [each, each || "any state"]), params.state ?? "", { "aria-label": "State" });
   let now = 0;
   const table = new Paged({
@@ -24,7 +24,7 @@ export async function show(root, params, life) {
       ["Partitions", (each) => h("span", { title: each.partitions.join(", ") }, number(each.partitions_in_all)), "number"],
       ["", (each) => each.state === "Ongoing" && button("Abort", () => abort(each, table), { class: "quiet", "aria-label": `Abort ${each.id}` })],
     ],
-    empty: () => (search.value || state.value ? "There are no such transactional ids." : "There are no transactional ids yet. A producer with a transactional.id makes one."),
+    empty: () => (search.value || state.value ? "No transactional id matches." : "There are no transactional ids yet. A producer with a transactional.id makes one."),
     load: async (start, limit) => {
       const found = await look("/transactions", { start, limit, match: search.value, state: state.value }, life.signal);
       now = found.now;
@@ -39,9 +39,9 @@ export async function show(root, params, life) {
 }
 
 function abort(each, table) {
-  confirm("Abort a transaction", `What ${each.id} has written since ${time(each.started)} is void, and its producer is fenced.`, "Abort", async () => {
+  confirm("Abort a transaction", `What ${each.id} has written since ${time(each.started)} is discarded, and its producer is fenced.`, "Abort", async () => {
     await change("/transactions/abort", { id: each.id });
-    say("It is aborted.");
+    say("The transaction was aborted.");
     await table.show();
   });
 }
