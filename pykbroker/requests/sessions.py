@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pykbroker.security.context import Peer
 
 #: Re-authentication within this time is refused: the client is authenticated already.
-_BETWEEN_S = 1.0
+_BETWEEN_NS = 1_000_000_000
 _HANDSHAKE = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
 
 
@@ -37,7 +37,7 @@ class Session:
     ) -> None:
         self._dispatcher = dispatcher
         self._clock = clock
-        self._ends = clock.monotonic() + lifetime_ms / 1000
+        self._ends_ns = _nanoseconds(clock.monotonic()) + lifetime_ms * 1_000_000
         self._begun = begun
         self._begin_anew = begin_anew
         self._next: Answering | None = None
@@ -47,9 +47,15 @@ class Session:
         if self._next is not None:
             return self._next(broker, peer, frame)
         now = self._clock.monotonic()
-        if frame[:2] == _HANDSHAKE and (self._begun is None or now - self._begun >= _BETWEEN_S):
+        now_ns = _nanoseconds(now)
+        if frame[:2] == _HANDSHAKE and (self._begun is None or now_ns - _nanoseconds(self._begun) >= _BETWEEN_NS):
             self._next = self._begin_anew(now)
             return self._next(broker, peer, frame)
-        if now > self._ends:
+        if now_ns > self._ends_ns:
             raise CloseConnection("its session is over, and it did not authenticate again")
         return self._dispatcher.answer(broker, peer, frame)
+
+
+def _nanoseconds(seconds: float) -> int:
+    """Whole nanoseconds, as Kafka counts, so that differences are exact: with a manual clock, tests ask at the very limits."""
+    return round(seconds * 1e9)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 from rich.console import Console
 
+from pykbroker.lake import artifacts
 from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.description import Description, Format
@@ -77,10 +78,11 @@ def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int
             cleanup.callback(publisher.stop)
             spark = _session(folder, options.months)  # in parallel
             cleanup.callback(spark.stop)
+            cleanup.enter_context(artifacts.removed(spark))
             publisher.join()
             if publisher.failure is not None:
                 raise publisher.failure
-            said.append(f"{publisher.published + 1:,} records on {first}; Spark has started")
+            said.append(f"{publisher.published:,} flights on {first}; Spark has started")
         try:
             return _steps(show, spark, folder, (first, fresh), publisher.flights[0].time_ms)
         except LakeError as error:
@@ -122,7 +124,7 @@ def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, st
 def _publisher(bootstrap: str, months: int) -> FlightPublisher:
     """Start to publish everything at once."""
     create_topics(bootstrap)
-    publisher = FlightPublisher(bootstrap, flights(months), 0.001)
+    publisher = FlightPublisher(bootstrap, flights(months), 0.001, closes=False)
     publisher.go_on()
     publisher.start()
     return publisher

@@ -54,10 +54,10 @@ class FlightPublisher(threading.Thread):
 
     A day is sent only when all flights of the day before are acknowledged. So at any moment partitions are at most a
     day apart, and a watermark of two days loses nothing, however long a broker is down. Only the first day is published
-    until ``go_on``, so that a reader that starts slowly follows the rest as it is published.
+    until ``go_on``, so that a reader that starts slowly follows the rest as it is published. If it ``closes``, a closing record follows.
     """
 
-    def __init__(self, bootstrap: str, flights: list[Flight], seconds: float) -> None:
+    def __init__(self, bootstrap: str, flights: list[Flight], seconds: float, *, closes: bool = True) -> None:
         super().__init__(name="publisher", daemon=True)
         self.flights = flights
         self.published = 0  # acknowledged
@@ -66,6 +66,7 @@ class FlightPublisher(threading.Thread):
         self.failure: Exception | None = None
         self._delivery = _Delivery(bootstrap)
         self._seconds = seconds
+        self._closes = closes
         self._followed = threading.Event()
         self._stopped = threading.Event()
 
@@ -105,9 +106,9 @@ class FlightPublisher(threading.Thread):
                     return
             self._delivery.send(FLIGHTS, flight.tailnum, flight.as_json(), flight.time_ms)
         self._delivery.settle()
-        # Not a flight: it advances the watermark, so that the open windows are closed.
-        self._delivery.send(FLIGHTS, None, b'{"closing":true}', self.closing_ms)
-        self._delivery.settle()
+        if self._closes:  # Not a flight: it advances the watermark, so that the open windows are closed.
+            self._delivery.send(FLIGHTS, None, b'{"closing":true}', self.closing_ms)
+            self._delivery.settle()
         self.published, self.time_ms = len(self.flights), self.flights[-1].time_ms
         self.finished = True
 
