@@ -97,6 +97,31 @@ def test_a_plain_file_that_is_gone_is_missed_and_torn_accounts_are_made_anew(
         begun_anew(workshop.lake, "other")
 
 
+def test_a_batch_that_has_begun_is_no_difference(
+    make: Callable[..., Workshop], topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.create()
+    workshop = make()
+    for number in range(2):
+        topics.send(topic, [json.dumps({"n": number})] * 10)
+        workshop.archive(topic)
+        if number == 0:
+            decode(workshop, topic, How(Kind.JSON))
+    with monkeypatch.context() as patched:
+        patched.setattr(Decoded, "keep_account", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            decode(workshop, topic)
+    assert len(values(workshop, topic)) == 20
+    assert Decoded(workshop.lake, topic).account().rows == 10
+    assert workshop.verify().is_equal
+    decode(workshop, topic)
+    assert workshop.verify().is_equal
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_nothing_is_lost_where_the_disk_was_full(
     make: Callable[..., Workshop], topics: Topics, form: Format, spark_log: Path
 ) -> None:
