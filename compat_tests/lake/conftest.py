@@ -10,6 +10,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from compat_tests.conftest import takes_long
 from compat_tests.harness import short_spark
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
@@ -65,6 +66,12 @@ def topics(bootstrap: str) -> Topics:
 
 @pytest.fixture(params=list(Format))
 def form(request: pytest.FixtureRequest) -> Format:
+    return request.param
+
+
+@pytest.fixture(params=[each if each is Format.PARQUET else pytest.param(each, marks=takes_long) for each in Format])
+def long_form(request: pytest.FixtureRequest) -> Format:
+    """The format of a test that takes a minute with each."""
     return request.param
 
 

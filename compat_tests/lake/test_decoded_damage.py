@@ -34,10 +34,10 @@ def spark_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_damaged_files_are_named_and_their_tables_made_anew(
-    make: Callable[..., Workshop], topics: Topics, form: Format, spark_log: Path
+    make: Callable[..., Workshop], topics: Topics, long_form: Format, spark_log: Path
 ) -> None:
     topic = topics.create()
-    workshop = make(form)
+    workshop = make(long_form)
     for begin in (0, 100, 200):  # plain files of the last batch are not compacted
         topics.send(topic, [json.dumps({"n": begin + each, "of": random.randbytes(500).hex()}) for each in range(50)])
         topics.send(topic, ["no JSON"])
@@ -123,10 +123,10 @@ def _killed(*_: object) -> None:
 
 
 def test_nothing_is_lost_where_the_disk_was_full(
-    make: Callable[..., Workshop], topics: Topics, form: Format, spark_log: Path
+    make: Callable[..., Workshop], topics: Topics, long_form: Format, spark_log: Path
 ) -> None:
     topic = topics.create()
-    workshop = make(form)
+    workshop = make(long_form)
     topics.send(topic, ["small"])
     workshop.archive(topic)
     decode(workshop, topic, How(Kind.TEXT))
