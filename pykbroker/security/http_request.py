@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pykbroker.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
-    from email.message import Message
+    from http.client import HTTPMessage
     from ssl import SSLContext
 
 _TIMEOUT_S: Final = 10.0
@@ -59,7 +59,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Answers a redirect with the error that says where it leads."""
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Message, newurl: str
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
         raise HTTPError(
             req.full_url,
@@ -76,7 +76,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     """
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Message, newurl: str
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
         if urlsplit(newurl).scheme.lower() not in ("https", req.type):
             raise HTTPError(req.full_url, code, f"it redirects from {req.type} to {newurl!r}", headers, fp)

@@ -72,6 +72,22 @@ def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: py
     )
 
 
+def test_a_metadata_log_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        for _ in range(2):
+            async with secured_node(tmp_path, {"SSL": "SSL", "MORE": "SSL"}, tls_settings(tmp_path), brokers=2) as node:
+                path = Path(node.node.cluster.logs.metadata_directory.path, "__cluster_metadata-0")
+            path.chmod(0o755)
+
+    asyncio.run(scenario())
+    assert (
+        sum(
+            "__cluster_metadata-0 holds credentials of SCRAM, and passw" in each.getMessage() for each in caplog.records
+        )
+        == 1
+    )
+
+
 def test_a_weak_certificate_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = tls_settings(tmp_path) | {"ssl.keystore.location": written(tmp_path, "weak.pem", with_small_key().pem)}
 
