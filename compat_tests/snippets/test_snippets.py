@@ -46,7 +46,7 @@ TEXTS = {
     r"Principal = .*": "a line of the log; pykbroker/tests/security/test_authorizer.py compares it",
     r"scrape_configs:": "settings of Prometheus",
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
-    r"bootstrap\.servers=broker\.example.*": "a file of a client; pykbroker/tests/cli/test_secured.py has such",
+    r"bootstrap\.servers=broker\.example.*": "a file of a client; pykbroker/tests/cli/test_command_config.py has such",
     r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
     r"apt-get install gcc .*": "what gssapi is compiled with; scripts/test does so for the tests",
     r"kadmin -q .*": "it needs a KDC; pykbroker/tests/kit/kerberos.py has one, and makes principals so",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker import __version__
-from pykbroker.cli.trouble import CliError, Unreachable
+from pykbroker.client.errors import ClientError, Unreachable
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
@@ -31,7 +31,7 @@ class Connection:
     """A connection to ``host:port``. Responses come in request order; several requests may be in flight.
 
     Methods that use the network raise Unreachable if the connection breaks or no response comes within ``timeout_s``,
-    and CliError if a response is not Kafka's protocol. With ``security`` they also raise CliError if the broker's
+    and ClientError if a response is not Kafka's protocol. With ``security`` they also raise ClientError if the broker's
     certificate is not trusted or the broker refuses the credentials.
     """
 
@@ -56,7 +56,7 @@ class Connection:
             raise Unreachable(f"Cannot connect to {self.address}: {error.strerror or error}.") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if security is not None:
-            from pykbroker.cli.secured import with_tls
+            from pykbroker.client.authentication import with_tls
 
             self._socket = with_tls(self._socket, host, self.address, security)
         self._served = False
@@ -79,12 +79,12 @@ class Connection:
         return key in self._versions
 
     def version(self, key: int, highest: int | None = None) -> int:
-        """Return the highest version that both sides support, at most ``highest``. Raises CliError if there is none."""
+        """Return the highest version that both sides support, at most ``highest``. Raises ClientError if there is none."""
         low, high = self._versions.get(key, (0, -1))
         if highest is not None:
             high = min(high, highest)
         if low > high:
-            raise CliError(
+            raise ClientError(
                 f"The broker at {self.address} does not offer the API {APIS[key].name} in a version that this command needs."
             )
         return high
@@ -113,7 +113,7 @@ class Connection:
                 raise WireError(f"answers request {found} where {correlation_id} was expected")
             message, _ = response.decode(frame, pos, version)
         except WireError as error:
-            raise CliError(f"{self.address} answered {APIS[key].name} with malformed bytes: {error}.") from error
+            raise ClientError(f"{self.address} answered {APIS[key].name} with malformed bytes: {error}.") from error
         assert isinstance(message, response)
         return message
 
@@ -124,7 +124,7 @@ class Connection:
         self._sign_in_at = None
         if self._security is None or self._security.sasl is None:
             return
-        from pykbroker.cli.secured import sign_in
+        from pykbroker.client.authentication import sign_in
 
         lifetime_ms = sign_in(self.call, self.address, self._security.sasl)
         self._served = False
@@ -195,12 +195,12 @@ class Connection:
             data += piece
         return bytes(data)
 
-    def _broken(self, error: OSError) -> CliError:
+    def _broken(self, error: OSError) -> ClientError:
         self.broken = True
         if isinstance(error, TimeoutError):
             return Unreachable(f"{self.address} did not answer within {self._timeout_s:g} s; --timeout waits longer.")
         if self._security is not None:
-            from pykbroker.cli.secured import alert_trouble
+            from pykbroker.client.authentication import alert_trouble
 
             if (refused := alert_trouble(error, self.address)) is not None:
                 return refused
@@ -212,10 +212,10 @@ class Connection:
             return ""
         return " Does it want TLS, or a user who signs in? --command-config FILE says how."
 
-    def _not_kafka(self) -> CliError:
+    def _not_kafka(self) -> ClientError:
         if self._security is not None and self._security.tls is not None:
-            return CliError(f"{self.address} speaks TLS, but not Kafka's protocol inside it: check the address.")
-        return CliError(
+            return ClientError(f"{self.address} speaks TLS, but not Kafka's protocol inside it: check the address.")
+        return ClientError(
             f"{self.address} does not speak Kafka's plain protocol. Is it a TLS port (then --command-config FILE says how to "
             "connect), or another service's?"
         )

@@ -10,9 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from pykbroker.cli.client import Client, parse_bootstrap
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.trouble import CliError, Unreachable, UsageError
+from pykbroker.client.client import Client, parse_bootstrap
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import ClientError, Unreachable, UsageError
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -115,7 +115,7 @@ def test_a_server_that_closes(serve: Callable[[Answer], int]) -> None:
     "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x01\x00\x02\x02\x46", b"\0\0\0\4abcd"]
 )
 def test_a_server_that_is_not_kafka(serve: Callable[[Answer], int], answer: bytes) -> None:
-    with pytest.raises(CliError, match="does not speak Kafka's plain protocol"):
+    with pytest.raises(ClientError, match="does not speak Kafka's plain protocol"):
         _connect(serve(lambda _frame: answer))
 
 
@@ -140,7 +140,7 @@ def test_an_older_broker_is_asked_again_in_its_version(serve: Callable[[Answer],
     assert connection.version(ApiKey.METADATA) == 5
     assert connection.version(ApiKey.METADATA, 3) == 3
     assert not connection.supports(ApiKey.PRODUCE)
-    with pytest.raises(CliError, match="does not offer the API Produce"):
+    with pytest.raises(ClientError, match="does not offer the API Produce"):
         connection.version(ApiKey.PRODUCE)
     connection.close()
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.trouble import CliError, Unreachable, UsageError
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import ClientError, Unreachable, UsageError
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -135,10 +135,10 @@ class Client:
         return [self.node(node_id) for node_id in self.node_ids()]
 
     def named_node(self, node_id: int) -> Connection:
-        """Return the broker that a user named. Raises CliError, which lists the brokers, if there is no such broker."""
+        """Return the broker that a user named. Raises ClientError, which lists the brokers, if there is no such broker."""
         known = self.node_ids()
         if node_id not in known:
-            raise CliError(f"There is no broker {node_id}; the cluster has {', '.join(map(str, known))}.")
+            raise ClientError(f"There is no broker {node_id}; the cluster has {', '.join(map(str, known))}.")
         return self.node(node_id)
 
     def coordinator(self, key: str, kind: int = GROUP) -> Connection:
@@ -183,7 +183,7 @@ class Client:
     def leader(self, topic: str, partition: int) -> Connection:
         """Return the leader of a partition.
 
-        Raises KafkaError LEADER_NOT_AVAILABLE; CliError if the partition does not exist.
+        Raises KafkaError LEADER_NOT_AVAILABLE; ClientError if the partition does not exist.
         """
         return self.node(self.leader_id(topic, partition))
 
@@ -192,7 +192,7 @@ class Client:
         if (topic, partition) not in self._leaders:
             self.topic(topic)
         if (topic, partition) not in self._leaders:
-            raise CliError(f"Topic {topic} has no partition {partition}.")
+            raise ClientError(f"Topic {topic} has no partition {partition}.")
         return self._leaders[topic, partition]
 
     def forget_leaders(self) -> None:

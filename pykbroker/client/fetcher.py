@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from pykbroker.cli.aborted import without_aborted
-from pykbroker.cli.client import Client
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition, list_offsets
-from pykbroker.cli.trouble import Unreachable
+from pykbroker.client.aborted import without_aborted
+from pykbroker.client.client import Client
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import Unreachable
+from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition, list_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from pykbroker.wire.primitives import Buffer

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pykbroker.cli.aborted import Batches, without_aborted
+from pykbroker.client.aborted import Batches, without_aborted
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.messages.fetch import AbortedTransaction
 from pykbroker.wire.records import Record, encode_batch, read_batch_header

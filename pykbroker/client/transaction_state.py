@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pykbroker.cli.client import TRANSACTION, Client, raise_for
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import TRANSACTION, Client, raise_for
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages import list_transactions as listing
 from pykbroker.wire.messages.describe_producers import (
@@ -29,15 +29,15 @@ def listed_transactions(
 ) -> list[listing.TransactionState]:
     """List the transactions that this broker coordinates.
 
-    Raises CliError, and the KafkaError of the response if it is retriable.
+    Raises ClientError, and the KafkaError of the response if it is retriable.
     """
     version = connection.version(request.API_KEY)
     if request.duration_filter != ANY_DURATION and version < _DURATION_SINCE:
-        raise CliError(
+        raise ClientError(
             f"The broker at {connection.address} cannot filter transactions by their duration: it needs ListTransactions 1."
         )
     if request.transactional_id_pattern is not None and version < _PATTERN_SINCE:
-        raise CliError(
+        raise ClientError(
             f"The broker at {connection.address} cannot filter transactional ids by a pattern: it needs ListTransactions 2."
         )
     answer = connection.call(request, listing.ListTransactionsResponse)
@@ -46,7 +46,7 @@ def listed_transactions(
     except KafkaError as error:
         if error.code.retriable:
             raise
-        raise CliError(refusal("Transactions", error)) from error
+        raise ClientError(refusal("Transactions", error)) from error
     if answer.unknown_state_filters:
         raise UsageError(f"The broker knows no state {', '.join(answer.unknown_state_filters)} of a transaction.")
     return answer.transaction_states

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pykbroker.cli.client import TRANSACTION, Client, raise_for
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.transaction_state import active_producers
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.client import TRANSACTION, Client, raise_for
+from pykbroker.client.errors import ClientError
+from pykbroker.client.offsets import Partition
+from pykbroker.client.transaction_state import active_producers
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from pykbroker.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -38,7 +38,7 @@ def fence(client: Client, transactional_id: str) -> dict[str, Any]:
 def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict[str, Any]:
     """Write an abort marker for the transaction that began at ``start_offset``.
 
-    Raises the KafkaError of the response, or CliError.
+    Raises the KafkaError of the response, or ClientError.
     """
     found = [
         producer
@@ -46,7 +46,7 @@ def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict
         if producer.current_txn_start_offset == start_offset
     ]
     if not found:
-        raise CliError(
+        raise ClientError(
             f"No transaction that is open in {partition} began at offset {start_offset}; "
             f"`pykbroker transactions producers {partition.topic} --open` shows those that are."
         )

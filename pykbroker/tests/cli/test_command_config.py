@@ -12,7 +12,7 @@ import typer.main
 
 from pykbroker.cli.app import application
 from pykbroker.cli.command_config import read, security_of
-from pykbroker.cli.connection import Connection
+from pykbroker.client.connection import Connection
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
 from pykbroker.tests.kit.certificates import (

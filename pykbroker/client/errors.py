@@ -15,7 +15,7 @@ EXIT_INTERRUPTED = 130
 EXIT_OUTPUT_CLOSED = 141
 
 
-class CliError(Exception):
+class ClientError(Exception):
     """Ends the command: ``message`` goes to standard error, ``status`` is the exit status."""
 
     def __init__(self, message: str, status: int = EXIT_FAILED) -> None:
@@ -24,25 +24,14 @@ class CliError(Exception):
         self.status = status
 
 
-class UsageError(CliError):
+class UsageError(ClientError):
     """Options are invalid, alone or together."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, EXIT_USAGE)
 
 
-class BadLine(CliError):
-    """A line of the input is not a record; ``message`` says why, without a full stop."""
-
-
-class OutputClosed(CliError):
-    """The reader of standard output has closed it."""
-
-    def __init__(self) -> None:
-        super().__init__("", EXIT_OUTPUT_CLOSED)
-
-
-class Unreachable(CliError):
+class Unreachable(ClientError):
     """A connection to a broker could not be opened, or broke."""
 
     def __init__(self, message: str) -> None:

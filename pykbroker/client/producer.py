@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

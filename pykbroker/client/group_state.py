@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import ClientError
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.internal.coordinator import decode_versioned
@@ -70,7 +70,7 @@ def read_group(client: Client, name: str) -> Group:
         return _read_consumer(connection, name)
     if kind == CLASSIC:
         return _read_classic(connection, name)
-    raise CliError(f"Group {name} is a {kind.lower()} group; only classic and consumer groups can be shown.")
+    raise ClientError(f"Group {name} is a {kind.lower()} group; only classic and consumer groups can be shown.")
 
 
 def _read_classic(connection: Connection, name: str) -> Group:

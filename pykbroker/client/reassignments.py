@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -24,7 +24,7 @@ from pykbroker.wire.messages.list_partition_reassignments import (
 
 
 def ongoing_moves(client: Client) -> dict[Partition, OngoingPartitionReassignment]:
-    """Return the ongoing reassignments, sorted by partition. Raises CliError."""
+    """Return the ongoing reassignments, sorted by partition. Raises ClientError."""
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=int(client.timeout_s * 1000))
     answer = client.controller().call(request, ListPartitionReassignmentsResponse)
     _check(answer.error_code, answer.error_message)
@@ -35,7 +35,7 @@ def ongoing_moves(client: Client) -> dict[Partition, OngoingPartitionReassignmen
 def alter_moves(
     client: Client, wanted: Mapping[Partition, list[int] | None]
 ) -> dict[Partition, ReassignablePartitionResponse]:
-    """Request these replicas (None: cancel); returns the result of each partition. Raises CliError."""
+    """Request these replicas (None: cancel); returns the result of each partition. Raises ClientError."""
     topics: dict[str, list[ReassignablePartition]] = defaultdict(list)
     for partition, brokers in wanted.items():
         topics[partition.topic].append(ReassignablePartition(partition_index=partition.number, replicas=brokers))
@@ -54,4 +54,4 @@ def _check(code: int, message: str | None) -> None:
     try:
         raise_for(code, message)
     except KafkaError as error:
-        raise CliError(refusal("Reassignments", error)) from error
+        raise ClientError(refusal("Reassignments", error)) from error

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.connection import Connection
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.connection import Connection
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

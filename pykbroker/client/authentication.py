@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from pykbroker.cli.trouble import CliError, Unreachable
+from pykbroker.client.errors import ClientError, Unreachable
 from pykbroker.security.client.login import LoginFailed, Mechanism
 from pykbroker.security.client.settings import ClientSecurity
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
@@ -29,7 +29,7 @@ _TAKES_ALL_NAMES: Final = "ssl.endpoint.identification.algorithm="
 
 
 def with_tls(plain: socket.socket, host: str, address: str, security: ClientSecurity) -> socket.socket:
-    """Return the socket after the TLS handshake, if the protocol has TLS. Raises CliError after closing the socket."""
+    """Return the socket after the TLS handshake, if the protocol has TLS. Raises ClientError after closing the socket."""
     if security.tls is None:
         return plain
     try:
@@ -39,36 +39,36 @@ def with_tls(plain: socket.socket, host: str, address: str, security: ClientSecu
         raise handshake_trouble(error, address, security) from error
 
 
-def handshake_trouble(error: OSError, address: str, security: ClientSecurity) -> CliError:
-    """Return the CliError for a failed handshake, which names the setting to change."""
+def handshake_trouble(error: OSError, address: str, security: ClientSecurity) -> ClientError:
+    """Return the ClientError for a failed handshake, which names the setting to change."""
     if isinstance(error, TimeoutError):
         return Unreachable(
             f"{address} did not answer the TLS handshake in time; is it a plain port, or another service's?"
         )
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _OTHER_NAMES:
-            return CliError(
+            return ClientError(
                 f"The certificate of {address} is for other names ({error.verify_message.rstrip('.')}). Use one of these, or "
                 f"believe it for every name with an empty {_TAKES_ALL_NAMES}"
             )
-        return CliError(
+        return ClientError(
             f"The certificate of {address} is not trusted: {error.verify_message}. ssl.truststore.location says whose are."
         )
     if refused := alert_trouble(error, address):
         return refused
     reason = getattr(error, "reason", None) or error.strerror or str(error)
     if isinstance(error, ConnectionError | ssl.SSLEOFError) or reason in _NO_TLS:
-        return CliError(
+        return ClientError(
             f"{address} does not speak TLS, which security.protocol={security.protocol} asks for. Is it a plain port?"
         )
-    return CliError(f"The TLS handshake with {address} failed: {_words(reason)}.")
+    return ClientError(f"The TLS handshake with {address} failed: {_words(reason)}.")
 
 
-def alert_trouble(error: OSError, address: str) -> CliError | None:
-    """Return the CliError for a refused client certificate; with TLS 1.3 the alert comes after the client's handshake."""
+def alert_trouble(error: OSError, address: str) -> ClientError | None:
+    """Return the ClientError for a refused client certificate; with TLS 1.3 the alert comes after the client's handshake."""
     reason = getattr(error, "reason", None) or ""
     if isinstance(error, ssl.SSLError) and reason.endswith(_WANTS_CERTIFICATE) and "ALERT" in reason:
-        return CliError(
+        return ClientError(
             f"{address} refuses the client's certificate ({_words(reason)}): ssl.keystore.location says which one is shown."
         )
     return None
@@ -84,7 +84,7 @@ def _words(reason: str) -> str:
 def sign_in(call: Callable[..., Message], address: str, mechanism: Mechanism) -> int:
     """Authenticate; returns the session lifetime in milliseconds, 0 if it is unlimited.
 
-    ``call`` sends a request and returns its response. Raises CliError.
+    ``call`` sends a request and returns its response. Raises ClientError.
     """
     handshake = call(SaslHandshakeRequest(mechanism=mechanism.name), SaslHandshakeResponse)
     assert isinstance(handshake, SaslHandshakeResponse)
@@ -93,7 +93,7 @@ def sign_in(call: Callable[..., Message], address: str, mechanism: Mechanism) ->
     try:
         return _exchange(call, address, mechanism)
     except LoginFailed as error:
-        raise CliError(f"Authentication at {address} as {mechanism.user} failed: {error}.") from error
+        raise ClientError(f"Authentication at {address} as {mechanism.user} failed: {error}.") from error
 
 
 def _exchange(call: Callable[..., Message], address: str, mechanism: Mechanism) -> int:
@@ -110,17 +110,19 @@ def _exchange(call: Callable[..., Message], address: str, mechanism: Mechanism) 
     return lifetime_ms
 
 
-def _no_handshake(answer: SaslHandshakeResponse, address: str, mechanism: Mechanism) -> CliError:
+def _no_handshake(answer: SaslHandshakeResponse, address: str, mechanism: Mechanism) -> ClientError:
     if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         there = ", ".join(answer.mechanisms)
-        return CliError(f"{address} does not have sasl.mechanism={mechanism.name}; it has {there}.")
+        return ClientError(f"{address} does not have sasl.mechanism={mechanism.name}; it has {there}.")
     if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-        return CliError(f"{address} does not use SASL: its security.protocol is PLAINTEXT or SSL.")
+        return ClientError(f"{address} does not use SASL: its security.protocol is PLAINTEXT or SSL.")
     return _refused(answer, address, mechanism)
 
 
-def _refused(answer: SaslHandshakeResponse | SaslAuthenticateResponse, address: str, mechanism: Mechanism) -> CliError:
+def _refused(
+    answer: SaslHandshakeResponse | SaslAuthenticateResponse, address: str, mechanism: Mechanism
+) -> ClientError:
     error = KafkaError(error_code(answer.error_code), getattr(answer, "error_message", None) or None)
-    return CliError(
+    return ClientError(
         f"{address} refuses {mechanism.user} by {mechanism.name}: {error.message.rstrip('.')} ({error.code.name})."
     )

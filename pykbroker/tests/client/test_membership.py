@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from pykbroker.cli.membership import range_assignment
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.membership import range_assignment
+from pykbroker.client.offsets import Partition
 
 
 def test_range_gives_even_runs_in_order_of_member_ids() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.client.client import Client, raise_for
 from pykbroker.wire.messages import alter_client_quotas as altering
 from pykbroker.wire.messages import describe_client_quotas as describing
 
