@@ -13,6 +13,7 @@ from pykbroker import __version__
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
@@ -175,7 +176,7 @@ class Brokers:
         else:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
 
-            self._dispatcher = Dispatcher(authorise=authorise)
+            self._dispatcher = Dispatcher(filled={Place.AUTHORISE: authorise})
         return self._dispatcher
 
 
