@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from pykbroker.config.properties import load, text_of
 from pykbroker.config.setting import ConfigError
+from pykbroker.runtime.properties import load, text_of
 from pykbroker.security.authority import Authority
 from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade

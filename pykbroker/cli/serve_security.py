@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.config.properties import text_of
 from pykbroker.config.setting import ConfigError
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.runtime.properties import text_of
 
 try:
     from pykbroker.cli.kept_security import KeptSecurity, write_private

@@ -11,7 +11,7 @@ from pathlib import Path
 from pykbroker.cli import command_config
 from pykbroker.cli.options import address
 from pykbroker.client.errors import UsageError
-from pykbroker.config.properties import text_of
+from pykbroker.runtime.properties import text_of
 from pykbroker.security.client.scram import ALGORITHMS
 
 _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
