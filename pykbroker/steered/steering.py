@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.http.api.refusal import BETWEEN, Refusal
-from pykbroker.http.outcomes import Outcomes
-from pykbroker.testing.embedded import Embedded
-from pykbroker.testing.request_log import RequestLog
+from pykbroker.steered.embedded import Embedded
+from pykbroker.steered.outcomes import Outcomes
+from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.steered.request_log import RequestLog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pykbroker.process.node import Node
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.seed import Seed
-    from pykbroker.testing.clock import ManualTime
+    from pykbroker.steered.clock import ManualTime
 
 T = TypeVar("T")
 
