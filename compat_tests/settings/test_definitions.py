@@ -23,7 +23,7 @@ from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.setting import REQUIRED, ConfigError, Type, value_text
-from pykbroker.runtime.properties import load, parse_properties
+from pykbroker.storage.properties import load, parse_properties
 
 TABLES = {
     "broker": BROKER_SETTINGS,

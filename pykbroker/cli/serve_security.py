@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pykbroker.config.setting import ConfigError
 from pykbroker.extras import install_hint
 from pykbroker.runtime.clock import SystemClock
-from pykbroker.runtime.properties import text_of
+from pykbroker.storage.properties import text_of
 
 try:
     from pykbroker.cli.kept_security import KeptSecurity, write_private

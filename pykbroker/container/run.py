@@ -17,8 +17,8 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.container import advice, announced, derived, server_properties
 from pykbroker.container.options import arguments
-from pykbroker.runtime.properties import PropertiesError, load
 from pykbroker.storage.directories.contents import ForeignDirectoryError
+from pykbroker.storage.properties import PropertiesError, load
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pykbroker.container import environment as variables
-from pykbroker.runtime.properties import parse_properties
+from pykbroker.storage.properties import parse_properties
 
 MOUNTED: Final = Path("/mnt/shared/config/server.properties")
 OWN: Final = Path("/etc/kafka/docker/server.properties")

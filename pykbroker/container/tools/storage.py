@@ -11,9 +11,9 @@ from pykbroker.config.setting import ConfigError
 from pykbroker.container.formatting import RELEASE_VERSION, directories, format_new, formatted
 from pykbroker.container.tools.running import Options, ToolError
 from pykbroker.container.tools.scram_users import scram_user
-from pykbroker.runtime.properties import PropertiesError, load
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.contents import ForeignDirectoryError
+from pykbroker.storage.properties import PropertiesError, load
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.primitives import uuid_to_str
 

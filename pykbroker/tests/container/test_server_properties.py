@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.container.server_properties import text, write
-from pykbroker.runtime.properties import parse_properties
+from pykbroker.storage.properties import parse_properties
 
 
 def made(tmp_path: Path, environment: dict[str, str], mounted: str | None = None) -> dict[str, str]:
