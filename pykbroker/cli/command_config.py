@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.cli.output import Output
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 
 if TYPE_CHECKING:
     from pykbroker.security.client.settings import ClientSecurity

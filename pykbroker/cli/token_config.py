@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pykbroker.cli import command_config
 from pykbroker.cli.options import address
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 from pykbroker.config.properties import text_of
 from pykbroker.security.client.scram import ALGORITHMS
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
-from pykbroker.http.api.refusal import BETWEEN
 from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
@@ -29,14 +28,15 @@ from pykbroker.http.metrics.transactions import Transactions
 from pykbroker.process import listening
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.steered.refusal import BETWEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pykbroker.http.api.steering import Steering
     from pykbroker.http.console.console import Console
-    from pykbroker.http.options import HttpOptions
     from pykbroker.process.node import Node
+    from pykbroker.steered.http_options import HttpOptions
+    from pykbroker.steered.steering import Steering
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class HttpSide:
         return await door.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
-        await self._import_in_thread("pykbroker.http.api.door", "pykbroker.http.api.steering")
+        await self._import_in_thread("pykbroker.http.api.door", "pykbroker.steered.steering")
         from pykbroker.http.api import door  # noqa: PLC0415 - not needed for metrics only
 
         if self._steering is None:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pykbroker.steered.intercept import Interceptors, WatchedDispatcher
+from pykbroker.steered.request_log import Request, RequestLog, chosen
 from pykbroker.testing.access import Access
-from pykbroker.testing.intercept import Interceptors, WatchedDispatcher
-from pykbroker.testing.request_log import Request, RequestLog, chosen
 
 if TYPE_CHECKING:
     from pykbroker.sessions.comparing import Played

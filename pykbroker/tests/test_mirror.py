@@ -36,6 +36,7 @@ OTHERS = {
     "http/test_access.py": "all routes",
     "http/test_hostile.py": "all routes",
     "http/test_smuggling.py": "all routes",
+    "lake/test_absent_packages.py": "all tests of the lake",
     "security/test_secrets.py": "all places where something of a secret could be told",
     "seeding/test_round_trip.py": "what is written, read and put back, in every form",
     "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",

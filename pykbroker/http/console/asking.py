@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.http.api.refusal import BETWEEN, Refusal
-from pykbroker.http.outcomes import Outcomes
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
+from pykbroker.steered.outcomes import Outcomes
+from pykbroker.steered.refusal import BETWEEN, Refusal
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import KafkaError, WireError, error_code

@@ -70,7 +70,7 @@ def test_a_package_that_is_missing_is_named(missing: str) -> None:
     command = [sys.executable, "-c", _WITHOUT.format(missing=missing)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-    assert f"--http needs the package {missing}: install it with" in done.stderr
+    assert f"--http needs the package {missing}: run  pip install" in done.stderr
 
 
 def test_without_it_nothing_of_it_is_imported() -> None:

@@ -16,8 +16,8 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from pykbroker.brokers.broker import Broker
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.trouble import Unreachable
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import Unreachable
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.seeding.seed import BadSeed
 from pykbroker.testing import Kafka, KafkaCluster

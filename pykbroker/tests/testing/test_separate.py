@@ -56,7 +56,7 @@ WORKS = {"bootstrap_servers", "http_address", "log_lines", "pid", "play", "runni
 def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:
     assert {name for name in dir(Kafka) if not name.startswith("_")} == INSIDE.keys() | WORKS
     with Kafka() as here, here.recording(tmp_path / "session.jsonl"):
-        from pykbroker.cli.connection import Connection
+        from pykbroker.client.connection import Connection
 
         host, _, port = here.bootstrap_servers.rpartition(":")
         Connection(host, int(port), timeout_s=5, client_id="c").close()
