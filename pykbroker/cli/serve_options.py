@@ -256,7 +256,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
     """
     given: dict[str, str] = {}
     if options.config:
-        from pykbroker.config.properties import load
+        from pykbroker.storage.properties import load
 
         given = load(options.config)
     for assignment in options.set:

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.config.properties import text_of
 from pykbroker.config.setting import ConfigError
 from pykbroker.extras import install_hint
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.storage.properties import text_of
 
 try:
     from pykbroker.cli.kept_security import KeptSecurity, write_private
