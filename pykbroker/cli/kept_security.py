@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from pykbroker.config.properties import load, text_of
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.authority import Authority
 from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
+from pykbroker.storage.properties import load, text_of
 
 #: Users if none are named.
 DEFAULT_USERS: Final = ("alice", "bob")

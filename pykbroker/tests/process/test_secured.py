@@ -73,12 +73,11 @@ def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: py
 
 
 def test_a_metadata_log_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        for _ in range(2):
-            async with secured_node(tmp_path, {"SSL": "SSL", "MORE": "SSL"}, tls_settings(tmp_path), brokers=2) as node:
-                path = Path(node.node.cluster.logs.metadata_directory.path, "__cluster_metadata-0")
-            path.chmod(0o755)
+    async def scenario() -> str:
+        async with secured_node(tmp_path, {"SSL": "SSL", "MORE": "SSL"}, tls_settings(tmp_path), brokers=2) as node:
+            return str(node.node.cluster.logs.metadata_directory.path)
 
+    Path(asyncio.run(scenario()), "__cluster_metadata-0").chmod(0o755)
     asyncio.run(scenario())
     assert (
         sum(
