@@ -26,6 +26,7 @@ KINDS = {
 
 #: What has another name, and why.
 OTHERS = {
+    "access/test_denied.py": "all APIs of all releases, under all faults",
     "brokers/test_cold_reads.py": "all requests that read, from the socket to the disk",
     "brokers/test_full_disk.py": "a start on what compaction left",
     "brokers/test_slow_metadata_disk.py": "all requests that change the metadata, and those that do not",
