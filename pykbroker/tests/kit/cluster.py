@@ -53,7 +53,7 @@ SETTINGS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Peer:
     """Who asks."""
 
