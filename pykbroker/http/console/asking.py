@@ -14,7 +14,7 @@ from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.requests.pipeline import Place
-from pykbroker.security.context import RequestContext
+from pykbroker.security.context import RequestContext, TimeSpent
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
 from pykbroker.steered.outcomes import Outcomes
@@ -51,6 +51,7 @@ class _Peer:
     local_host = ""
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
+    time_spent: TimeSpent | None = None
     by_token = False
 
     def __init__(self, listener: str) -> None:
@@ -58,6 +59,9 @@ class _Peer:
 
     def mute(self, ms: float) -> None:
         """No quotas apply to the console."""
+
+    def hold(self, until: Deferred[Any]) -> None:
+        """The console asks one request after the other."""
 
 
 class Brokers:
