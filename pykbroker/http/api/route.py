@@ -11,6 +11,7 @@ from pykbroker.http.api.refusal import Refusal
 
 if TYPE_CHECKING:
     from pykbroker.http.api.steering import Steering
+    from pykbroker.http.asker import Asker
 
 _LARGEST_BODY: Final = 64 * 1024
 #: A schema of JSON.
@@ -19,8 +20,9 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The parameters of a request: of the path, of the query, and the body. All of them are untrusted."""
+    """Who asks, and the parameters of the path, of the query, and the body. All of them are untrusted."""
 
+    asker: Asker
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]
