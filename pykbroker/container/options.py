@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -48,6 +49,7 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
         return [*made, "--http-token-file", named]
     if protected_by(config) is not None:
         _make_token(token)
+        print(f"pykbroker: HTTP requires the token that was made in {token}", file=sys.stderr)
         return [*made, "--http-token-file", str(token)]
     return made
 

@@ -48,9 +48,10 @@ def test_variables_say_otherwise(environment: dict[str, str], expected: list[str
 
 
 @pytest.mark.parametrize("config", [SECURED, AUTHORIZED])
-def test_a_protected_broker_gets_a_token_each_time_another(tmp_path: Path, config: BrokerConfig) -> None:
+def test_a_protected_broker_gets_a_token_each_time_another(tmp_path: Path, config: BrokerConfig, capsys) -> None:
     file = tmp_path / "token"
     assert arguments({}, config, token=file)[-2:] == ["--http-token-file", str(file)]
+    assert f"the token that was made in {file}" in capsys.readouterr().err
     first = read_token(file)
     arguments({}, config, token=file)
     assert read_token(file) != first
