@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from compat_tests.cli.conftest import Result
-from pykbroker.cli.client import Client, parse_bootstrap
+from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

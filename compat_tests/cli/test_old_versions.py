@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.cli.conftest import Result
-from pykbroker.cli.connection import Connection
+from pykbroker.client.connection import Connection
 from pykbroker.wire.apis import ApiKey
 
 Run = Callable[..., Result]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.cli.conftest import Result
-from pykbroker.cli.client import Client, parse_bootstrap
-from pykbroker.cli.replica_state import read_replicas
+from pykbroker.client.client import Client, parse_bootstrap
+from pykbroker.client.replica_state import read_replicas
 from pykbroker.wire.errors import KafkaError
 
 Run = Callable[..., Result]
@@ -221,7 +221,7 @@ def test_replicas_that_are_well(run: Run, topic: str) -> None:
 def test_partitions_come_in_pages(
     run: Run, name: Callable[..., str], bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pykbroker.cli.replica_state._PAGE", 2)
+    monkeypatch.setattr("pykbroker.client.replica_state._PAGE", 2)
     topics = sorted([name("a"), name("b")])
     assert run("topics", "create", *topics, "-p", "5").status == 0
     rows = run("topics", "replicas", *topics, "--json").json
@@ -233,7 +233,7 @@ def test_a_topic_may_be_deleted_while_all_are_read(
     name: Callable[..., str], topic: str, bootstrap: str, monkeypatch: pytest.MonkeyPatch, old: bool
 ) -> None:
     if old:
-        monkeypatch.setattr("pykbroker.cli.connection.Connection.supports", lambda self, key: False)
+        monkeypatch.setattr("pykbroker.client.connection.Connection.supports", lambda self, key: False)
     gone = name("gone")
     with Client(parse_bootstrap(bootstrap), timeout_s=30) as client:
         found = read_replicas(client, [topic, gone], may_lack=True)

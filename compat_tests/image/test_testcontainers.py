@@ -21,10 +21,10 @@ OF_PYTHON = {"Python": True, "Python, ZooKeeper": False}
 #: Prints what clients of two ports are told, the cluster's id, and a record that is sent and read by way of what is told.
 _CLIENT = """
 import sys, time
-from pykbroker.cli.client import Client
-from pykbroker.cli.fetcher import Fetcher
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.producer import Producer
+from pykbroker.client.client import Client
+from pykbroker.client.fetcher import Fetcher
+from pykbroker.client.offsets import Partition
+from pykbroker.client.producer import Producer
 from pykbroker.wire.records import Record
 clients = [Client([("localhost", int(port))], timeout_s=300) for port in sys.argv[1:]]
 for client in clients:

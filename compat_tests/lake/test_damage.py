@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.cli.lake_options import lake_errors
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
 from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.spark_log import LOG, files_noted
@@ -81,7 +81,7 @@ def test_a_changed_byte_is_found_and_its_file_named(
     assert workshop.archive(topic).rows == 5
     for job in (workshop.verify, lambda: replay(workshop, topic), lambda: workshop.lake.table.compact(BIG)):
         with (
-            pytest.raises(CliError, match=rf"{file.name}: .*page integrity.* put back a copy of it"),
+            pytest.raises(ClientError, match=rf"{file.name}: .*page integrity.* put back a copy of it"),
             lake_errors(),
             files_noted(spark_log),
         ):
@@ -156,7 +156,7 @@ def test_nothing_is_lost_where_the_disk_was_full(
     workshop.archive(topic)
     with (
         files_up_to(limit),
-        pytest.raises(CliError, match=r"File too large\. Make room on the lake's disk"),
+        pytest.raises(ClientError, match=r"File too large\. Make room on the lake's disk"),
         lake_errors(),
     ):
         workshop.lake.table.compact(BIG)

@@ -14,7 +14,7 @@ from compat_tests.lake.test_decode import decode, quarantined, values
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.cli.lake_options import lake_errors
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
 from pykbroker.lake.spark_log import LOG, files_noted
 from pykbroker.lake.trouble import LakeError
@@ -53,7 +53,7 @@ def test_damaged_files_are_named_and_their_tables_made_anew(
     table = Decoded(workshop.lake, topic).tables[0]
     for job in (workshop.verify, lambda: table.compact(BIG)):
         with (
-            pytest.raises(CliError, match=rf"{file.name}: .*The file is damaged or gone: {ANEW.format(topic)}"),
+            pytest.raises(ClientError, match=rf"{file.name}: .*The file is damaged or gone: {ANEW.format(topic)}"),
             lake_errors(),
             files_noted(spark_log),
         ):
@@ -138,7 +138,7 @@ def test_nothing_is_lost_where_the_disk_was_full(
     for _ in range(2):
         with (
             files_up_to(limit),
-            pytest.raises(CliError, match=r"File too large\. Make room on the lake's disk"),
+            pytest.raises(ClientError, match=r"File too large\. Make room on the lake's disk"),
             lake_errors(),
         ):
             decode(workshop, topic)

@@ -14,7 +14,7 @@ from compat_tests.lake.test_damage import send_noise
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.cli.lake_options import lake_errors
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
 from pykbroker.lake.replay import Replay, ReplayOptions
 
@@ -33,7 +33,7 @@ def test_a_replay_goes_on_when_the_broker_has_room_again(
     replay = Replay(workshop.lake, target.bootstrap, IMPATIENT, ReplayOptions("again"))
     resource.prlimit(target.pid, resource.RLIMIT_FSIZE, (1_500_000, resource.RLIM_INFINITY))
     with (
-        pytest.raises(CliError, match=rf"{topic} did not take a record: .* its disk may be full.* --name again"),
+        pytest.raises(ClientError, match=rf"{topic} did not take a record: .* its disk may be full.* --name again"),
         lake_errors(),
     ):
         replay.run()

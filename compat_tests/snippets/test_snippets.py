@@ -30,7 +30,8 @@ from scripts.jars import classpath
 ELSEWHERE = {
     r"scripts/test\b.*": "it is what runs this test",
     r"scripts/demo\b.*": "compat_tests/demo runs it, with a kill",
-    r"pip install '\.\[cli\]'.*": "compat_tests/packages installs the packages into empty environments",
+    r"pip install '\.\[(cli|http)\]'.*": "compat_tests/packages installs the packages into empty environments",
+    r"pip (wheel --no-deps --wheel-dir dist|install \"\$\(ls dist/pykbroker-).*": "compat_tests/packages builds the wheel and installs it",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
     r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
     r"pip install '\.\[spark,schemas\]'.*": "scripts/test installs them before it runs this test",
@@ -45,7 +46,7 @@ TEXTS = {
     r"Principal = .*": "a line of the log; pykbroker/tests/security/test_authorizer.py compares it",
     r"scrape_configs:": "settings of Prometheus",
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
-    r"bootstrap\.servers=broker\.example.*": "a file of a client; pykbroker/tests/cli/test_secured.py has such",
+    r"bootstrap\.servers=broker\.example.*": "a file of a client; pykbroker/tests/cli/test_command_config.py has such",
     r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
     r"apt-get install gcc .*": "what gssapi is compiled with; scripts/test does so for the tests",
     r"kadmin -q .*": "it needs a KDC; pykbroker/tests/kit/kerberos.py has one, and makes principals so",

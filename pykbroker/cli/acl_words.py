@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 from pykbroker.security import operations, resources
 from pykbroker.security.acl import EVERYBODY, AclFilter
 from pykbroker.security.operations import OPERATION_NAMES

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli import acl_words
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import group_names, operation_names, topic_names, transactional_ids
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output, counted
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.errors import ClientError, UsageError, refusal
 from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
 from pykbroker.security.operations import OPERATION_NAMES
 from pykbroker.security.resources import ANY, LITERAL, MATCH, PATTERN_NAMES, PREFIXED, TYPE_NAMES, WILDCARD
@@ -138,7 +138,7 @@ def add_acls(
         if result.error_code
     ]
     if refused:
-        raise CliError("\n".join(dict.fromkeys(refused)))
+        raise ClientError("\n".join(dict.fromkeys(refused)))
     _show(Output(as_json=as_json), acls, "")
 
 
@@ -185,7 +185,7 @@ def _describe(client: Client, wanted: AclFilter) -> Iterator[Acl]:
     try:
         raise_for(answer.error_code, answer.error_message)
     except KafkaError as error:
-        raise CliError(refusal("Access lists", error)) from error
+        raise ClientError(refusal("Access lists", error)) from error
     for resource in answer.resources:
         for acl in resource.acls:
             kind = (resource.resource_type, resource.resource_name, resource.pattern_type)
@@ -198,7 +198,7 @@ def _delete(client: Client, filters: Sequence[AclFilter]) -> Iterator[Acl]:
         try:
             raise_for(result.error_code, result.error_message)
         except KafkaError as error:
-            raise CliError(refusal("Access lists", error)) from error
+            raise ClientError(refusal("Access lists", error)) from error
         for gone in result.matching_acls:
             yield Acl(*(getattr(gone, name) for name in Acl._fields))
 

@@ -13,8 +13,8 @@ import typer
 from pykbroker import __version__
 from pykbroker.cli.completion import WithOptionsOfServe
 from pykbroker.cli.help import with_plain_help
-from pykbroker.cli.output import Output, flush
-from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed, refusal
+from pykbroker.cli.output import Output, OutputClosed, flush
+from pykbroker.client.errors import EXIT_FAILED, EXIT_INTERRUPTED, ClientError, refusal
 from pykbroker.wire.errors import KafkaError, WireError
 
 #: Groups of commands, each in the module of the same name.
@@ -117,12 +117,12 @@ def main(argv: list[str]) -> int:
         command(argv, prog_name="pykbroker")
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else EXIT_FAILED
-    except CliError as error:
+    except ClientError as error:
         status = _fail(error)
     except KafkaError as error:
-        status = _fail(CliError(refusal("The broker refused", error)))
+        status = _fail(ClientError(refusal("The broker refused", error)))
     except WireError as error:
-        status = _fail(CliError(f"{error}."))
+        status = _fail(ClientError(f"{error}."))
     except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
     try:
@@ -132,7 +132,7 @@ def main(argv: list[str]) -> int:
     return status
 
 
-def _fail(error: CliError) -> int:
+def _fail(error: ClientError) -> int:
     if isinstance(error, OutputClosed):
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - stays open for the interpreter's last flush
     else:

@@ -13,7 +13,7 @@ import typer
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.serve_options import DATA_DIR_VARIABLE, DEFAULT_DATA_DIR
-from pykbroker.cli.trouble import CliError, Unreachable
+from pykbroker.client.errors import ClientError, Unreachable
 from pykbroker.process.control import SOCKET, reachable
 
 app = typer.Typer(
@@ -62,10 +62,10 @@ def start(broker: Number, *, data_dir: DataDir = _DATA_DIR, as_json: Json = Fals
 
 
 def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
-    """Send a request and print the resulting state of the brokers. Raises CliError."""
+    """Send a request and print the resulting state of the brokers. Raises ClientError."""
     answer = exchange(data_dir / SOCKET, request)
     if "error" in answer:
-        raise CliError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
+        raise ClientError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
     out = Output(as_json=as_json)
     if as_json:
         out.json(answer["brokers"])

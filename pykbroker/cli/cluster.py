@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker import __version__
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import broker_ids
-from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.quorum import quorum
-from pykbroker.cli.quorum_state import read_quorum
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.connection import Connection
+from pykbroker.client.quorum_state import read_quorum
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.cli.output import Output
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 
 if TYPE_CHECKING:
     from pykbroker.security.client.settings import ClientSecurity
@@ -18,7 +18,7 @@ def read(path: Path | None) -> dict[str, str]:
     """Return the settings in the file; none without a file. Raises UsageError."""
     if path is None:
         return {}
-    from pykbroker.config.properties import load
+    from pykbroker.storage.properties import load
 
     try:
         return load(path)

@@ -8,12 +8,12 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.command_config import read
-from pykbroker.cli.group_state import find_groups
 from pykbroker.cli.options import address, connect_by
 from pykbroker.cli.serve_options import parser as _parser
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError
+from pykbroker.client.group_state import find_groups
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.security import operations
 from pykbroker.wire.errors import KafkaError, WireError
@@ -146,5 +146,5 @@ def _names(ctx: typer.Context, incomplete: str, ask: Callable[[Client], list[str
         settings = read(command_config)
         with connect_by(settings, address(bootstrap, settings), _PATIENCE_S) as client:
             return sorted(name for name in ask(client) if name.startswith(incomplete))
-    except (CliError, KafkaError, WireError, OSError):
+    except (ClientError, KafkaError, WireError, OSError):
         return []  # a warning would be printed into the line being typed

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import assigned_settings, resource_names, setting_names
-from pykbroker.cli.config_source import config_source, origin
-from pykbroker.cli.connection import Connection
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.config_source import config_source, origin
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import ClientError, UsageError, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -85,7 +85,7 @@ def describe(
     if answer.error_code:
         _refuse(kind, name, answer.error_code, answer.error_message)
     if missing := sorted(set(setting or []) - {item.name for item in answer.configs}):
-        raise CliError(f"{_title(kind, name)} has no setting {', '.join(missing)}.")
+        raise ClientError(f"{_title(kind, name)} has no setting {', '.join(missing)}.")
     rows = [_row(item) for item in sorted(answer.configs, key=lambda item: item.name)]
     everything = show_all or bool(setting) or kind is Kind.LOGGER
     if as_json:
@@ -195,4 +195,4 @@ def _refuse(kind: Kind, name: str | None, code: int, message: str | None) -> Non
     try:
         raise_for(code, message)
     except KafkaError as error:
-        raise CliError(refusal(_title(kind, name), error)) from error
+        raise ClientError(refusal(_title(kind, name), error)) from error

@@ -10,10 +10,7 @@ from typing import Annotated
 import typer
 
 from pykbroker.cli.binary_text import Encoding
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names, topic_names
-from pykbroker.cli.membership import Membership
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.positions import HELP as PLACES_HELP
@@ -32,9 +29,12 @@ from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.start import Start
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.topic_patterns import matching_topics
-from pykbroker.cli.trouble import CliError, UsageError, refusal
 from pykbroker.cli.until import Until, parse_until
 from pykbroker.cli.value_files import ValueFiles
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.membership import Membership
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.errors import KafkaError
 
 _FROM = "Where to start (at most one)"
@@ -174,7 +174,7 @@ def consume(
                 membership = Membership(own, group, topics)
                 reader.read_as_member(membership, group, start, stop)
         except KafkaError as error:
-            raise CliError(refusal(f"Reading {', '.join(topics or ['topics'])}", error)) from error
+            raise ClientError(refusal(f"Reading {', '.join(topics or ['topics'])}", error)) from error
         except KeyboardInterrupt:
             return  # Ctrl-C is the normal way to stop watching a topic
 

@@ -21,7 +21,7 @@ from pykbroker.cli.dump_log import (
 from pykbroker.cli.dump_tables import TABLES
 from pykbroker.cli.dump_verify import faults
 from pykbroker.cli.output import Output, counted
-from pykbroker.cli.trouble import CliError, UsageError
+from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.wire.errors import WireError
 
 _LOGS = (".log", ".checkpoint")  # a snapshot of the metadata log has the format of a segment
@@ -83,7 +83,7 @@ def _dump_log(out: Output, path: Path, *, records: bool, from_offset: int) -> No
                 if batch.header.last_offset >= from_offset:
                     _dump_batch(out, path, batch, records=records, from_offset=from_offset)
         except WireError as error:
-            raise CliError(f"{path}: {error}.") from error
+            raise ClientError(f"{path}: {error}.") from error
 
 
 def _dump_batch(out: Output, path: Path, batch: BatchAt, *, records: bool, from_offset: int) -> None:
@@ -130,7 +130,7 @@ def _verify(out: Output, files: list[Path]) -> None:
                 next(reader for ending, reader in TABLES.items() if path.name.endswith(ending))(path)
         except WireError as error:
             found.append(f"{path}: {error}")
-        except CliError as error:
+        except ClientError as error:
             found.append(error.message)
     if out.as_json:
         out.json({"files": len(files), "faults": found})
@@ -139,4 +139,4 @@ def _verify(out: Output, files: list[Path]) -> None:
             out.styled(fault, "red")
         out.line(f"{counted(len(files), 'file')}, {counted(len(found), 'fault')}")
     if found:
-        raise CliError(f"{counted(len(found), 'fault')} found.")
+        raise ClientError(f"{counted(len(found), 'fault')} found.")

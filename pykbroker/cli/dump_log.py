@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pykbroker.cli.dump_meaning import meaning
 from pykbroker.cli.json_records import record_as_json
 from pykbroker.cli.output import counted
 from pykbroker.cli.times import format_ms
+from pykbroker.client.internal_records import meaning
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import BatchHeader, Record, batch_crc_ok, decode_records, read_batch_header

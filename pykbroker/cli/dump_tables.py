@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pykbroker.cli.dump_log import mapped
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.wire.crc import crc32c
 
 Rows = list[dict[str, Any]]
@@ -33,10 +33,10 @@ _SNAPSHOT_FIELDS = (
 
 
 def base_offset_of(path: Path) -> int:
-    """Return the base offset in a segment file's name. Raises CliError for a name without one."""
+    """Return the base offset in a segment file's name. Raises ClientError for a name without one."""
     digits = path.name.split(".")[0].split("-")[0]
     if not digits.isdecimal():
-        raise CliError(f"{path}: the name of a segment's file begins with its base offset in digits.")
+        raise ClientError(f"{path}: the name of a segment's file begins with its base offset in digits.")
     return int(digits)
 
 
@@ -59,17 +59,17 @@ def transaction_index(path: Path) -> Rows:
 
 
 def producer_snapshot(path: Path) -> Rows:
-    """Read ``.snapshot``: the state of idempotent producers. Raises CliError if it is damaged."""
+    """Read ``.snapshot``: the state of idempotent producers. Raises ClientError if it is damaged."""
     data = path.read_bytes()
     if len(data) < _SNAPSHOT_HEAD.size:
-        raise CliError(f"{path}: {len(data)} bytes are too few for a producer snapshot.")
+        raise ClientError(f"{path}: {len(data)} bytes are too few for a producer snapshot.")
     version, crc, count = _SNAPSHOT_HEAD.unpack_from(data)
     if version != 1:
-        raise CliError(f"{path}: a producer snapshot of version {version}; only version 1 is known.")
+        raise ClientError(f"{path}: a producer snapshot of version {version}; only version 1 is known.")
     if crc32c(data[_SNAPSHOT_CRC_FROM:]) != crc:
-        raise CliError(f"{path}: the CRC of the producer snapshot is wrong.")
+        raise ClientError(f"{path}: the CRC of the producer snapshot is wrong.")
     if len(data) != _SNAPSHOT_HEAD.size + count * _SNAPSHOT_ENTRY.size:
-        raise CliError(f"{path}: {count} producers do not fit {len(data)} bytes.")
+        raise ClientError(f"{path}: {count} producers do not fit {len(data)} bytes.")
     entries = _SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_HEAD.size :])
     return [dict(zip(_SNAPSHOT_FIELDS, entry, strict=True)) for entry in entries]
 
@@ -85,9 +85,9 @@ def checkpoint(path: Path) -> Rows:
         rows = [dict(zip(names, line.split(), strict=True)) for line in lines[2:]]
         whole = [{k: v if k == "topic" else int(v) for k, v in row.items()} for row in rows]
     except (ValueError, IndexError) as error:
-        raise CliError(f"{path}: this is not a checkpoint file ({error}).") from error
+        raise ClientError(f"{path}: this is not a checkpoint file ({error}).") from error
     if version != 0 or count != len(whole):
-        raise CliError(f"{path}: version {version} with {len(whole)} lines; its header says {count}.")
+        raise ClientError(f"{path}: version {version} with {len(whole)} lines; its header says {count}.")
     return whole
 
 
@@ -107,7 +107,7 @@ def json_object(path: Path) -> Rows:
         found = json.loads(path.read_text() or "{}")
         return [{"name": name, "value": json.dumps(value)} for name, value in found.items()]
     except (ValueError, AttributeError) as error:
-        raise CliError(f"{path}: this is not a JSON object ({error}).") from error
+        raise ClientError(f"{path}: this is not a JSON object ({error}).") from error
 
 
 TABLES: dict[str, Callable[[Path], Rows]] = {

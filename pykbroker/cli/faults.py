@@ -11,7 +11,7 @@ from pykbroker.cli.brokers import DataDir, exchange
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.serve_options import DEFAULT_DATA_DIR
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.process.control import SOCKET
 
 app = typer.Typer(help="Inject faults into the brokers of a process on this machine, for tests.", no_args_is_help=True)
@@ -40,7 +40,7 @@ def add(
     try:
         fault = Fault.from_words(words)
     except BadFault as error:
-        raise CliError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+        raise ClientError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
     _ask(data_dir, {"do": "add", "fault": fault.as_json()}, as_json=as_json)
 
 
@@ -68,10 +68,10 @@ def clear(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
 
 
 def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
-    """Send a request and print the resulting faults. Raises CliError."""
+    """Send a request and print the resulting faults. Raises ClientError."""
     answer = exchange(data_dir / SOCKET, {"command": "faults", **request})
     if "error" in answer:
-        raise CliError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
+        raise ClientError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
     out = Output(as_json=as_json)
     if as_json:
         out.json([{name: each[name] for name in ("number", "fault", "matched", "fired")} for each in answer["faults"]])

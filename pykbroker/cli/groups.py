@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names
-from pykbroker.cli.group_state import Group, find_groups, kind_of, read_group
-from pykbroker.cli.offsets import LATEST, Partition, committed_offsets, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
-from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.group_state import Group, find_groups, kind_of, read_group
+from pykbroker.client.offsets import LATEST, Partition, committed_offsets, list_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
@@ -80,7 +80,7 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
         group = client.retrying(lambda: read_group(client, name))
         offsets = committed_offsets(client, name)
     except KafkaError as error:
-        raise CliError(refusal(f"Group {name}", error)) from error
+        raise ClientError(refusal(f"Group {name}", error)) from error
     owners = group.owners()
     everywhere = sorted(offsets.keys() | owners.keys())
     ends = _ends(client, everywhere)

@@ -6,11 +6,15 @@ import os
 import select
 from collections.abc import Iterator
 
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 
 _BLOCK = 1 << 18
 _LINGER_S = 0.005
 _LONGEST_LINE = 256 * 1024 * 1024  # larger than the largest record that consumers accept by default
+
+
+class BadLine(ClientError):
+    """A line of the input is not a record; ``message`` says why, without a full stop."""
 
 
 def line_groups(
@@ -19,7 +23,7 @@ def line_groups(
     """Yield lists of lines without their line ends until the input ends; the last line may lack its end.
 
     A list is complete at ``max_lines`` or ``max_bytes``, or when nothing more arrives for a few milliseconds. Raises
-    CliError at a line over ``longest`` bytes, after the lines before it were taken, and OSError.
+    ClientError at a line over ``longest`` bytes, after the lines before it were taken, and OSError.
     """
     begun: list[bytes] = []  # pieces of a line whose end has not arrived
     begun_size = 0
@@ -48,4 +52,4 @@ def line_groups(
     if lines:
         yield lines
     if begun_size > longest:
-        raise CliError(f"A line is longer than {longest} bytes and has no end yet. Is this a file of lines?")
+        raise ClientError(f"A line is longer than {longest} bytes and has no end yet. Is this a file of lines?")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.output import harmless
-from pykbroker.cli.trouble import BadLine
 from pykbroker.seeding.json_text import parse
 from pykbroker.seeding.plain import record_as_plain, record_from_plain
 from pykbroker.seeding.seed import Misfit

@@ -26,7 +26,7 @@ from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, 
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 from pykbroker.lake import needs
 from pykbroker.lake.alone import alone
 from pykbroker.lake.description import Format

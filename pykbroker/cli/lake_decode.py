@@ -28,7 +28,7 @@ from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
-from pykbroker.cli.trouble import CliError, UsageError
+from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import needs
 from pykbroker.lake.alone import alone
 from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
@@ -154,7 +154,7 @@ def _text(schema: Path) -> str:
     try:
         return schema.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise CliError(f"{schema} is not text in UTF-8; name an Avro schema.") from None
+        raise ClientError(f"{schema} is not text in UTF-8; name an Avro schema.") from None
 
 
 def _descriptors(schema: Path) -> bytes:
@@ -175,7 +175,7 @@ def _with_columns(how: How, schema: Path) -> How:
     try:
         given = StructType.fromDDL(_text(schema))
     except PySparkException as error:
-        raise CliError(
+        raise ClientError(
             f"{schema} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
         ) from None
     return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
@@ -197,7 +197,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
             if not found
             else "no topic that was decoded before: say how with --as"
         )
-        raise CliError(f"The lake has {what}.")
+        raise ClientError(f"The lake has {what}.")
     return chosen
 
 
@@ -210,7 +210,7 @@ def _to_make_anew(lake: Any, topics: str) -> list[Any]:
     found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
     chosen = [each for each in found if each.how is not None or lake.folder.exists(f"{OLD}/{each.topic}")]
     if not chosen:
-        raise CliError(f"The lake has no topic that matches {topics!r} and was decoded before.")
+        raise ClientError(f"The lake has no topic that matches {topics!r} and was decoded before.")
     return chosen
 
 

@@ -15,7 +15,7 @@ from pykbroker.cli import command_config as config_file
 from pykbroker.cli.options import address, connect_by, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.progress import Progress
-from pykbroker.cli.trouble import CliError, UsageError
+from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import artifacts, needs
 from pykbroker.lake.book import LocalFolder, described
 from pykbroker.lake.description import FILE, Format, check_format
@@ -57,16 +57,16 @@ Jars = Annotated[
 
 @contextmanager
 def lake_errors() -> Iterator[None]:
-    """Turn errors of a lake's job into CliError, also those raised in a task of Spark."""
+    """Turn errors of a lake's job into ClientError, also those raised in a task of Spark."""
     try:
         yield
     except LakeError as error:
-        raise CliError(str(error)) from error
+        raise ClientError(str(error)) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
         said = "\n".join([str(error), *getattr(error, "__notes__", ())])
-        raise CliError(f"Spark failed: {sentence(said)}") from error
+        raise ClientError(f"Spark failed: {sentence(said)}") from error
 
 
 class ClusterOptions(NamedTuple):
@@ -87,7 +87,7 @@ def checked_cluster(
 ) -> ClusterOptions:
     """Check that a broker can be reached.
 
-    Raises Unreachable, and CliError if it refuses the credentials of --command-config.
+    Raises Unreachable, and ClientError if it refuses the credentials of --command-config.
 
     Security settings of --kafka are checked by Spark's client later.
     """
@@ -102,7 +102,7 @@ def checked_cluster(
 
 
 def checked_lake(at: str) -> None:
-    """Raises CliError if there is no lake at a path of this machine."""
+    """Raises ClientError if there is no lake at a path of this machine."""
     with lake_errors():
         needs.need_lake(at)
 
@@ -110,7 +110,7 @@ def checked_lake(at: str) -> None:
 def checked_target(to: str, wanted: Format | None) -> Format | None:
     """Return the table format of an existing lake; None for a new one, or for one that only Spark can read.
 
-    Raises CliError if something else lies there, or a lake of another format than ``wanted``.
+    Raises ClientError if something else lies there, or a lake of another format than ``wanted``.
     """
     with lake_errors():
         needs.need_lake_or_room(to)

@@ -13,7 +13,7 @@ from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.lake import needs
 from pykbroker.runtime.clock import SystemClock
 
@@ -58,7 +58,7 @@ def profile(
     try:
         to.write_text(page(at, f"{made:%Y-%m-%d %H:%M}", found), encoding="utf-8")
     except OSError as error:
-        raise CliError(f"{to} cannot be written: {error.strerror}.") from None
+        raise ClientError(f"{to} cannot be written: {error.strerror}.") from None
     if as_json:
         out.json({"page": str(to), "topics": [each.as_json() for each in found]})
     else:

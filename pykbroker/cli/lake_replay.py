@@ -21,7 +21,7 @@ from pykbroker.cli.lake_watch import told
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 from pykbroker.runtime.clock import SystemClock
 
 _LOOK_EVERY_S = 2.0

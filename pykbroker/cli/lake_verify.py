@@ -21,7 +21,7 @@ from pykbroker.cli.lake_options import (
 from pykbroker.cli.lake_watch import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 
 
 def verify(
@@ -57,7 +57,7 @@ def verify(
             report = Verification(lake, cluster, ranges, sample).run(topics)
     _show_report(out, report, ranges, sample)
     if not report.is_equal:
-        raise CliError("Lake and broker differ.")
+        raise ClientError("Lake and broker differ.")
 
 
 def _show_report(out: Output, report: Any, ranges: int, sample: int) -> None:

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.output import counted, sentence
-from pykbroker.cli.trouble import BadLine, refusal
+from pykbroker.client.errors import refusal
+from pykbroker.client.offsets import Partition
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record

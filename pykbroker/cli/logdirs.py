@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import broker_ids, topic_names
-from pykbroker.cli.log_dir_state import describe_log_dirs
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.sizes import format_size
-from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.log_dir_state import describe_log_dirs
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsResult
 
@@ -67,7 +67,7 @@ def logdirs(
         ]
         out.table(columns, shown)
     if bad := [row for row in rows if row["error"]]:
-        raise CliError("\n".join(f"Broker {row['broker']}: {row['path']}: {row['error']}." for row in bad))
+        raise ClientError("\n".join(f"Broker {row['broker']}: {row['path']}: {row['error']}." for row in bad))
 
 
 def _wanted(client: Client, topics: list[str]) -> list[DescribableLogDirTopic]:
@@ -76,7 +76,7 @@ def _wanted(client: Client, topics: list[str]) -> list[DescribableLogDirTopic]:
         try:
             numbers = [p.partition_index for p in client.topic(name).partitions]
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {name}", error)) from error
+            raise ClientError(refusal(f"Topic {name}", error)) from error
         wanted.append(DescribableLogDirTopic(topic=name, partitions=numbers))
     return wanted
 

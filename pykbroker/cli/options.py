@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pykbroker.cli import command_config as config_file
-from pykbroker.cli.client import Client, parse_bootstrap
+from pykbroker.client.client import Client, parse_bootstrap
 
 Bootstrap = Annotated[
     str | None,

@@ -12,10 +12,17 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from pykbroker.cli.trouble import OutputClosed
+from pykbroker.client.errors import EXIT_OUTPUT_CLOSED, ClientError
 
 Row = Mapping[str, Any]
 _NUMERIC = (int, float)
+
+
+class OutputClosed(ClientError):
+    """The reader of standard output has closed it."""
+
+    def __init__(self) -> None:
+        super().__init__("", EXIT_OUTPUT_CLOSED)
 
 
 class Output:

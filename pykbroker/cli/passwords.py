@@ -9,7 +9,7 @@ import getpass
 import sys
 from pathlib import Path
 
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 
 
 def new_password(user: str, file: Path | None) -> str:

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.fetcher import Fetcher
 from pykbroker.cli.latencies import PERCENTILES, summary
-from pykbroker.cli.offsets import EARLIEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.produce import ACKS, Acks, Codec
-from pykbroker.cli.producer import Producer
 from pykbroker.cli.progress import Progress
 from pykbroker.cli.sizes import format_size
 from pykbroker.cli.start import end_offsets
-from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.fetcher import Fetcher
+from pykbroker.client.offsets import EARLIEST, Partition, list_offsets
+from pykbroker.client.producer import Producer
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import Compression, Record
 
@@ -75,7 +75,7 @@ def produce(
             producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
             found = _produce(client, producer, partitions, values, records, batch, rate, seconds)
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {topic}", error)) from error
+            raise ClientError(refusal(f"Topic {topic}", error)) from error
     _show(out, found, "written")
 
 
@@ -146,7 +146,7 @@ def consume(
             fetcher.assign(list_offsets(client, dict.fromkeys(partitions, EARLIEST)))
             found = _consume(client, fetcher, ends, records, seconds)
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {topic}", error)) from error
+            raise ClientError(refusal(f"Topic {topic}", error)) from error
     _show(out, found, "read")
 
 

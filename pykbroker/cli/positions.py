@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 
 _PLACE = re.compile(r"(?P<anchor>beginning|start|end)?(?P<distance>[+-]?\d+)?")
 HELP = "100, -10 (or end-10), beginning+5; 0:100,1:end-5 for each partition"

@@ -13,16 +13,16 @@ import typer
 
 from pykbroker.cli.binary_text import Encoding, decode
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.input_lines import line_groups
+from pykbroker.cli.input_lines import BadLine, line_groups
 from pykbroker.cli.json_records import record_from_json
 from pykbroker.cli.line_writer import LineWriter
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output, counted, harmless
-from pykbroker.cli.producer import ALL, Producer
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.trouble import EXIT_INTERRUPTED, BadLine, CliError, UsageError, refusal
 from pykbroker.cli.whole_files import file_contents
+from pykbroker.client.errors import EXIT_INTERRUPTED, ClientError, UsageError, refusal
+from pykbroker.client.producer import ALL, Producer
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import Compression, Header, Record
 
@@ -121,7 +121,7 @@ def produce(
                 raise UsageError(f"Topic {topic} has partitions 0 to {partitions - 1}.")
             producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {topic}", error)) from error
+            raise ClientError(refusal(f"Topic {topic}", error)) from error
         writer = LineWriter(
             topic,
             partitions,
@@ -146,15 +146,15 @@ def _write_all(writer: LineWriter, topic: str, source: Iterable[list[bytes]]) ->
     except BadLine:
         raise  # the caller prints it
     except KafkaError as error:
-        raise CliError(f"{refusal(f'Topic {topic}', error)} {writer.tally}") from error
-    except CliError as error:
+        raise ClientError(f"{refusal(f'Topic {topic}', error)} {writer.tally}") from error
+    except ClientError as error:
         error.message += f" {writer.tally}"
         raise
     except OSError as error:
-        raise CliError(f"Standard input cannot be read: {error.strerror}. {writer.tally}") from error
+        raise ClientError(f"Standard input cannot be read: {error.strerror}. {writer.tally}") from error
     except KeyboardInterrupt as end:
         status = end.status if isinstance(end, Ended) else EXIT_INTERRUPTED
-        raise CliError(f"Interrupted. {writer.tally}", status) from None
+        raise ClientError(f"Interrupted. {writer.tally}", status) from None
 
 
 def _standard_input() -> int:

@@ -6,9 +6,9 @@ from typing import Any
 
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
-from pykbroker.cli.quorum_state import describe_quorum, metadata_partition
 from pykbroker.cli.times import format_ms
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
+from pykbroker.client.quorum_state import describe_quorum, metadata_partition
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.describe_quorum import DescribeQuorumResponsePartitionData, ReplicaState
 
@@ -25,7 +25,7 @@ def quorum(
     with connect(bootstrap, timeout, command_config) as client:
         connection = client.any()
         if not connection.supports(ApiKey.DESCRIBE_QUORUM):
-            raise CliError(f"{connection.address} has no KRaft quorum, so its metadata is elsewhere.")
+            raise ClientError(f"{connection.address} has no KRaft quorum, so its metadata is elsewhere.")
         found = metadata_partition(describe_quorum(connection))
     end = max((replica.log_end_offset for replica in found.current_voters), default=-1)
     rows = [_row(replica, "voter", found, end) for replica in found.current_voters]

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import user_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output
-from pykbroker.cli.quota_state import DEFAULT, EXACT, alter_quotas, described_quotas
 from pykbroker.cli.topics import report
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.quota_state import DEFAULT, EXACT, alter_quotas, described_quotas
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_client_quotas import OpData
 from pykbroker.wire.messages.describe_client_quotas import ComponentData
@@ -57,7 +57,7 @@ def list_quotas(
         try:
             found = described_quotas(client, components)
         except KafkaError as error:
-            raise CliError(refusal("Quotas", error)) from error
+            raise ClientError(refusal("Quotas", error)) from error
     rows: list[dict[str, Any]] = []
     for entry in found:
         names: Entity = {part.entity_type: part.entity_name for part in entry.entity}

@@ -6,16 +6,16 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.fetcher import Fetched, Fetcher
-from pykbroker.cli.membership import Membership
-from pykbroker.cli.offsets import Partition, committed_offsets
-from pykbroker.cli.output import Output, flush, write_bytes
+from pykbroker.cli.output import Output, OutputClosed, flush, write_bytes
 from pykbroker.cli.record_filter import Filter
 from pykbroker.cli.record_format import Formatter
 from pykbroker.cli.start import Start, named
-from pykbroker.cli.trouble import CliError, OutputClosed
 from pykbroker.cli.until import Until
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError
+from pykbroker.client.fetcher import Fetched, Fetcher
+from pykbroker.client.membership import Membership
+from pykbroker.client.offsets import Partition, committed_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.records import Record
 
@@ -188,7 +188,7 @@ class Reader:
                     self._printer.flush()
             self._commit(membership)
             membership.leave()
-        except (CliError, KafkaError, WireError, KeyboardInterrupt) as error:
+        except (ClientError, KafkaError, WireError, KeyboardInterrupt) as error:
             reason = f": {error}" if str(error) else "."
             self._out.remark(f"The group was not left in order; it may print records again{reason}")
 

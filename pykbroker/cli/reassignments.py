@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.moves import alter_moves, ongoing_moves
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.offsets import Partition
+from pykbroker.client.reassignments import alter_moves, ongoing_moves
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 app = typer.Typer(help="List, start and cancel moves of partitions between brokers.", no_args_is_help=True)
@@ -105,7 +105,7 @@ def cancel(
                 topic, number = _parse_partition(text)
                 of_topic = [p for p in under_way if p.topic == topic and number in (None, p.number)]
                 if not of_topic:
-                    raise CliError(f"{text} is not being moved; `pykbroker reassignments list` shows what is.")
+                    raise ClientError(f"{text} is not being moved; `pykbroker reassignments list` shows what is.")
                 chosen += of_topic
         if chosen:
             _alter(client, out, dict.fromkeys(chosen), "stays where it was")
@@ -129,7 +129,7 @@ def _ongoing(client: Client) -> list[dict[str, Any]]:
 
 
 def _alter(client: Client, out: Output, wanted: Mapping[Partition, list[int] | None], done: str) -> None:
-    """Request these replicas (None: cancel) and report the result of each partition. Raises CliError."""
+    """Request these replicas (None: cancel) and report the result of each partition. Raises ClientError."""
     said = alter_moves(client, wanted)
     results = [(str(partition), found.error_code, found.error_message, done) for partition, found in said.items()]
     report(out, results, {ErrorCode.NONE}, what="Partition")
@@ -139,7 +139,7 @@ def _named(client: Client, topic: str, number: int | None) -> list[Partition]:
     try:
         known = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
     except KafkaError as error:
-        raise CliError(refusal(f"Topic {topic}", error)) from error
+        raise ClientError(refusal(f"Topic {topic}", error)) from error
     chosen = [p for p in known if number in (None, p.number)]
     if not chosen:
         raise UsageError(f"Topic {topic} has no partition {number}.")

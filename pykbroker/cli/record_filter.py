@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 from pykbroker.wire.records import Record
 
 Filter = Callable[[Record], bool]

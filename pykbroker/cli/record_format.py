@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from pykbroker.cli.binary_text import Encoding, encode
 from pykbroker.cli.json_records import record_as_json
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.times import format_ms
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.records import Record
 
 NULL = b"null"

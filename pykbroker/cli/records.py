@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.deleting import delete_before
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.positions import HELP, parse_places
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.topics import confirm
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.delete_records import delete_before
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.wire.errors import KafkaError
 
 app = typer.Typer(help="Delete records from the beginning of partitions.", no_args_is_help=True)
@@ -67,7 +67,7 @@ def delete(
             else:
                 results = targets
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {topic}", error)) from error
+            raise ClientError(refusal(f"Topic {topic}", error)) from error
     _show(out, beginnings, results, dry_run=dry_run)
 
 
@@ -88,7 +88,7 @@ def _check(targets: dict[Partition, int], ends: dict[Partition, int]) -> None:
     """Refuse all if an offset is after a partition's end: it is a mistake, and deletion cannot be undone."""
     for partition, offset in sorted(targets.items()):
         if offset > ends[partition]:
-            raise CliError(
+            raise ClientError(
                 f"{partition} ends at offset {ends[partition]}: nothing was deleted, {offset} lies after it."
             )
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
-from pykbroker.cli.replica_state import Replicas, read_replicas
-from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -55,7 +55,7 @@ def replicas(
             found = read_replicas(client, names, may_lack=not topics)  # one may be deleted meanwhile
             least = _min_isr(client, names) if under_min_isr or at_min_isr else {}
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {', '.join(topics or ['(all)'])}", error)) from error
+            raise ClientError(refusal(f"Topic {', '.join(topics or ['(all)'])}", error)) from error
     chosen = []
     for topic, partitions in sorted(found.items()):
         for number, state in sorted(partitions.items()):

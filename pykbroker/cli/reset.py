@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import group_names, topic_names
-from pykbroker.cli.group_state import read_group
-from pykbroker.cli.offsets import Bounds, Partition, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import parse_duration, parse_when
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.group_state import read_group
+from pykbroker.client.offsets import Bounds, Partition, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _WITHOUT_MEMBERS = {"Empty", "Dead"}
@@ -98,7 +98,7 @@ def reset(
                 _require_no_members(group, state)
                 commit_offsets(client, group, target)
         except KafkaError as error:
-            raise CliError(refusal(f"Group {group}", error)) from error
+            raise ClientError(refusal(f"Group {group}", error)) from error
     rows = [{"topic": p.topic, "partition": p.number, "before": current.get(p), "after": target[p]} for p in partitions]
     _show(out, group, rows, executed=execute)
     if not execute and state not in _WITHOUT_MEMBERS:
@@ -126,7 +126,7 @@ def _state(client: Client, group: str) -> str:
 
 def _require_no_members(group: str, state: str) -> None:
     if state not in _WITHOUT_MEMBERS:
-        raise CliError(
+        raise ClientError(
             f"Group {group} is {state}: offsets can be reset only while it has no members. Stop its consumers first."
         )
 
@@ -172,5 +172,5 @@ class _Planner:
 
     def _require_current(self, partition: Partition) -> int:
         if partition not in self._current:
-            raise CliError(f"The group has no offset of {partition} to shift; use another form for it.")
+            raise ClientError(f"The group has no offset of {partition} to shift; use another form for it.")
         return self._current[partition]

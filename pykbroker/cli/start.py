@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition, list_offsets
 from pykbroker.cli.output import counted
 from pykbroker.cli.positions import BEGINNING, Place, Places
+from pykbroker.client.client import Client
+from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition, list_offsets
 
 _NAMED = 5
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.acl_words import principal
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_duration
-from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.errors import ClientError, refusal
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_delegation_token import (
     CreatableRenewers,
@@ -102,7 +102,7 @@ def create_token(
         broker = client.any()
         if owner is not None:
             if broker.version(asked.API_KEY) < _FOR_OTHERS_SINCE:
-                raise CliError(
+                raise ClientError(
                     "This broker creates tokens for the requester alone (before KIP-373): leave --owner out."
                 )
             asked.owner_principal_type, asked.owner_principal_name = _split(owner)
@@ -166,18 +166,18 @@ def _described(client: Client, owners: Iterable[str] | None) -> list[DescribedDe
 
 
 def _named(client: Client, token_id: str) -> DescribedDelegationToken:
-    """Return the token with this id; requests identify it by its secret. Raises CliError."""
+    """Return the token with this id; requests identify it by its secret. Raises ClientError."""
     for token in _described(client, None):
         if token.token_id == token_id:
             return token
-    raise CliError(f"There is no token {token_id} that you may see; `pykbroker tokens list` shows those.")
+    raise ClientError(f"There is no token {token_id} that you may see; `pykbroker tokens list` shows those.")
 
 
 def _raise_for(code: int, what: str) -> None:
     try:
         raise_for(code)
     except KafkaError as error:
-        raise CliError(refusal(what, error)) from error
+        raise ClientError(refusal(what, error)) from error
 
 
 def _split(who: str) -> tuple[str, str]:

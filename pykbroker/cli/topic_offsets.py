@@ -8,13 +8,13 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_when
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -69,7 +69,7 @@ def offsets(
             else:
                 rows = _at(client, everywhere, _timestamp(at, client.clock.now_ms()), isolation)
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {', '.join(topics)}", error)) from error
+            raise ClientError(refusal(f"Topic {', '.join(topics)}", error)) from error
     columns = {"topic": "TOPIC", "partition": "PARTITION"}
     if at is None:
         columns |= {"start": "START", "end": "END", "offsets": "OFFSETS"}
@@ -129,7 +129,7 @@ def _ask(client: Client, where: Partition, timestamp: int, isolation: int) -> Fo
     connection = client.leader(*where)
     needed = _SINCE_VERSION.get(timestamp, 0)
     if connection.version(ListOffsetsRequest.API_KEY) < needed:
-        raise CliError(f"The broker at {connection.address} cannot answer this: it needs ListOffsets {needed}.")
+        raise ClientError(f"The broker at {connection.address} cannot answer this: it needs ListOffsets {needed}.")
     asked = ListOffsetsPartition(partition_index=where.number, timestamp=timestamp)
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=isolation, topics=[ListOffsetsTopic(name=where.topic, partitions=[asked])]

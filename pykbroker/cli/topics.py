@@ -6,17 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import topic_names, topic_setting_names, topic_settings
-from pykbroker.cli.config_source import TOPIC, config_source, origin
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.replica_filter import COLUMNS as REPLICA_COLUMNS
 from pykbroker.cli.replica_filter import as_row, replicas
-from pykbroker.cli.replica_state import Replicas, read_replicas
 from pykbroker.cli.topic_patterns import compile_pattern
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.config_source import TOPIC, config_source, origin
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -186,7 +186,7 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
         state = read_replicas(client, [name])[name]
         settings = _settings(client, name)
     except KafkaError as error:
-        raise CliError(refusal(f"Topic {name}", error)) from error
+        raise ClientError(refusal(f"Topic {name}", error)) from error
     return {
         "name": name,
         "id": uuid_to_str(topic.topic_id),
@@ -357,7 +357,7 @@ def confirm(out: Output, question: str, *, yes: bool) -> None:
 def report(
     out: Output, results: list[tuple[str, int, str | None, str]], fine: set[ErrorCode], *, what: str = "Topic"
 ) -> None:
-    """Print the result of each (name, error code, error message, outcome). Raises CliError if one failed."""
+    """Print the result of each (name, error code, error message, outcome). Raises ClientError if one failed."""
     refused = []
     rows = []
     for name, code, message, outcome in sorted(results):
@@ -373,4 +373,4 @@ def report(
     if out.as_json:
         out.json(rows)
     if refused:
-        raise CliError("\n".join(refused))
+        raise ClientError("\n".join(refused))

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms
-from pykbroker.cli.transaction_state import active_producers
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.offsets import Partition
+from pykbroker.client.transaction_state import active_producers
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.describe_producers import ProducerState
 
@@ -44,7 +44,7 @@ def producers(
                 found = client.retrying(partial(active_producers, client, Partition(topic, index)))
                 rows += [_row(index, producer) for producer in found]
         except KafkaError as error:
-            raise CliError(refusal(f"Topic {topic}", error)) from error
+            raise ClientError(refusal(f"Topic {topic}", error)) from error
     if only_open:
         rows = [row for row in rows if row["open_since"] is not None]
     if as_json:

@@ -7,17 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client
 from pykbroker.cli.completion import topic_names, transactional_ids
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_duration
 from pykbroker.cli.topics import confirm
-from pykbroker.cli.transaction_end import end_hanging, fence
 from pykbroker.cli.transaction_producers import producers
-from pykbroker.cli.transaction_state import ANY_DURATION, described_transaction, listed_transactions
-from pykbroker.cli.trouble import CliError, UsageError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.offsets import Partition
+from pykbroker.client.transaction_end import end_hanging, fence
+from pykbroker.client.transaction_state import ANY_DURATION, described_transaction, listed_transactions
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.describe_transactions import TransactionState
 from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
@@ -108,7 +108,7 @@ def _describe(client: Client, name: str) -> TransactionState:
     try:
         return described_transaction(client, name)
     except KafkaError as error:
-        raise CliError(refusal(f"Transactional id {name}", error)) from error
+        raise ClientError(refusal(f"Transactional id {name}", error)) from error
 
 
 def _row(found: TransactionState, now_ms: int) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def abort(
             else:
                 result = end_hanging(client, Partition(topic or "", partition or 0), start_offset or 0)
         except KafkaError as error:
-            raise CliError(refusal(what, error)) from error
+            raise ClientError(refusal(what, error)) from error
     if as_json:
         out.json(result)
     elif name is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.offsets import Partition, list_offsets
 from pykbroker.cli.start import end_offsets
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.client import Client
+from pykbroker.client.errors import UsageError
+from pykbroker.client.offsets import Partition, list_offsets
 
 
 @dataclass(frozen=True)

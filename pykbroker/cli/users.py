@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pykbroker.cli.client import Client, raise_for
 from pykbroker.cli.completion import user_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.passwords import new_password
 from pykbroker.cli.topics import report
-from pykbroker.cli.trouble import CliError, refusal
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.errors import ClientError, refusal
 from pykbroker.security.sasl.scram import HASHES, MECHANISMS, MIN_ITERATIONS
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.alter_user_scram_credentials import (
@@ -83,7 +83,7 @@ def list_users(
         out.remark("There are no users.")
     missing = [each for each in found if each.error_code]
     if missing:
-        raise CliError("\n".join(refusal(f"User {each.user}", _error(each)) for each in missing))
+        raise ClientError("\n".join(refusal(f"User {each.user}", _error(each)) for each in missing))
 
 
 @app.command("set")
@@ -154,17 +154,17 @@ def _alter(client: Client, request: AlterUserScramCredentialsRequest) -> None:
     for result in client.controller().call(request, AlterUserScramCredentialsResponse).results:
         if result.error_code:
             error = KafkaError(error_code(result.error_code), result.error_message or None)
-            raise CliError(refusal(f"User {result.user}", error))
+            raise ClientError(refusal(f"User {result.user}", error))
 
 
 def _describe(client: Client, users: Iterable[str] | None) -> list[DescribeUserScramCredentialsResult]:
-    """Return the users sorted by name. Raises CliError if they cannot be described."""
+    """Return the users sorted by name. Raises ClientError if they cannot be described."""
     names = [UserName(name) for name in dict.fromkeys(users)] if users else None
     answer = client.any().call(DescribeUserScramCredentialsRequest(names), DescribeUserScramCredentialsResponse)
     try:
         raise_for(answer.error_code, answer.error_message)
     except KafkaError as error:
-        raise CliError(refusal("Users", error)) from error
+        raise ClientError(refusal("Users", error)) from error
     return sorted(answer.results, key=lambda each: each.user)
 
 

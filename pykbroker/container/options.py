@@ -11,8 +11,8 @@ from typing import Final
 
 from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.http.options import protected_by
 from pykbroker.runtime.levels import LEVELS
+from pykbroker.steered.http_options import protected_by
 
 #: Default address of the HTTP side: all addresses of the container.
 HTTP: Final = "0.0.0.0:8080"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import BETWEEN, Refusal
 from pykbroker.http.rights import ANY, BY_KIND, EACH
 from pykbroker.security.audit import HTTP
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import OPERATION_NAMES
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID, TYPE_TITLES, WILDCARD
+from pykbroker.steered.refusal import BETWEEN, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.requests.authentication import Answering
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.timers import Timer
-    from pykbroker.security.context import Peer
+    from pykbroker.security.context import Peer, TimeSpent
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ class Connection(asyncio.BufferedProtocol):
         self.id = broker.next_connection_id()
         self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
+        self.time_spent: TimeSpent | None = None
         self._max_frame = max_frame
         self._max_frame_setting = "socket.request.max.bytes"
         #: Closes a connection that does not authenticate in time; None if it has, or need not.
@@ -181,6 +182,8 @@ class Connection(asyncio.BufferedProtocol):
         finally:
             self._in_turn = False
         self._outgoing.flush(self._transport)
+        if self.time_spent is not None:
+            self.time_spent.turn_over(now)
 
     def _handle_frames(self) -> None:
         received, dispatch = self._received, self._dispatch
@@ -259,6 +262,8 @@ class Connection(asyncio.BufferedProtocol):
             self._count_unsent()
         if not self._in_turn:
             self._outgoing.flush(self._transport)
+            if self.time_spent is not None:
+                self.time_spent.written()
             if self._finishing and not pending.queue:
                 self.close()
             elif self._reading_paused:

@@ -7,6 +7,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 
+class TimeSpent(Protocol):
+    """What is told of the time that a connection's requests take outside their handlers."""
+
+    def turn_over(self, began: float) -> None:
+        """A turn of the connection that began at ``began``, in seconds of the clock, is over."""
+
+    def written(self) -> None:
+        """A response that waited is written, outside a turn of its connection."""
+
+
 class Peer(Protocol):
     """A client's connection, as requests see it."""
 
@@ -18,6 +28,8 @@ class Peer(Protocol):
     by_token: bool
     #: Name and version of the client library, sent in ApiVersions from version 3 on (KIP-511).
     client_software: tuple[str, str]
+    #: Set while a quota on request time applies to the client.
+    time_spent: TimeSpent | None
 
     @property
     def local_host(self) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.client.client import Client, raise_for
 from pykbroker.container.tools.acl_rules import Entry, Pattern, Rules, patterns, rules
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.security.acl import Acl, AclFilter

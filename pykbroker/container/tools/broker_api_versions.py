@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pykbroker import __version__
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.client.client import Client, raise_for
 from pykbroker.container.tools.running import Options, connect
 from pykbroker.wire.apis import APIS
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.client.client import Client, raise_for
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.cli.client import Client
+from pykbroker.client.client import Client
 from pykbroker.container.tools.running import Options, connect
 
 

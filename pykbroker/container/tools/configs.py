@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.config_source import config_source
-from pykbroker.cli.connection import Connection
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.config_source import config_source
+from pykbroker.client.connection import Connection
 from pykbroker.container.tools import quota_configs
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, settings
 from pykbroker.container.tools.scram_users import credential

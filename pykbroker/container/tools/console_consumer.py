@@ -8,12 +8,12 @@ import sys
 from contextlib import closing
 from typing import Final
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.fetcher import Fetched, Fetcher
-from pykbroker.cli.membership import Membership
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, committed_offsets, list_offsets
 from pykbroker.cli.output import flush, write_bytes
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
+from pykbroker.client.client import Client
+from pykbroker.client.fetcher import Fetched, Fetcher
+from pykbroker.client.membership import Membership
+from pykbroker.client.offsets import EARLIEST, LATEST, Partition, committed_offsets, list_offsets
 from pykbroker.container.tools.console_format import Form
 from pykbroker.container.tools.running import Options, ToolError, connect, name_and_value, settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.running import ToolError
 from pykbroker.wire.records import Record
 

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.input_lines import line_groups
+from pykbroker.cli.input_lines import BadLine, line_groups
 from pykbroker.cli.line_writer import LineWriter
-from pykbroker.cli.producer import Producer
-from pykbroker.cli.trouble import BadLine
+from pykbroker.client.client import Client
+from pykbroker.client.producer import Producer
 from pykbroker.container.tools.running import Options, ToolError, connect, name_and_value, settings
 from pykbroker.wire.records import Compression, Header, Record
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.group_state import Group, find_groups, kind_of, read_group
-from pykbroker.cli.offsets import LATEST, committed_offsets, list_offsets
+from pykbroker.client.client import Client
+from pykbroker.client.group_state import Group, find_groups, kind_of, read_group
+from pykbroker.client.offsets import LATEST, committed_offsets, list_offsets
 from pykbroker.container.tools import group_offsets
 from pykbroker.container.tools.columns import print_spaced
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one

@@ -11,7 +11,7 @@ from copy import copy
 from datetime import datetime
 from typing import Final
 
-from pykbroker.cli.client import Client
+from pykbroker.client.client import Client
 from pykbroker.container.tools.group_reader import GroupReader
 from pykbroker.container.tools.perf_stats import ReadStats
 from pykbroker.container.tools.running import Options, ToolError, connect_by, name_and_value, settings

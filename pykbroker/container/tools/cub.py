@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pykbroker.cli.client import Client, parse_bootstrap
 from pykbroker.cli.command_config import security_of
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.client import Client, parse_bootstrap
+from pykbroker.client.errors import ClientError
 from pykbroker.container.tools.running import Options, ToolError, settings
 from pykbroker.runtime.clock import Clock, SystemClock
 from pykbroker.wire.errors import KafkaError, WireError
@@ -69,7 +69,7 @@ def wait(
             if found >= expected:
                 return
             said = f"it has {found} brokers"
-        except (CliError, KafkaError, WireError, OSError) as error:
+        except (ClientError, KafkaError, WireError, OSError) as error:
             said = str(getattr(error, "message", None) or error)
         if clock.monotonic() + _PAUSE_S > deadline:
             raise ToolError(f"The cluster has not had {expected} brokers for {timeout_s:g} seconds; at last, {said}")

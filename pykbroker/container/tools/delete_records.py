@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.deleting import delete_before
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.client import Client
+from pykbroker.client.delete_records import delete_before
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.json_plans import check_distinct, entries, number, partition_of
 from pykbroker.container.tools.running import Options, ToolError, connect

@@ -18,7 +18,7 @@ from pykbroker.cli.dump_tables import (
     transaction_index,
 )
 from pykbroker.cli.dump_verify import faults
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.container.tools.dumped_records import batch_line, record_line
 from pykbroker.container.tools.record_decoders import DECODERS, Decoder, plain
 from pykbroker.container.tools.running import Options, ToolError
@@ -142,7 +142,7 @@ def _transactions(path: Path) -> Iterator[str]:
 def _producers(path: Path) -> Iterator[str]:
     try:
         entries = producer_snapshot(path)
-    except CliError as error:
+    except ClientError as error:
         print(error.message, file=sys.stderr)
         return
     for entry in entries:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pykbroker.cli.dump_log import BatchAt
-from pykbroker.cli.dump_meaning import control_value
+from pykbroker.client.internal_records import control_value
 from pykbroker.container.tools.record_decoders import Decoder
 from pykbroker.container.tools.record_json import as_json, text
 from pykbroker.wire.control_records import ControlRecordType, decode_control_key, decode_end_txn_marker

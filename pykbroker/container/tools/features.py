@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from pykbroker import __version__
-from pykbroker.cli.client import Client, raise_for
+from pykbroker.client.client import Client, raise_for
 from pykbroker.container.tools import release_versions
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.metadata.features import METADATA_VERSION

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.container.tools.running import Options, ToolError, connect
 
 _NAMED: Final = {"earliest": EARLIEST, "latest": LATEST, "max-timestamp": -3}

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.offsets import Bounds, Partition, by_topic, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.cli.times import parse_duration, parse_when
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.offsets import Bounds, Partition, by_topic, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.container.tools.columns import print_spaced
 from pykbroker.container.tools.running import Options, ToolError, exactly_one
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code

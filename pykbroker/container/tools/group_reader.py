@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.fetcher import Fetched, Fetcher
-from pykbroker.cli.membership import Membership
-from pykbroker.cli.offsets import EARLIEST, LATEST, Partition, committed_offsets, list_offsets
+from pykbroker.client.client import Client
+from pykbroker.client.fetcher import Fetched, Fetcher
+from pykbroker.client.membership import Membership
+from pykbroker.client.offsets import EARLIEST, LATEST, Partition, committed_offsets, list_offsets
 
 _POLL_S: Final = 0.1
 

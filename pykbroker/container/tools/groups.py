@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import Final
 
-from pykbroker.cli.group_state import find_groups, kind_of
+from pykbroker.client.group_state import find_groups, kind_of
 from pykbroker.container.tools.columns import print_columns
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.wire.messages.list_groups import ListedGroup

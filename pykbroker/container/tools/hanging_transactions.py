@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.replica_state import read_replicas
-from pykbroker.cli.transaction_state import active_producers, described_transaction, listed_transactions
+from pykbroker.client.client import Client
+from pykbroker.client.offsets import Partition
+from pykbroker.client.replica_state import read_replicas
+from pykbroker.client.transaction_state import active_producers, described_transaction, listed_transactions
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_producers import ProducerState
 from pykbroker.wire.messages.list_transactions import ListTransactionsRequest

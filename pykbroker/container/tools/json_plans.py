@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.running import ToolError
 
 _VERSION = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from pykbroker.cli.group_state import find_groups, kind_of
+from pykbroker.client.group_state import find_groups, kind_of
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 
 _ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of
 from pykbroker.container.tools.running import Options, ToolError, connect

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.log_dir_state import describe_log_dirs
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.client import Client
+from pykbroker.client.log_dir_state import describe_log_dirs
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.reassignment_plan import Replica
 from pykbroker.container.tools.running import ToolError
@@ -53,7 +53,7 @@ class Place:
 
 
 def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, Place]:
-    """Return the log directories of each replica. Raises the KafkaError of the response, and CliError."""
+    """Return the log directories of each replica. Raises the KafkaError of the response, and ClientError."""
     by_node: dict[int, list[Partition]] = defaultdict(list)
     for node, partition in replicas:
         by_node[node].append(partition)
@@ -74,7 +74,7 @@ def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, Place]:
 def move(client: Client, wanted: Mapping[Replica, str], timeout_ms: int) -> None:
     """Move replicas to these log directories; waits for replicas that their broker does not have yet.
 
-    Raises ToolError and CliError.
+    Raises ToolError and ClientError.
     """
     pending = dict(sorted(wanted.items()))
     end = client.clock.monotonic() + timeout_ms / 1000

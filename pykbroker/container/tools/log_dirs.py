@@ -7,8 +7,8 @@ import json
 from functools import partial
 from typing import Any
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.log_dir_state import describe_log_dirs
+from pykbroker.client.client import Client
+from pykbroker.client.log_dir_state import describe_log_dirs
 from pykbroker.container.tools.exceptions import exception_class
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsResult

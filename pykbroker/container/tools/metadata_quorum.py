@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.quorum_state import describe_quorum, metadata_partition
+from pykbroker.client.client import Client
+from pykbroker.client.quorum_state import describe_quorum, metadata_partition
 from pykbroker.container.tools.columns import print_columns
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.wire.messages.describe_quorum import (

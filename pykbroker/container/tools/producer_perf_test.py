@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.producer import Producer
+from pykbroker.client.client import Client
+from pykbroker.client.offsets import Partition
+from pykbroker.client.producer import Producer
 from pykbroker.container.tools.perf_stats import SendStats
 from pykbroker.container.tools.running import Options, ToolError, connect_by, name_and_value, settings
 from pykbroker.wire.records import Compression, Record

@@ -7,8 +7,8 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.quota_state import ANY, DEFAULT, EXACT, alter_quotas, described_quotas
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.quota_state import ANY, DEFAULT, EXACT, alter_quotas, described_quotas
 from pykbroker.container.tools.running import ToolError
 from pykbroker.security.sasl.scram import MECHANISMS
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code

@@ -6,10 +6,10 @@ import argparse
 import random
 from collections.abc import Collection, Iterable, Mapping
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.moves import alter_moves, ongoing_moves
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.replica_state import Replicas, read_replicas
+from pykbroker.client.client import Client
+from pykbroker.client.offsets import Partition
+from pykbroker.client.reassignments import alter_moves, ongoing_moves
+from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.container.tools import log_dir_moves
 from pykbroker.container.tools.reassignment_plan import Plan, as_json, check_plan, read_plan, read_topics
 from pykbroker.container.tools.reassignment_throttles import clear_throttles, moves, throttle_log_dirs, throttle_moves

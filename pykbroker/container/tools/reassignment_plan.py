@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of, text
 from pykbroker.container.tools.running import ToolError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.connection import Connection
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pykbroker.cli.client import Client, parse_bootstrap
 from pykbroker.cli.command_config import read, security_of
-from pykbroker.cli.trouble import EXIT_FAILED, EXIT_INTERRUPTED, CliError, OutputClosed
+from pykbroker.cli.output import OutputClosed
+from pykbroker.client.client import Client, parse_bootstrap
+from pykbroker.client.errors import EXIT_FAILED, EXIT_INTERRUPTED, ClientError
 from pykbroker.wire.errors import KafkaError, WireError
 
 _TIMEOUT_S = 60.0
@@ -104,7 +105,7 @@ def run(name: str, main: Callable[[list[str]], None], words: list[str]) -> int:
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
         sys.stdout = open("/dev/null", "w")  # noqa: PTH123, SIM115 - stays open for the interpreter's last flush
-    except (ToolError, CliError, KafkaError, WireError, OSError) as error:
+    except (ToolError, ClientError, KafkaError, WireError, OSError) as error:
         print(f"{name}: {getattr(error, 'message', None) or error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:

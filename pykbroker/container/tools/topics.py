@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from pykbroker.cli.client import Client, raise_for
-from pykbroker.cli.replica_state import Replicas, read_replicas
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, name_and_value
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.create_partitions import (

@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from pykbroker.cli.client import TRANSACTION, Client
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.transaction_end import fence, write_abort_marker
-from pykbroker.cli.transaction_state import ANY_DURATION, active_producers, described_transaction, listed_transactions
+from pykbroker.client.client import TRANSACTION, Client
+from pykbroker.client.offsets import Partition
+from pykbroker.client.transaction_end import fence, write_abort_marker
+from pykbroker.client.transaction_state import (
+    ANY_DURATION,
+    active_producers,
+    described_transaction,
+    listed_transactions,
+)
 from pykbroker.container.tools.columns import print_columns
 from pykbroker.container.tools.hanging_transactions import find_hanging
 from pykbroker.container.tools.running import Options, ToolError, connect

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable
 from typing import Any, Final
 
-from pykbroker.cli.fetcher import Fetched
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.signals import ends_are_noted
+from pykbroker.client.fetcher import Fetched
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.events import Events
 from pykbroker.container.tools.group_reader import GroupReader
 from pykbroker.container.tools.running import Options, ToolError, connect

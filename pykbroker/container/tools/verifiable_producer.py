@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from itertools import count, cycle, islice
 from typing import Final
 
-from pykbroker.cli.client import Client
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.producer import Producer
 from pykbroker.cli.signals import ends_are_noted
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError
+from pykbroker.client.offsets import Partition
+from pykbroker.client.producer import Producer
 from pykbroker.container.tools.events import Events
 from pykbroker.container.tools.exceptions import exception_class
 from pykbroker.container.tools.running import Options, ToolError, connect
@@ -97,7 +97,7 @@ class _Sending:
             self.sent += len(some)
             try:
                 base = self._producer.send(Partition(self._options.topic, number), some)
-            except (KafkaError, CliError) as error:
+            except (KafkaError, ClientError) as error:
                 for record in some:
                     self._refused(record, error)
                 continue
@@ -107,7 +107,7 @@ class _Sending:
                 self._events.tell("producer_send_success", **_about(record), offset=offset, partition=number,
                                   topic=self._options.topic)  # fmt: skip
 
-    def _refused(self, record: Record, error: KafkaError | CliError) -> None:
+    def _refused(self, record: Record, error: KafkaError | ClientError) -> None:
         name = exception_class(error.code) if isinstance(error, KafkaError) else type(error).__name__
         self._events.tell("producer_send_error", **_about(record), topic=self._options.topic,
                           exception=f"class {name}", message=error.message)  # fmt: skip

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
     from pykbroker.http.asker import Asker
+    from pykbroker.steered.steering import Steering
 
 _LARGEST_BODY: Final = 64 * 1024
 #: A schema of JSON.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal, refusing
 from pykbroker.http.api.route import Call, Text
 from pykbroker.http.api.schemas import SEED, TEXT
 from pykbroker.security.operations import CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE
@@ -15,11 +14,12 @@ from pykbroker.seeding.reading import read_bytes
 from pykbroker.seeding.seed import BadSeed, Seed
 from pykbroker.seeding.sowing import sow
 from pykbroker.seeding.writing import text
+from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.api.steering import Steering
     from pykbroker.http.asker import Asker
+    from pykbroker.steered.steering import Steering
 
 #: Format of a seed to its media type.
 _KINDS: Final = {

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.http.api.refusal import BETWEEN, Refusal
 from pykbroker.http.asker import PRINCIPAL
-from pykbroker.http.outcomes import Outcomes
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place
+from pykbroker.security.context import TimeSpent
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
+from pykbroker.steered.outcomes import Outcomes
+from pykbroker.steered.refusal import BETWEEN, Refusal
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.apis import response_class
 from pykbroker.wire.errors import KafkaError, WireError, error_code
@@ -49,6 +51,7 @@ class _Peer:
     local_host = ""
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
+    time_spent: TimeSpent | None = None
     by_token = False
 
     def __init__(self, listener: str, host: str) -> None:
@@ -173,7 +176,7 @@ def _dispatcher(*, authorises: bool) -> Dispatcher:
         return Dispatcher()
     from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
 
-    return Dispatcher(authorise=authorise)
+    return Dispatcher(filled={Place.AUTHORISE: authorise})
 
 
 def raise_for(code: int, message: str | None = None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.cli.dump_meaning import meaning
+from pykbroker.client.internal_records import meaning
 from pykbroker.config.layers import setting_of
 from pykbroker.http.console.reading import records_of
 from pykbroker.metadata.image import BROKER_RESOURCE

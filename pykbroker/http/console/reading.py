@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pykbroker.cli.aborted import Batches, without_aborted
+from pykbroker.client.aborted import Batches, without_aborted
 from pykbroker.http.console.asking import raise_for
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.records import Compression, decode_some, iter_batches, unpacked

@@ -7,7 +7,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.cli.dump_meaning import meaning
+from pykbroker.client.internal_records import meaning
 from pykbroker.wire.errors import WireError
 
 if TYPE_CHECKING:

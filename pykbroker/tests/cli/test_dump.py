@@ -10,7 +10,7 @@ from pathlib import Path
 import crc32c
 import pytest
 
-from pykbroker.cli.dump_meaning import plain
+from pykbroker.client.internal_records import plain
 from pykbroker.tests.cli.conftest import Result
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription

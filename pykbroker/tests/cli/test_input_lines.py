@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.cli.input_lines import line_groups
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 
 
 def _groups(chunks: Iterable[bytes], **limits: int) -> list[list[bytes]]:
@@ -73,7 +73,7 @@ def test_a_line_without_end_is_refused_after_those_before_it() -> None:
     os.write(write_end, b"one\n" + b"x" * 200)
     groups = line_groups(read_end, longest=100)
     assert next(groups) == [b"one"]
-    with pytest.raises(CliError, match="A line is longer than 100 bytes"):
+    with pytest.raises(ClientError, match="A line is longer than 100 bytes"):
         next(groups)
     os.close(write_end)
     os.close(read_end)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.json_records import record_from_json
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.record_format import json_formatter
-from pykbroker.cli.trouble import BadLine
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.records import Record, encode_batch
 
 blobs = st.none() | st.binary(max_size=50) | st.text(max_size=20).map(str.encode)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.line_writer import LineWriter
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.trouble import BadLine, Unreachable
+from pykbroker.client.errors import Unreachable
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.cli.positions import Place, parse_places
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 
 BEGINNING, END = 10, 100
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.cli.record_filter import parse_filters
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 from pykbroker.wire.records import Record
 
 RECORD = Record(

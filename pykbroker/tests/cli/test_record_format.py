@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.offsets import Partition
 from pykbroker.cli.record_format import column_formatter, custom_formatter
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.records import Record
 
 WHERE = Partition("orders", 3)

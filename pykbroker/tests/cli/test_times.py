@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.cli.times import format_ms, parse_duration, parse_when
-from pykbroker.cli.trouble import UsageError
+from pykbroker.client.errors import UsageError
 
 NOW = 1_769_868_000_000  # 2026-01-31T14:00:00Z
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.trouble import UsageError
 from pykbroker.cli.until import Until, parse_until
+from pykbroker.client.errors import UsageError
 
 NOW = 1_769_868_000_000
 

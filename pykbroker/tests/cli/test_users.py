@@ -1,4 +1,4 @@
-"""``pykbroker users``: that who is set may sign in, and who is removed no more, tests/cli/test_secured.py has as well."""
+"""``pykbroker users``: that who is set may sign in, and who is removed no more, tests/cli/test_command_config.py has as well."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.cli.offsets import Partition
-from pykbroker.cli.trouble import CliError
 from pykbroker.cli.value_files import ValueFiles
+from pykbroker.client.errors import ClientError
+from pykbroker.client.offsets import Partition
 from pykbroker.wire.records import Record
 
 PARTITION = Partition("orders", 2)
@@ -25,7 +25,7 @@ def test_each_value_has_a_file(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "orders-2-7").write_text("mine")
-    with pytest.raises(CliError, match="exists already; nothing is overwritten"):
+    with pytest.raises(ClientError, match="exists already; nothing is overwritten"):
         ValueFiles(tmp_path)(PARTITION, Record(offset=7, value=b"x"))
     assert (tmp_path / "orders-2-7").read_text() == "mine"
 
@@ -38,5 +38,5 @@ def test_nothing_is_written_elsewhere(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CliError, match="cannot be created"):
+    with pytest.raises(ClientError, match="cannot be created"):
         ValueFiles(tmp_path / "file")

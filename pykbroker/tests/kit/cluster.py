@@ -53,7 +53,7 @@ SETTINGS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Peer:
     """Who asks."""
 
@@ -64,6 +64,7 @@ class Peer:
     principal: str = "User:ANONYMOUS"
     by_token: bool = False
     client_software: tuple[str, str] = ("test", "1")
+    time_spent: Any = None
     #: For how long it was muted, each time.
     mutes: list[float] = field(default_factory=list)
 

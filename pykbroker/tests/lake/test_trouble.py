@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.cli.lake_options import lake_errors
-from pykbroker.cli.trouble import CliError
+from pykbroker.client.errors import ClientError
 from pykbroker.lake.trouble import sentence
 
 OF_A_TASK = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times: org.apache.spark.api.python.PythonException: Traceback
@@ -63,7 +63,7 @@ def test_of_what_spark_says_the_part_that_a_person_reads(message: str, said: str
 
 def test_a_command_ends_with_it_and_bugs_are_no_part_of_that() -> None:
     errors = pytest.importorskip("pyspark.errors")
-    with pytest.raises(CliError, match=r"^Spark failed: flights-0, offset 7 has"), lake_errors():
+    with pytest.raises(ClientError, match=r"^Spark failed: flights-0, offset 7 has"), lake_errors():
         raise errors.PySparkException(OF_A_TASK)
     with pytest.raises(ZeroDivisionError), lake_errors():
         raise ZeroDivisionError

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 
-from pykbroker.cli.connection import Connection
+from pykbroker.client.connection import Connection
 from pykbroker.sessions.session import BadSession, Session
 from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.tests.kit.leftovers import collect_leftovers

@@ -22,7 +22,6 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "export": lambda kafka: kafka.export("never-written.json"),
     "faults": lambda kafka: kafka.faults,
     "group": lambda kafka: kafka.group("g"),
-    "interceptors": lambda kafka: kafka.interceptors,
     "move_coordinator": lambda kafka: kafka.move_coordinator(to=1, group="g"),
     "move_leader": lambda kafka: kafka.move_leader("t", 0, to=1),
     "node": lambda kafka: kafka.node,
@@ -56,7 +55,7 @@ WORKS = {"bootstrap_servers", "http_address", "log_lines", "pid", "play", "runni
 def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:
     assert {name for name in dir(Kafka) if not name.startswith("_")} == INSIDE.keys() | WORKS
     with Kafka() as here, here.recording(tmp_path / "session.jsonl"):
-        from pykbroker.cli.connection import Connection
+        from pykbroker.client.connection import Connection
 
         host, _, port = here.bootstrap_servers.rpartition(":")
         Connection(host, int(port), timeout_s=5, client_id="c").close()

@@ -11,8 +11,8 @@ from concurrent.futures import Future
 import pytest
 from confluent_kafka import Producer
 
-from pykbroker.cli.connection import Connection
-from pykbroker.cli.trouble import Unreachable
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import Unreachable
 from pykbroker.testing import Kafka
 from pykbroker.tests.network.sayings import ask
 from pykbroker.tests.network.test_connection import produce

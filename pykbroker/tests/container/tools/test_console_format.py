@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.console_format import Form
 from pykbroker.container.tools.running import ToolError
 from pykbroker.wire.records import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.trouble import BadLine
+from pykbroker.cli.input_lines import BadLine
 from pykbroker.container.tools.console_producer import LineReader
 from pykbroker.container.tools.running import ToolError
 

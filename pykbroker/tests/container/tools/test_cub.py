@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.trouble import Unreachable
+from pykbroker.client.errors import Unreachable
 from pykbroker.container.tools.cub import main, wait
 from pykbroker.container.tools.running import ToolError
 from pykbroker.runtime.clock import ManualClock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.json_plans import check_distinct, entries, number, partition_of
 from pykbroker.container.tools.running import ToolError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.log_dir_moves import Place
 
 

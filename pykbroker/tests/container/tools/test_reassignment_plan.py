@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.reassignment_plan import Plan, as_json, check_plan, read_plan
 from pykbroker.container.tools.running import ToolError
 

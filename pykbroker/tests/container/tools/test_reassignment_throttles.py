@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.cli.offsets import Partition
+from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.reassignment_throttles import moves
 from pykbroker.wire.messages.list_partition_reassignments import OngoingPartitionReassignment
 

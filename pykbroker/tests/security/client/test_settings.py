@@ -1,4 +1,4 @@
-"""What settings of Kafka's clients ask for. How it is with real brokers: tests/cli/test_secured.py, compat_tests/security."""
+"""What settings of Kafka's clients ask for. How it is with real brokers: tests/cli/test_command_config.py, compat_tests/security."""
 
 from __future__ import annotations
 

@@ -1,0 +1,116 @@
+"""The state of a group as its coordinator describes it, for the classic and the consumer protocol (KIP-848)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pykbroker.client.client import Client, raise_for
+from pykbroker.client.connection import Connection
+from pykbroker.client.errors import ClientError
+from pykbroker.client.offsets import Partition
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from pykbroker.wire.internal.coordinator import decode_versioned
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+CLASSIC = "Classic"
+_CONSUMER = "Consumer"
+_CONSUMER_PROTOCOL = "consumer"
+
+
+@dataclass
+class Member:
+    """A member and its assigned partitions."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    assigned: list[Partition]
+
+
+@dataclass
+class Group:
+    """A group as its coordinator describes it. ``coordinator`` is host:port."""
+
+    name: str
+    kind: str
+    state: str
+    assignor: str
+    coordinator: str
+    members: list[Member] = field(default_factory=list)
+
+    def owners(self) -> dict[Partition, str]:
+        """Return the member that each assigned partition belongs to."""
+        return {partition: member.member_id for member in self.members for partition in member.assigned}
+
+
+def find_groups(connection: Connection) -> list[ListedGroup]:
+    """List the groups that this broker coordinates. Raises the KafkaError of the response."""
+    answer = connection.call(ListGroupsRequest(), ListGroupsResponse)
+    raise_for(answer.error_code)
+    return answer.groups
+
+
+def kind_of(group: ListedGroup) -> str:
+    """Return the group's type as Kafka's tools spell it; spelling differs between brokers, and old ones omit it."""
+    return (group.group_type or CLASSIC).capitalize()
+
+
+def read_group(client: Client, name: str) -> Group:
+    """Describe the group ``name``. Raises KafkaError GROUP_ID_NOT_FOUND."""
+    connection = client.coordinator(name)
+    listed = next((group for group in find_groups(connection) if group.group_id == name), None)
+    if listed is None:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+    kind = kind_of(listed)
+    if kind == _CONSUMER:
+        return _read_consumer(connection, name)
+    if kind == CLASSIC:
+        return _read_classic(connection, name)
+    raise ClientError(f"Group {name} is a {kind.lower()} group; only classic and consumer groups can be shown.")
+
+
+def _read_classic(connection: Connection, name: str) -> Group:
+    (found,) = connection.call(DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse).groups
+    raise_for(found.error_code, found.error_message)
+    consumers = found.protocol_type == _CONSUMER_PROTOCOL
+    members = [
+        Member(
+            m.member_id,
+            m.group_instance_id,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            _classic_assignment(m.member_assignment) if consumers else [],
+        )
+        for m in found.members
+    ]
+    return Group(name, CLASSIC, found.group_state, found.protocol_data, connection.address, members)
+
+
+def _classic_assignment(data: bytes) -> list[Partition]:
+    """Return the partitions in an assignment; none if a client wrote a format of its own."""
+    try:
+        assignment = decode_versioned(ConsumerProtocolAssignment, data)
+    except WireError:
+        return []
+    return sorted(Partition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions)
+
+
+def _read_consumer(connection: Connection, name: str) -> Group:
+    request = ConsumerGroupDescribeRequest(group_ids=[name])
+    (found,) = connection.call(request, ConsumerGroupDescribeResponse).groups
+    raise_for(found.error_code, found.error_message)
+    members = [
+        Member(
+            m.member_id,
+            m.instance_id,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            sorted(Partition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions),
+        )
+        for m in found.members
+    ]
+    return Group(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)

@@ -1,0 +1,122 @@
+"""Time that stands still until a test moves it, while real clients are connected.
+
+Deadlines of the brokers (sessions, rebalances, transactions, retention, housekeeping) wait for ``advance``. Waits on behalf of
+a client, above all the long poll of a fetch, pass in real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pykbroker.faults.durations import milliseconds
+from pykbroker.runtime.clock import ManualClock, SystemClock
+from pykbroker.runtime.timers import Timers
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.waits import Deferred
+
+#: The most steps of an ``advance``, which goes from deadline to deadline: a year has many rounds of housekeeping. A deadline
+#: is late by at most this fraction of the advance.
+_MOST_STEPS = 2000
+#: Defaults with a manual clock: without an initial rebalance delay, or nobody could join before ``advance``.
+MANUAL_CLOCK_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
+
+
+def standing_still(config: BrokerConfig) -> BrokerConfig:
+    """The settings of a broker with a manual clock."""
+    more = {name: value for name, value in MANUAL_CLOCK_SETTINGS.items() if name not in config.explicit}
+    return config.with_texts(more)
+
+
+class _Offload(Protocol):
+    def __call__(self, function: Callable[..., Any], *args: Any) -> Deferred[Any]: ...
+
+
+class ManualTime:
+    """The clock of one test broker, from now on. ``follow`` and ``advance`` belong to the brokers' loop."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(SystemClock().now_ms())
+        self._runtime: Runtime | None = None
+        self._under_way = 0
+        self._none_under_way = asyncio.Event()
+
+    def follow(self, cluster: Cluster) -> None:
+        """Track the work of these brokers in threads, and let waits of clients pass in real time."""
+        runtime = self._runtime = cluster.runtime
+        self._under_way = 0
+        runtime.offload = self._counted(runtime.offload)
+        runtime.offload_read = self._counted(runtime.offload_read)
+        patience = runtime.client_timers = Timers(SystemClock())
+        loop, now = asyncio.get_running_loop(), SystemClock().monotonic
+        patience.wake = lambda deadline: _wake(loop, patience, now, deadline)
+
+    def _counted(self, offload: _Offload) -> _Offload:
+        def counted(function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+            self._under_way += 1
+            begun = offload(function, *args)
+            begun.settled().map(self._one_done).or_log("counting work in threads")
+            return begun
+
+        return counted
+
+    def _one_done(self, _: None) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._none_under_way.set()
+
+    async def advance(self, ms: int) -> None:
+        """Advance the clock; returns when all that became due is done."""
+        runtime = self._runtime
+        assert runtime is not None
+        ends = self.clock.monotonic() + ms / 1000
+        least = ms / 1000 / _MOST_STEPS
+        await self._quiet(runtime)
+        while (now := self.clock.monotonic()) < ends:
+            deadline = runtime.timers.next_deadline()
+            until = ends if deadline is None else min(ends, max(deadline, now + least))
+            self.clock.advance(max(1, round((until - now) * 1000 + 0.499)))
+            runtime.timers.run_due()
+            await self._quiet(runtime)
+
+    async def _quiet(self, runtime: Runtime) -> None:
+        """Wait until nothing is due: ends of turns, sliced work, work in threads."""
+        while True:
+            await asyncio.sleep(0)
+            if self._under_way:
+                self._none_under_way.clear()
+                await self._none_under_way.wait()
+            elif not (len(runtime.wake_queue) or len(runtime.slices)):
+                return
+
+
+def _wake(loop: asyncio.AbstractEventLoop, timers: Timers, now: Callable[[], float], deadline: float) -> None:
+    def run() -> None:
+        timers.run_due()
+        following = timers.next_deadline()
+        if following is not None:
+            _wake(loop, timers, now, following)
+
+    loop.call_later(max(0.0, deadline - now()), run)
+
+
+def duration(text: str | float | None, units: dict[str, float]) -> int:
+    """Milliseconds of ``"45s"``, or of ``seconds=45``. Raises ValueError, in words."""
+    if (text is None) == (not units):
+        raise ValueError('write a duration: advance("45s"), or advance(seconds=45)')
+    if text is not None:
+        return milliseconds(text)
+    sizes = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+    total = 0
+    for name, amount in units.items():
+        if name not in sizes:
+            raise ValueError(f"{name} is not a unit of time; write one of {', '.join(sizes)}")
+        total += (
+            milliseconds(amount) * sizes[name] if float(amount).is_integer() else milliseconds(amount * sizes[name])
+        )
+    return total

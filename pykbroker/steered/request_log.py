@@ -1,0 +1,291 @@
+"""The request log of a test: requests of clients with their answers.
+
+It keeps the last requests, up to a number of messages and of structs in them, and the first bytes of records. So it costs some
+microseconds per request and some megabytes at most. Secrets are hidden (``hiding.py``).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.runtime.waits import Deferred
+from pykbroker.steered.hiding import without_secrets
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.headers import decode_request_header
+from pykbroker.wire.message import Message, WireStruct
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.security.context import Peer, RequestContext
+
+#: Kafka's names of the APIs: ``Produce``, ``ApiVersions``, ``AddOffsetsToTxn``.
+API_NAMES: Final = {int(key): key.name.title().replace("_", "") for key in ApiKey}
+#: Bytes of a partition's records that are kept: enough for the batch header and small records.
+KEPT_RECORD_BYTES: Final = 4096
+#: The most requests, and the most structs in them and their answers (topics, partitions, members ...).
+MOST_REQUESTS: Final = 1000
+MOST_STRUCTS: Final = 50_000
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request. ``request`` and ``response`` are the decoded messages, with the fields of Kafka's schemas in
+    ``snake_case``; ``records`` are cut after 4096 bytes. ``response`` is None as long as there is none.
+    """
+
+    api: str
+    version: int
+    client_id: str | None
+    #: ``host:port`` of the client, and the broker it asked.
+    client: str
+    node_id: int
+    correlation_id: int
+    request: Message | None
+    response: Message | None = None
+    #: Names of the topics that the request names.
+    topics: frozenset[str] = frozenset()
+    #: Why the connection was closed without an answer: not served in this version, or malformed.
+    refused: str | None = None
+    #: Why the connection was closed instead of an answer, for instance by a fault.
+    closed: str | None = None
+    #: The error of the request as a whole, if its handler raised one.
+    error: ErrorCode | None = None
+    #: Its arrival in milliseconds since the epoch on the broker's clock, and the milliseconds until its answer.
+    at_ms: int = 0
+    took_ms: float | None = None
+    weight: int = field(default=1, repr=False)
+
+    @property
+    def error_codes(self) -> frozenset[ErrorCode]:
+        """Every error code in its answer, at the top or in a part."""
+        codes = {ErrorCode(code) for code in _error_codes(self.response) if code}
+        return frozenset(codes | ({self.error} if self.error else set()))
+
+    def __str__(self) -> str:
+        about = f" {', '.join(sorted(self.topics))}" if self.topics else ""
+        if self.refused is not None:
+            ended = f"refused: {self.refused}"
+        elif self.closed is not None:
+            ended = f"closed: {self.closed}"
+        elif self.took_ms is None:
+            ended = "not answered yet"
+        else:
+            errors = ", ".join(sorted(code.name for code in self.error_codes))
+            ended = f"{errors or 'ok'} after {self.took_ms:.1f} ms"
+        return f"{self.client_id} -> broker {self.node_id}: {self.api} v{self.version}{about}: {ended}"
+
+
+class RequestLog:
+    """A step of the dispatcher that records requests and answers. Belongs to the broker's thread."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Request] = deque()
+        self._weight = 0
+        #: Requests that were put off (NotYet) and come again, with the time of their first arrival.
+        self._put_off: dict[tuple[str, int], tuple[Request, float]] = {}
+        #: The last error that closed a connection after this step.
+        self._told: CloseConnection | None = None
+
+    def clear(self) -> None:
+        """Remove all requests."""
+        self._kept.clear()
+        self._put_off.clear()
+        self._weight = 0
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(list(self._kept))
+
+    def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
+        clock = broker.cluster.runtime.clock
+        peer = ctx.connection
+        client = f"{ctx.client_host}:{peer.port}" if peer is not None else ctx.client_host
+        again = self._put_off.pop((client, ctx.correlation_id), None)
+        noted, began = again or (self._note(broker, ctx, client, request), clock.monotonic())
+
+        def answered(response: Message | None) -> None:
+            noted.took_ms = (clock.monotonic() - began) * 1000
+            noted.response = without_secrets(without_records(response))
+            self._grow(noted, _walk(response, None, None))
+
+        def failed(error: KafkaError) -> None:
+            noted.took_ms = (clock.monotonic() - began) * 1000
+            noted.error = ErrorCode(error.code)
+
+        def closed(error: CloseConnection) -> None:
+            noted.took_ms = (clock.monotonic() - began) * 1000
+            noted.closed = str(error)
+            self._told = error
+
+        try:
+            answer = proceed()
+        except NotYet:
+            self._put_off[client, ctx.correlation_id] = noted, began
+            raise
+        except KafkaError as error:
+            failed(error)
+            raise
+        except CloseConnection as error:
+            closed(error)
+            raise
+        if isinstance(answer, Deferred):
+            # A branch beside the answer itself, which the connection gets unchanged.
+            over = answer.map(answered).recover(KafkaError, failed).recover(CloseConnection, closed)
+            over.or_log("noting an answer")
+        else:
+            answered(answer)
+        return answer
+
+    def _note(self, broker: Broker, ctx: RequestContext, client: str, request: Any) -> Request:
+        noted = Request(
+            *(API_NAMES[ctx.api_key], ctx.api_version, ctx.client_id, client, broker.node_id, ctx.correlation_id),
+            without_secrets(without_records(request)),
+            at_ms=broker.cluster.runtime.clock.now_ms(),
+        )
+        topics: set[str] = set()
+        weight = _walk(request, topics, broker.cluster.topic_name)
+        noted.topics = frozenset(topics)
+        self._keep(noted, weight)
+        return noted
+
+    def refused(self, broker: Broker, peer: Peer, frame: memoryview, error: CloseConnection) -> None:
+        """Record a frame that did not reach the steps."""
+        if error is self._told:
+            return
+        try:
+            header, _ = decode_request_header(frame, 0)
+        except WireError:
+            api, version, correlation_id, client_id = "a malformed request", -1, -1, None
+        else:
+            api = API_NAMES.get(header.api_key, f"API key {header.api_key}")
+            version, correlation_id, client_id = header.api_version, header.correlation_id, header.client_id
+        client = f"{peer.host}:{peer.port}"
+        last = self._kept[-1] if self._kept else None
+        if last is not None and (last.client, last.correlation_id) == (client, correlation_id):
+            last.closed = last.closed or str(error)
+            return
+        at_ms = broker.cluster.runtime.clock.now_ms()
+        self._keep(
+            Request(
+                *(api, version, client_id, client, broker.node_id, correlation_id, None),
+                refused=str(error),
+                at_ms=at_ms,
+            ),
+            1,
+        )
+
+    def _keep(self, noted: Request, weight: int) -> None:
+        noted.weight = weight
+        self._kept.append(noted)
+        self._weight += weight
+        self._shrink()
+
+    def _grow(self, noted: Request, weight: int) -> None:
+        if noted.weight:  # otherwise it was removed before its answer came
+            noted.weight += weight
+            self._weight += weight
+            self._shrink()
+
+    def _shrink(self) -> None:
+        while len(self._kept) > MOST_REQUESTS or (self._weight > MOST_STRUCTS and self._kept):
+            dropped = self._kept.popleft()
+            self._weight -= dropped.weight
+            dropped.weight = 0
+            self._put_off.pop((dropped.client, dropped.correlation_id), None)
+
+
+def chosen(
+    requests: Iterable[Request], api: str | None = None, client_id: str | None = None, topic: str | None = None
+) -> list[Request]:
+    """The requests of an API, of a client, about a topic. Raises ValueError for an unknown API."""
+    name = None if api is None else api_name(api)
+    return [
+        each
+        for each in requests
+        if (name is None or each.api == name)
+        and (client_id is None or each.client_id == client_id)
+        and (topic is None or topic in each.topics)
+    ]
+
+
+def api_name(text: str) -> str:
+    """Kafka's name of an API, given in any spelling. Raises ValueError with similar names."""
+    known = {name.lower(): name for name in API_NAMES.values()}
+    name = known.get(text.replace("_", "").lower())
+    if name is None:
+        near = get_close_matches(text.replace("_", "").lower(), known, 3, 0.5)
+        meant = " or ".join(known[each] for each in near) or "Produce, Fetch, Metadata ..."
+        raise ValueError(f"Kafka has no API {text!r}; write {meant}")
+    return name
+
+
+def without_records(message: Any) -> Any:
+    """The message, or a copy with only the first bytes of its records: their memory is reused after the request."""
+    if message is None or message.API_KEY not in (ApiKey.PRODUCE, ApiKey.FETCH):
+        return message
+    return _cut(message)
+
+
+def _cut(struct: WireStruct) -> WireStruct:
+    made = copy.copy(struct)
+    for name in struct.__slots__:
+        value = getattr(struct, name)
+        if name == "records":
+            setattr(made, name, None if value is None else _first_bytes(value))
+        elif isinstance(value, list) and value and isinstance(value[0], WireStruct):
+            setattr(made, name, [_cut(each) for each in value])
+    return made
+
+
+def _first_bytes(records: Any) -> bytes:
+    if isinstance(records, bytes | bytearray | memoryview):
+        return bytes(records[:KEPT_RECORD_BYTES])
+    if isinstance(records, list | tuple):
+        return b"".join(_first_bytes(each) for each in records)[:KEPT_RECORD_BYTES]
+    return b""  # records in files are not read for the log
+
+
+def _walk(struct: Any, topics: set[str] | None, name_of: Callable[[bytes], str | None] | None) -> int:
+    """The number of structs; the names of topics in them are added to ``topics``."""
+    if struct is None:
+        return 0
+    count = 1
+    for name in struct.__slots__:
+        value = getattr(struct, name)
+        if topics is not None:
+            _note_topic(name, value, topics, name_of)
+        if type(value) is list and value and isinstance(value[0], WireStruct):
+            count += sum(_walk(each, topics, name_of) for each in value)
+            if topics is not None and "topic" in name:
+                topics.update(each.name for each in value if getattr(each, "name", None))
+    return count
+
+
+def _note_topic(name: str, value: Any, topics: set[str], name_of: Callable[[bytes], str | None] | None) -> None:
+    if name in ("topic", "topic_name") and value and isinstance(value, str):
+        topics.add(value)
+    elif name == "topic_id" and isinstance(value, bytes) and any(value) and name_of is not None:
+        known = name_of(value)
+        if known is not None:
+            topics.add(known)
+    elif "topic" in name and type(value) is list and value and isinstance(value[0], str):
+        topics.update(value)
+
+
+def _error_codes(struct: Any) -> Iterator[int]:
+    if not isinstance(struct, WireStruct):
+        return
+    for name in struct.__slots__:
+        value = getattr(struct, name)
+        if name == "error_code":
+            yield value
+        elif type(value) is list:
+            for each in value:
+                yield from _error_codes(each)
