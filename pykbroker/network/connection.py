@@ -15,7 +15,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.network.outgoing import Outgoing
@@ -200,7 +200,7 @@ class Connection(asyncio.BufferedProtocol):
                 answer = dispatch(self.broker, self, view[start + 4 : frame_end])
             except NotYet as error:
                 received.keep(start, 4 + size)
-                self._hold(error.until)
+                self.hold(error.until)
                 return
             self._answer(answer)
             start = frame_end
@@ -293,8 +293,10 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- flow control ----------------------------------------------------------------------------------------------------
 
-    def _hold(self, until: Deferred[None]) -> None:
-        """Handle no frame before ``until`` is done; the next one is the one that could not be handled now."""
+    def hold(self, until: Deferred[Any]) -> None:
+        """Handle no frame before ``until`` is done: for a request that cannot be handled yet, which is the next one then, or
+        that is worked on in slices.
+        """
         self._holds += 1
         self._pause_reading()
         until.when_done(lambda _: self._release_hold())

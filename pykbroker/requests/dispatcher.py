@@ -188,6 +188,8 @@ def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[
     """Encodes a response when it is complete."""
     sent: Deferred[Any] = response.fold(partial(_encoded, route, ctx, request))
     sent.when_abandoned = response.abandon
+    if ctx.in_slices and ctx.connection is not None:
+        ctx.connection.hold(sent)
     return sent
 
 

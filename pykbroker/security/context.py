@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.waits import Deferred
 
 
 class TimeSpent(Protocol):
@@ -39,6 +42,9 @@ class Peer(Protocol):
     def mute(self, ms: float) -> None:
         """Handle no request of the connection for ``ms`` milliseconds; responses are sent meanwhile."""
 
+    def hold(self, until: Deferred[Any]) -> None:
+        """Handle no request of the connection before ``until`` is done."""
+
 
 @dataclass(slots=True)
 class RequestContext:
@@ -55,5 +61,7 @@ class RequestContext:
     #: The controller mutation quota, if one applies: called with the number of partitions before they are created or deleted;
     #: raises KafkaError THROTTLING_QUOTA_EXCEEDED.
     may_change: Callable[[int], None] | None = None
+    #: Whether the request is worked on in slices: later ones of its connection wait until it is answered.
+    in_slices: bool = False
     #: Bytes of the request, for steps of the dispatcher.
     size: int = field(init=False, repr=False, compare=False)

@@ -61,6 +61,9 @@ class _Peer:
     def mute(self, ms: float) -> None:
         """No quotas apply to the console."""
 
+    def hold(self, until: Deferred[Any]) -> None:
+        """The console asks one request after the other."""
+
 
 class Brokers:
     """The brokers of a process, as long as it runs; after a reset they have another cluster."""

@@ -72,6 +72,9 @@ class Peer:
         """Kept for the test to see: what is asked here does not come over a connection."""
         self.mutes.append(ms)
 
+    def hold(self, until: Deferred[Any]) -> None:
+        """Nothing to hold: each request here is handed in by itself."""
+
 
 class MemoryCluster:
     """See the module, and the package for how tests use it. Brokers count from 1; the settings have "_" for "."."""
