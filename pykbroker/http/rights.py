@@ -18,11 +18,10 @@ from pykbroker.security.operations import (
     DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
-    OPERATION_NAMES,
     READ,
     WRITE,
 )
-from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID, TYPE_TITLES
+from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID
 
 #: In place of a parameter: each resource that is shown or changed, which the handler asks for; any resource of the type.
 EACH: Final = "*each"
@@ -110,31 +109,3 @@ CONSOLE: Final[Table] = {
     "/acls/remove": _CHANGE,
     "/quotas/alter": (Right(ALTER_CONFIGS),),
 }
-
-
-def table() -> str:
-    """Return the table in Markdown: the acts of each right, by their paths."""
-    from pykbroker.http.api.table import ROUTES  # noqa: PLC0415 - for the documentation only
-
-    acts: dict[tuple[Right, ...], list[str]] = {}
-    for route in ROUTES:
-        acts.setdefault(API[route.name], []).append(f"`{route.method} {route.path}`")
-    for path, rights in CONSOLE.items():
-        acts.setdefault(rights, []).append(f"`{path}`")
-    rows = [f"| {', and '.join(map(_described, rights))} | {', '.join(paths)} |" for rights, paths in acts.items()]
-    return "\n".join(["| rights | acts |", "|---|---|", *rows])
-
-
-def _described(right: Right) -> str:
-    operation = OPERATION_NAMES[right.operation]
-    if right.resource_type == BY_KIND:
-        return f"{operation} on the Topic, the Group or, for a broker, the Cluster"
-    what = TYPE_TITLES[right.resource_type]
-    if right.resource_type == CLUSTER:
-        return f"{operation} on the {what}"
-    which = {EACH: "each", ANY: "any"}.get(right.name, "the")
-    return f"{operation} on {which} {what}" + (" or on the Cluster" if right.or_cluster else "")
-
-
-if __name__ == "__main__":
-    print(table())  # noqa: T201

@@ -6,7 +6,6 @@ import http.client
 import json
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +16,7 @@ from pykbroker.faults.fault import Fault
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.asker import PRINCIPAL, denied
 from pykbroker.http.console import door
-from pykbroker.http.rights import ANY, API, BY_KIND, CONSOLE, EACH, Right, table
+from pykbroker.http.rights import ANY, API, BY_KIND, CONSOLE, EACH, Right
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.security.operations import ALTER, DESCRIBE, READ
@@ -227,8 +226,3 @@ def test_the_command_quotes_what_strangers_wrote() -> None:
     assert denied(ALTER, CLUSTER, CLUSTER_NAME).endswith("--cluster --operation alter")
     for hostile in ("a\x1b[2J", "a\nb", "\u202e", "x" * 1000, ""):
         assert "this group; allow it by: " in denied(READ, GROUP, hostile)
-
-
-def test_the_page_has_the_table() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "http-api.md").read_text()
-    assert table() in page, "replace it by: python -m pykbroker.http.rights"
