@@ -30,10 +30,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        sys.exit(
-            f"The commands besides `serve` need the package {error.name}: "
-            f"install it with  pip install '.[cli]'  from the folder of pykbroker's sources, or with  pip install typer rich"
-        )
+        from pykbroker.extras import install_hint  # noqa: PLC0415 - start-up counts
+
+        sys.exit(f"The commands besides `serve` and `check` need the package {error.name}: {install_hint('cli')}.")
     sys.exit(app(arguments))
 
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from compat_tests.console.test_hostile import EVIL, nothing_ran
-from pykbroker.http.options import HttpOptions
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import WithHttp, with_http
 
 

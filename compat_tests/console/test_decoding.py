@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from pykbroker.http.options import HttpOptions
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import with_http
 from pykbroker.tests.http.console.registry import registry
 

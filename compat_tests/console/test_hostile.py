@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from playwright.sync_api import expect
 
-from pykbroker.http.options import HttpOptions
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import with_http
 
 EVIL = (

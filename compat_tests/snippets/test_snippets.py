@@ -30,7 +30,8 @@ from scripts.jars import classpath
 ELSEWHERE = {
     r"scripts/test\b.*": "it is what runs this test",
     r"scripts/demo\b.*": "compat_tests/demo runs it, with a kill",
-    r"pip install '\.\[cli\]'.*": "compat_tests/packages installs the packages into empty environments",
+    r"pip install '\.\[(cli|http)\]'.*": "compat_tests/packages installs the packages into empty environments",
+    r"pip (wheel --no-deps --wheel-dir dist|install \"\$\(ls dist/pykbroker-).*": "compat_tests/packages builds the wheel and installs it",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
     r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
     r"pip install '\.\[spark,schemas\]'.*": "scripts/test installs them before it runs this test",

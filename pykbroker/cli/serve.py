@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.cli.serve_security import ServedSecurity
-    from pykbroker.http.api.steering import Steering
     from pykbroker.process.node import Beside, Node
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.seed import Seed
-    from pykbroker.testing.clock import ManualTime
+    from pykbroker.steered.clock import ManualTime
+    from pykbroker.steered.steering import Steering
 
 #: Fetch responses of several partitions hold a megabyte of each in memory until the socket has taken it.
 _LARGEST_KEPT = 8 * 1024 * 1024
@@ -81,7 +81,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         _warn_if_exposed(options.config, config)
     with contextlib.ExitStack() as stack:
         if time is not None:
-            from pykbroker.testing.settings import standing_still
+            from pykbroker.steered.clock import standing_still
 
             config = standing_still(config)
         if options.ephemeral:
@@ -140,7 +140,7 @@ def _manual_time(options: argparse.Namespace) -> ManualTime | None:
     """Return the clock of --clock manual; None for the system clock."""
     if options.clock == "real":
         return None
-    from pykbroker.testing.clock import ManualTime
+    from pykbroker.steered.clock import ManualTime
 
     return ManualTime()
 
@@ -152,12 +152,12 @@ def _http_side(
     found = http_options(options, config)
     if found is None:
         return None
-    from pykbroker.http.installed import side
+    from pykbroker.steered.http_side import http_side
 
-    made = side(own_process=True)
+    made = http_side(own_process=True)
 
     def steering(node: Node) -> Steering:
-        from pykbroker.http.api.steering import of_node
+        from pykbroker.steered.steering import of_node
 
         folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
         return of_node(node, folder, seed, time)

@@ -17,8 +17,8 @@ from pykbroker.runtime.levels import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pykbroker.http.options import HttpOptions
     from pykbroker.releases.release import Release
+    from pykbroker.steered.http_options import HttpOptions
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
 #: Log directory if no option and no setting names one; the environment variable comes first.
@@ -256,7 +256,7 @@ def configuration(options: argparse.Namespace) -> BrokerConfig:
     """
     given: dict[str, str] = {}
     if options.config:
-        from pykbroker.config.properties import load
+        from pykbroker.storage.properties import load
 
         given = load(options.config)
     for assignment in options.set:
@@ -340,7 +340,7 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
         if options.schema_registry:
             raise ConfigError("--schema-registry is for the console: open the HTTP side with --http")
         return None
-    from pykbroker.http import options as http
+    from pykbroker.steered import http_options as http
 
     found = http.parse(options.http, options.http_token_file, options.http_name, options.schema_registry)
     http.check(found, config.listeners)

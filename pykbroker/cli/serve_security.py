@@ -9,15 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.config.properties import text_of
 from pykbroker.config.setting import ConfigError
+from pykbroker.extras import install_hint
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.storage.properties import text_of
 
 try:
     from pykbroker.cli.kept_security import KeptSecurity, write_private
     from pykbroker.security.ready_made import ReadyMade
 except ImportError as missing:
-    raise ConfigError(f"--security needs {missing.name}: install the extra pykbroker[security]") from missing
+    raise ConfigError(f"--security needs the package {missing.name}: {install_hint('security')}") from missing
 
 if TYPE_CHECKING:
     import argparse

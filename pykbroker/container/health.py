@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 
 from pykbroker.container.options import HTTP, HTTP_VARIABLE, OFF
-from pykbroker.http.options import parse
+from pykbroker.steered.http_options import parse
 
 _PATIENCE_S = 10
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from aiohttp import hdrs, web
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.connection import Connection
+from pykbroker.steered.refusal import Refusal
 
 #: Larger bodies are parsed in a thread.
 _PARSED_HERE: Final = 64 * 1024

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Handler, Middleware
 
-    from pykbroker.http.options import HttpOptions
+    from pykbroker.steered.http_options import HttpOptions
 
 #: Paths for process supervisors, without any data of the broker.
 OPEN_PATHS: Final = frozenset({"/health", "/ready"})

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.config.setting import ConfigError
+from pykbroker.extras import install_hint
 
 if TYPE_CHECKING:
     from pykbroker.http.side import HttpSide
@@ -35,10 +36,7 @@ def side(*, own_process: bool = False) -> type[HttpSide]:
 
 
 def _missing(package: str) -> ConfigError:
-    return ConfigError(
-        f"--http needs the package {package}: install it with  pip install '.[http]'  from the folder of "
-        "pykbroker's sources, or with  pip install aiohttp prometheus-client"
-    )
+    return ConfigError(f"--http needs the package {package}: {install_hint('http')}.")
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
-from pykbroker.http.api.refusal import BETWEEN
 from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
@@ -28,15 +27,17 @@ from pykbroker.http.metrics.storage import Storage
 from pykbroker.http.metrics.transactions import Transactions
 from pykbroker.process import listening
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.steered.refusal import BETWEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pykbroker.http.api.steering import Steering
     from pykbroker.http.console.console import Console
-    from pykbroker.http.options import HttpOptions
     from pykbroker.process.node import Node
+    from pykbroker.steered.http_options import HttpOptions
+    from pykbroker.steered.steering import Steering
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class HttpSide:
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
-        self._node.server.dispatcher.observe_by(self._meter.around)
+        self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
         self._brokers.follow(self._node.cluster)
         self._storage.follow(self._node.cluster)
         self._lag.start()
@@ -133,7 +134,7 @@ class HttpSide:
         return await door.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
-        await self._import_in_thread("pykbroker.http.api.door", "pykbroker.http.api.steering")
+        await self._import_in_thread("pykbroker.http.api.door", "pykbroker.steered.steering")
         from pykbroker.http.api import door  # noqa: PLC0415 - not needed for metrics only
 
         if self._steering is None:
@@ -170,7 +171,7 @@ class HttpSide:
             self._server.close()
             self._server = None
             self._lag.stop()
-            self._node.server.dispatcher.observe_by(None)
+            self._node.server.dispatcher.places.empty(Place.MEASURE)
             self._node.http = None
             await self._scrapes.stop()
             if self._console is not None:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from zipfile import is_zipfile
 
+from pykbroker.extras import install_hint
 from pykbroker.lake.description import FILE
 from pykbroker.lake.trouble import Missing
 
@@ -25,7 +26,7 @@ def need_package(name: str, extra: str) -> None:
     except ModuleNotFoundError:  # the package that would contain it
         found = None
     if found is None:
-        raise Missing(f"This needs the Python package {name}: pip install 'pykbroker[{extra}]' brings it.")
+        raise Missing(f"This needs the Python package {name}: {install_hint(extra)}.")
 
 
 def need_java() -> None:

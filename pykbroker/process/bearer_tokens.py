@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from pykbroker.config.listener_security import CALLBACK_HANDLER, MechanismSettings
 from pykbroker.config.setting import ConfigError
+from pykbroker.extras import install_hint
 from pykbroker.security.sasl.mechanism import Mechanism
 from pykbroker.security.sasl.oauthbearer import OAuthBearerExchange
 from pykbroker.security.sasl.unsecured_tokens import UnsecuredTokens
@@ -64,7 +65,7 @@ class BearerTokens:
         try:
             from pykbroker.security.sasl.signed_tokens import Rules, SignedTokens  # noqa: PLC0415 - an extra
         except ImportError as error:
-            raise ConfigError("signed tokens of OAUTHBEARER need the extra pykbroker[security]: install it") from error
+            raise ConfigError(f"signed tokens of OAUTHBEARER need PyJWT: {install_hint('security')}") from error
         value = settings.value
         rules = Rules(
             value("sasl.oauthbearer.expected.audience"),

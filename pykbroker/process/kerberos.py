@@ -8,6 +8,7 @@ from typing import Final
 
 from pykbroker.config.listener_security import MechanismSettings
 from pykbroker.config.setting import ConfigError
+from pykbroker.extras import install_hint
 from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.kerberos.login_module import SERVICE, file_of, is_true
 from pykbroker.security.kerberos.names import RuleError, ShortNames
@@ -16,8 +17,8 @@ from pykbroker.security.sasl.mechanism import Mechanism
 
 _RULES: Final = "sasl.kerberos.principal.to.local.rules"
 _MISSING: Final = (
-    "GSSAPI needs the extra pykbroker[kerberos], which is not there ({}). Its package gssapi is compiled against the libraries of "
-    "MIT's Kerberos (on Debian: apt-get install gcc python3-dev libkrb5-dev), then: pip install 'pykbroker[kerberos]'"
+    "GSSAPI needs the package gssapi, which is not installed ({}). It is compiled against the libraries of MIT's Kerberos (on Debian: "
+    f"apt-get install gcc python3-dev libkrb5-dev); then {install_hint('kerberos')}"
 )
 
 

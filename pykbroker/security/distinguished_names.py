@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from pykbroker.extras import install_hint
+
 #: Attributes with a keyword, by OpenSSL's long names. Others are written as OID, with the value in DER.
 _KEYWORDS: Final = {
     "commonName": "CN",
@@ -65,8 +67,8 @@ def _parts_of(der: bytes | None) -> list[_Part]:
         from cryptography import x509  # noqa: PLC0415 - an extra, and only such names need it
     except ImportError as error:
         raise UnreadableName(
-            "the certificate's name has attributes other than CN, OU, O, C, L, ST, STREET, DC and UID: install the extra "
-            "pykbroker[security] to read them"
+            "the certificate's name has attributes other than CN, OU, O, C, L, ST, STREET, DC and UID, which the package cryptography "
+            f"reads: {install_hint('security')}"
         ) from error
     assert der is not None, "a certificate that has a subject was sent"
     try:

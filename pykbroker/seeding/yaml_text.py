@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final
 
+from pykbroker.extras import install_hint
 from pykbroker.seeding.plain import Twice, Written
 from pykbroker.seeding.seed import Misfit, Path
 
@@ -25,7 +26,7 @@ def _yaml() -> ModuleType:
         import yaml  # noqa: PLC0415 - only for YAML
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "YAML needs the package PyYAML: pip install 'pykbroker[yaml]'. JSON, JSON lines and CSV need nothing.",
+            f"YAML needs the package PyYAML: {install_hint('yaml')}. JSON, JSON lines and CSV need nothing.",
             name="yaml",
         ) from error
     module: ModuleType = yaml

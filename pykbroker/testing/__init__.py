@@ -4,11 +4,11 @@
 See docs/testing.md.
 """
 
+from pykbroker.steered.request_log import Request
 from pykbroker.testing.faults import BadFault, Fault, NeverMatched, NeverMatchedWarning, PlacedFault
 from pykbroker.testing.kafka import Kafka, KafkaCluster
 from pykbroker.testing.observing import play
 from pykbroker.testing.records import Record
-from pykbroker.testing.request_log import Request
 from pykbroker.testing.waiting import TimedOut
 
 __all__ = [

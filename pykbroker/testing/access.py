@@ -13,7 +13,7 @@ from pykbroker.testing.waiting import Seen, Waits
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.runtime.waits import Deferred
-    from pykbroker.testing.embedded import Embedded
+    from pykbroker.steered.embedded import Embedded
 
 T = TypeVar("T")
 

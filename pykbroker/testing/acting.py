@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pykbroker.steered.clock import duration
+from pykbroker.steered.disk import DiskFaults
 from pykbroker.testing.access import Access
 from pykbroker.testing.brokers import TestBroker, move_coordinator, move_leader
-from pykbroker.testing.clock import duration
-from pykbroker.testing.disk import DiskFaults
 from pykbroker.testing.faults import Faults
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.http import options
-from pykbroker.http.installed import side
+from pykbroker.steered import http_options as options
+from pykbroker.steered.http_side import http_side
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
-    from pykbroker.http.side import HttpSide
-    from pykbroker.testing.embedded import Embedded
-    from pykbroker.testing.request_log import RequestLog
+    from pykbroker.process.node import Beside as Side
+    from pykbroker.steered.embedded import Embedded
+    from pykbroker.steered.request_log import RequestLog
+    from pykbroker.steered.steering import Steering
 
 
 class Beside:
@@ -19,10 +19,10 @@ class Beside:
 
     def __init__(self, address: str, host: Embedded, log: RequestLog) -> None:
         self._options = options.parse(address)
-        self._make = side()
+        self._make = http_side()
         self._host = host
         self._log = log
-        self._side: HttpSide | None = None
+        self._side: Side | None = None
 
     def open(self) -> None:
         """Open it. Raises ConfigError if secured listeners require a token, and StartFailed if the address cannot be bound."""
@@ -35,7 +35,7 @@ class Beside:
         await made.open()
 
     def _steering(self) -> Steering:
-        from pykbroker.http.api.steering import Steering  # noqa: PLC0415 - imported with the first request
+        from pykbroker.steered.steering import Steering  # noqa: PLC0415 - imported with the first request
 
         return Steering(self._host, self._log)
 

@@ -10,7 +10,7 @@ from pykbroker.wire.errors import KafkaError
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.runtime.waits import Deferred
-    from pykbroker.testing.embedded import Embedded
+    from pykbroker.steered.embedded import Embedded
     from pykbroker.testing.faults import Faults, PlacedFault
 
 _GROUPS, _TRANSACTIONS = "__consumer_offsets", "__transaction_state"

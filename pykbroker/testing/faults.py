@@ -17,7 +17,7 @@ from pykbroker.faults.fault import BadFault, Fault
 
 if TYPE_CHECKING:
     from pykbroker.faults.injector import Injector
-    from pykbroker.testing.embedded import Embedded
+    from pykbroker.steered.embedded import Embedded
 
 __all__ = ["BadFault", "Fault", "Faults", "NeverMatched", "NeverMatchedWarning", "PlacedFault"]
 

@@ -15,14 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pykbroker.config.definitions.known import CURRENT
+from pykbroker.steered.clock import ManualTime
+from pykbroker.steered.embedded import Embedded
+from pykbroker.steered.intercept import WatchedDispatcher
 from pykbroker.testing import secured
 from pykbroker.testing.acting import Acting
 from pykbroker.testing.aio import Aio
 from pykbroker.testing.asking import Asking, read_seed
-from pykbroker.testing.clock import ManualTime
-from pykbroker.testing.embedded import Embedded
 from pykbroker.testing.faults import Faults
-from pykbroker.testing.intercept import WatchedDispatcher
 from pykbroker.testing.log_lines import LogLines
 from pykbroker.testing.observing import Observing
 from pykbroker.testing.separate import Separate
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pykbroker.releases.release import Release
     from pykbroker.security.ready_made import ReadyMade
     from pykbroker.seeding.reading import Seedable
+    from pykbroker.steered.request_log import RequestLog
     from pykbroker.testing.beside import Beside
-    from pykbroker.testing.request_log import RequestLog
 
 _numbers = itertools.count(1)
 _running: weakref.WeakSet[Kafka] = weakref.WeakSet()
@@ -99,7 +99,7 @@ class Kafka(Asking, Acting, Observing):
         sown = None if seed is None else read_seed(seed)
         address = None if http is None else str(http)
         self._separate = Separate(given, brokers, folder, sown, address, as_version) if process else None
-        self._dispatcher = WatchedDispatcher(self._interceptors, self._requests.refused, release)
+        self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         self._embedded = Embedded(name, given, brokers, folder, self._dispatcher, release)
         self._embedded.seed = sown
         self._embedded.time = ManualTime() if clock == "manual" else None

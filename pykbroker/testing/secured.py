@@ -9,6 +9,7 @@ from pykbroker.brokers.resources import Alteration, alter_resources
 from pykbroker.config.alteration import Change
 from pykbroker.config.alteration import altered as plan
 from pykbroker.config.setting import ConfigError
+from pykbroker.extras import install_hint
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.runtime.clock import SystemClock
 
@@ -27,7 +28,7 @@ def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> Rea
     try:
         from pykbroker.security.ready_made import ReadyMade  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise ConfigError("security needs the extra pykbroker[security]: install it") from error
+        raise ConfigError(f"security needs the package {error.name}: {install_hint('security')}") from error
     return ReadyMade(protocol, users or DEFAULT_USERS, SystemClock().now_ms, hosts=[host])
 
 

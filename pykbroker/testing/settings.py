@@ -9,6 +9,7 @@ from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.known import CURRENT, Definitions
 from pykbroker.config.setting import ConfigError
+from pykbroker.steered.clock import MANUAL_CLOCK_SETTINGS
 
 if TYPE_CHECKING:
     from pykbroker.security.ready_made import ReadyMade
@@ -21,9 +22,6 @@ TEST_SETTINGS: Final = {
     "group.consumer.min.heartbeat.interval.ms": "200",
     "log.retention.ms": "-1",  # a test's timestamps may be in any year
 }
-
-#: Defaults with a manual clock: without an initial rebalance delay, or nobody could join before ``advance``.
-MANUAL_CLOCK_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
 
 
 def texts(
@@ -53,12 +51,6 @@ def texts(
             + (f"; did you mean {meant}?" if meant else "; see the list of settings in Kafka's documentation")
         )
     return given
-
-
-def standing_still(config: BrokerConfig) -> BrokerConfig:
-    """The settings of a broker with a manual clock."""
-    more = {name: value for name, value in MANUAL_CLOCK_SETTINGS.items() if name not in config.explicit}
-    return config.with_texts(more)
 
 
 def as_text(value: object) -> str:

@@ -26,6 +26,7 @@ KINDS = {
 
 #: What has another name, and why.
 OTHERS = {
+    "access/test_denied.py": "all APIs of all releases, under all faults",
     "brokers/test_cold_reads.py": "all requests that read, from the socket to the disk",
     "brokers/test_full_disk.py": "a start on what compaction left",
     "brokers/test_slow_metadata_disk.py": "all requests that change the metadata, and those that do not",
@@ -38,6 +39,7 @@ OTHERS = {
     "http/test_access.py": "all routes",
     "http/test_hostile.py": "all routes",
     "http/test_smuggling.py": "all routes",
+    "lake/test_absent_packages.py": "all tests of the lake",
     "security/test_secrets.py": "all places where something of a secret could be told",
     "seeding/test_round_trip.py": "what is written, read and put back, in every form",
     "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",

@@ -7,7 +7,6 @@ import secrets
 from pathlib import Path
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.properties import PropertiesError, load
 from pykbroker.config.setting import ConfigError
 from pykbroker.container.formatting import RELEASE_VERSION, directories, format_new, formatted
 from pykbroker.container.tools.printing import print_lines
@@ -15,6 +14,7 @@ from pykbroker.container.tools.running import Options, ToolError
 from pykbroker.container.tools.scram_users import scram_user
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.contents import ForeignDirectoryError
+from pykbroker.storage.properties import PropertiesError, load
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.primitives import uuid_to_str
 
@@ -55,7 +55,7 @@ def _config(options: argparse.Namespace) -> BrokerConfig:
 
 def _format(options: argparse.Namespace) -> None:
     config = _config(options)
-    if not options.cluster_id:
+    if options.cluster_id is None:
         raise ToolError("--cluster-id ID is missing; `kafka-storage random-uuid` makes one.")
     if options.release_version and not RELEASE_VERSION.startswith(options.release_version):
         raise ToolError(f"--release-version {options.release_version}: new clusters begin at {RELEASE_VERSION}.")
@@ -67,7 +67,7 @@ def _format(options: argparse.Namespace) -> None:
     users = [scram_user(text) for text in options.add_scram]
     try:
         made = format_new(config, options.cluster_id, users)
-    except (ValueError, ForeignDirectoryError) as error:
+    except ForeignDirectoryError as error:
         raise ToolError(str(error)) from error
     for directory in made:
         kind = "metadata" if directory == config.metadata_log_dir else "data"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.brokers.broker import WrongBroker
-from pykbroker.http.api.refusal import refusing
 from pykbroker.http.api.route import Call
+from pykbroker.steered.refusal import refusing
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:

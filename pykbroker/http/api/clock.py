@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.faults.durations import milliseconds
-from pykbroker.http.api.refusal import Refusal, refusing
 from pykbroker.http.api.route import Call
+from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 
 async def now(steering: Steering, call: Call) -> dict[str, Any]:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import hdrs, web
 
 from pykbroker.http.api.description import description
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.api.route import Call, Route, Text
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.body import read, read_object
 from pykbroker.http.guard import problem
 from pykbroker.http.origin import is_own
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 PREFIX: Final = "/api/v1"
 _JSON: Final = "application/json"

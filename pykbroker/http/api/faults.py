@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.faults.book import Rule, UnknownRule
 from pykbroker.faults.fault import BadFault, Fault
-from pykbroker.http.api.refusal import Refusal, refusing
 from pykbroker.http.api.route import Call
+from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:

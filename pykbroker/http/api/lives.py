@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal, refusing
 from pykbroker.http.api.route import Call
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 _LONGEST_NAME: Final = 200
 

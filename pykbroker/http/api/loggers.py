@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.config.alteration import Change, Operation
 from pykbroker.config.loggers import alter_levels, levels
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.api.route import Call
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:

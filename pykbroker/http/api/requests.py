@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import refusing
 from pykbroker.http.api.route import Call, whole
-from pykbroker.testing.request_log import MOST_REQUESTS, Request, chosen
+from pykbroker.steered.refusal import refusing
+from pykbroker.steered.request_log import MOST_REQUESTS, Request, chosen
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 QUERY: Final = {
     "api": "name of an API in Kafka, such as Produce",

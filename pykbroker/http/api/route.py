@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 _LARGEST_BODY: Final = 64 * 1024
 #: A schema of JSON.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal, refusing
 from pykbroker.http.api.route import Call, Text
 from pykbroker.http.api.schemas import SEED, TEXT
 from pykbroker.seeding.harvesting import TooMuch, harvest_slowly
@@ -13,9 +12,10 @@ from pykbroker.seeding.reading import read_bytes
 from pykbroker.seeding.seed import BadSeed
 from pykbroker.seeding.sowing import sow
 from pykbroker.seeding.writing import text
+from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
-    from pykbroker.http.api.steering import Steering
+    from pykbroker.steered.steering import Steering
 
 #: Format of a seed to its media type.
 _KINDS: Final = {

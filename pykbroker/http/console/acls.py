@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.asking import raise_for
 from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
 from pykbroker.security.operations import ALL, OPERATION_NAMES
 from pykbroker.security.resources import LITERAL, PATTERN_NAMES, PREFIXED, TOPIC, TYPE_NAMES
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.http.api.refusal import BETWEEN, Refusal
-from pykbroker.http.outcomes import Outcomes
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
-from pykbroker.security.context import RequestContext
+from pykbroker.requests.pipeline import Place
+from pykbroker.security.context import RequestContext, TimeSpent
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
+from pykbroker.steered.outcomes import Outcomes
+from pykbroker.steered.refusal import BETWEEN, Refusal
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import KafkaError, WireError, error_code
@@ -50,6 +51,7 @@ class _Peer:
     local_host = ""
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
+    time_spent: TimeSpent | None = None
     by_token = False
 
     def __init__(self, listener: str) -> None:
@@ -57,6 +59,9 @@ class _Peer:
 
     def mute(self, ms: float) -> None:
         """No quotas apply to the console."""
+
+    def hold(self, until: Deferred[Any]) -> None:
+        """The console asks one request after the other."""
 
 
 class Brokers:
@@ -175,7 +180,7 @@ class Brokers:
         else:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
 
-            self._dispatcher = Dispatcher(authorise=authorise)
+            self._dispatcher = Dispatcher(filled={Place.AUTHORISE: authorise})
         return self._dispatcher
 
 

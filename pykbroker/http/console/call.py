@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
     from aiohttp import web

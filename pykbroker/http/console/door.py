@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import hdrs, web
 
 from pykbroker.http.api.door import check_origin
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.body import read_object
 from pykbroker.http.console import (
     acls,
@@ -29,6 +28,7 @@ from pykbroker.http.console import (
 )
 from pykbroker.http.console.call import Call
 from pykbroker.http.guard import problem
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:

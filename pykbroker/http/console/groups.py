@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console import places
 from pykbroker.http.console.asking import raise_for
 from pykbroker.http.console.members import Member, members_of
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.list_groups import ListGroupsRequest

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
     from pykbroker.http.console.call import Call

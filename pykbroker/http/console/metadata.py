@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.internal_records import meaning
 from pykbroker.config.layers import setting_of
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.reading import records_of
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.security.operations import CLUSTER_ACTION
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.messages.fetch import PartitionData
 

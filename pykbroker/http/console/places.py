@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, read_batch_header
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

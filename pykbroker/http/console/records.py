@@ -6,7 +6,6 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console import places
 from pykbroker.http.console.asking import raise_for
 from pykbroker.http.console.matching import Matcher
@@ -14,6 +13,7 @@ from pykbroker.http.console.reading import COMMITTED, UNCOMMITTED, fetch, fetch_
 from pykbroker.http.console.search import Search
 from pykbroker.http.console.shown import ALONE, shown
 from pykbroker.seeding.partitioner import Partitioner
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.steered.refusal import Refusal
 
 _LARGEST: Final = 1024 * 1024
 _TIMEOUT_S: Final = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
     from pykbroker.http.console.call import Call

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.config.layers import Source
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aiohttp import web
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console import places
 from pykbroker.http.console.matching import Matcher
 from pykbroker.http.console.reading import fetch, fetch_request, records_of
 from pykbroker.http.console.records import isolation_of
 from pykbroker.http.console.shown import shown
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from pykbroker.extras import install_hint
 from pykbroker.lake.trouble import LakeError, Missing
 
 
@@ -17,7 +18,7 @@ def compiled(file: str, folder: Path) -> bytes:
     grpcio-tools.
     """
     if find_spec("grpc_tools") is None:
-        raise Missing("A .proto schema is compiled by grpcio-tools: pip install 'pykbroker[schemas]' brings it.")
+        raise Missing(f"A .proto schema is compiled by grpcio-tools: {install_hint('schemas')}.")
     with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
         target = Path(place) / "schema.desc"
         done = subprocess.run(  # noqa: S603

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pykbroker.extras import install_hint
 from pykbroker.security.client.gssapi import GssapiLogin
 from pykbroker.security.client.login import LoginFailed, Mechanism
 from pykbroker.security.kerberos.login_module import SERVICE, file_of, is_true
@@ -23,7 +24,7 @@ def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mech
         from pykbroker.security.kerberos.words import KerberosError  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ValueError(
-            f"GSSAPI needs the extra pykbroker[kerberos], which is not installed ({error}): install it"
+            f"GSSAPI needs the package gssapi, which is not installed ({error}): {install_hint('kerberos')}"
         ) from error
     holder = _holder(options)
     initiator = Initiator(holder, service)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pykbroker.extras import install_hint
 from pykbroker.security.tls.settings import TlsError
 
 
@@ -19,6 +20,6 @@ class KeyMaterial(NamedTuple):
 def missing_extra(error: ImportError) -> TlsError:
     """The error for a store whose library is not installed."""
     return TlsError(
-        f"{error.name} is not installed: install the extra pykbroker[security] to read stores of type PKCS12 and JKS, or use "
-        "stores of type PEM"
+        f"{error.name}, which reads stores of type PKCS12 and JKS, is not installed: use stores of type PEM, or "
+        f"{install_hint('security')}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from pathlib import Path
 
@@ -82,6 +83,20 @@ def test_programs_are_told_where_everything_is(tmp_path: Path) -> None:
             "users": {"carol": str(tmp_path / "kept/clients/carol.properties")},
         }
         assert "password" not in line
+
+
+def test_no_credential_is_readable_by_others_whatever_the_umask(tmp_path: Path) -> None:
+    """The metadata log holds SCRAM's credentials, and passwords in altered settings."""
+    data = tmp_path / "data"
+    mask = os.umask(0)
+    try:
+        with serving("--data-dir", str(data), "--listen", "127.0.0.1:0", "--security", "sasl_plaintext"):
+            pass
+    finally:
+        os.umask(mask)
+    secret = [data / "__cluster_metadata-0", tmp_path / "data-security", *(tmp_path / "data-security").rglob("*")]
+    assert len(secret) > 5
+    assert {path: oct(path.stat().st_mode) for path in secret if path.stat().st_mode & 0o077} == {}
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from pykbroker.container.health import main
-from pykbroker.http.options import HttpOptions
 from pykbroker.http.side import HttpSide
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.kit.running import running_broker
 
 

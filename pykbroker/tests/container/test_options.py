@@ -9,7 +9,7 @@ import pytest
 from pykbroker.cli.serve_options import parser
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.container.options import arguments
-from pykbroker.http.options import read_token
+from pykbroker.steered.http_options import read_token
 
 PLAIN = BrokerConfig({"listeners": "PLAINTEXT://:9092"})
 SECURED = BrokerConfig({"listeners": "SASL_PLAINTEXT://:9092", "security.inter.broker.protocol": "SASL_PLAINTEXT"})

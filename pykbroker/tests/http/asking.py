@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from prometheus_client.parser import text_string_to_metric_families
 
 from pykbroker.controller.client_quotas import QuotaAlteration
-from pykbroker.http.api.steering import Steering
-from pykbroker.http.options import HttpOptions
 from pykbroker.http.side import HttpSide
+from pykbroker.steered.http_options import HttpOptions
+from pykbroker.steered.steering import Steering
 from pykbroker.testing import Kafka
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]

@@ -9,7 +9,7 @@ import pytest
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.console import door, page
 from pykbroker.http.guard import OPEN_PATHS
-from pykbroker.http.options import HttpOptions
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import WithHttp, with_http
 
 _TOKEN = "0123456789abcdef"

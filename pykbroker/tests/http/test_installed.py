@@ -18,7 +18,7 @@ import asyncio, ssl, sys
 from pykbroker.http.installed import side
 side(own_process={own_process})
 import aiohttp.connector
-from pykbroker.http.api.refusal import Refusal
+from pykbroker.steered.refusal import Refusal
 from pykbroker.http.console.registry import Registry
 print(aiohttp.connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"], ssl.create_default_context().cert_store_stats()["x509"])
 try:

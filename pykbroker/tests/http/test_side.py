@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from pykbroker.http.options import HttpOptions
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import with_http
 
 _TOKEN = "0123456789abcdef"

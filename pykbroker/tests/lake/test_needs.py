@@ -42,7 +42,7 @@ def test_no_java_and_an_old_one_are_told_in_words(tmp_path: Path, monkeypatch: p
 
 
 def test_packages_jars_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(Missing, match=r"no_such_package: pip install 'pykbroker\[spark\]'"):
+    with pytest.raises(Missing, match=r"no_such_package: run  pip install '\.\[spark\]'"):
         needs.need_package("no_such_package", "spark")
     with pytest.raises(Missing, match=r"There is no jar /no/such\.jar"):
         needs.need_jars(["https://elsewhere/any.jar", "/no/such.jar"])

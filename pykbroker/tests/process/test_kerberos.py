@@ -92,5 +92,5 @@ def test_without_the_extra_the_start_ends_with_what_to_install(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "gssapi", None)
     for name in ("acceptor", "words"):
         monkeypatch.delitem(sys.modules, f"pykbroker.security.kerberos.{name}", raising=False)
-    with pytest.raises(ConfigError, match=r"libkrb5-dev\), then: pip install 'pykbroker\[kerberos\]'"):
+    with pytest.raises(ConfigError, match=r"libkrb5-dev\); then run  pip install '\.\[kerberos\]'"):
         made("GSSAPI", f"{MODULE};", **SERVICE)

@@ -231,5 +231,5 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_yaml_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
     (tmp_path / "s.yaml").write_text("topics: {}")
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'pykbroker\[yaml\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[yaml\]'"):
         read(tmp_path / "s.yaml")

@@ -13,8 +13,8 @@ from pykbroker.http.api import seeds
 from pykbroker.seeding.harvesting import harvest
 from pykbroker.seeding.writing import text
 from pykbroker.testing import Kafka
-from pykbroker.tests.http.api.test_steering import ask
 from pykbroker.tests.http.asking import Asked, WithHttp, with_http
+from pykbroker.tests.steered.test_steering import ask
 
 YAML, LINES, CSV, JSON = "application/yaml", "application/jsonl", "text/csv", "application/json"
 

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from pykbroker.http.options import HttpOptions
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import WithHttp, with_http
 
 _JSON = {"Content-Type": "application/json"}

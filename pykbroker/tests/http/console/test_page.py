@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.http.console import page
-from pykbroker.http.options import HttpOptions
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import WithHttp, with_http
 
 _FOLDER = Path(page.__file__).parent / "page"

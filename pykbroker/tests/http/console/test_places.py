@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.http.api.refusal import Refusal
 from pykbroker.http.console.places import MOST_PARTITIONS, Place, chosen, end_of, read, written
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.records import Record, encode_batch
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pykbroker.http.options import HttpOptions
+from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import WithHttp, with_http
 from pykbroker.tests.http.console.registry import Answers, registry
 

@@ -3,6 +3,10 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("pyarrow")
+
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("pyspark")
+
 from pykbroker.lake.direct import dividing
 from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.dividing import divided

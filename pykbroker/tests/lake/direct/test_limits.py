@@ -3,8 +3,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-import numpy as np
 import pytest
+
+pytest.importorskip("numpy")
+
+import numpy as np
 
 from pykbroker.lake.direct import limits
 from pykbroker.lake.direct.guessing import guessed_beginnings

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+pytest.importorskip("pyspark")
+
 from pykbroker.lake.direct.log_files import Log
 from pykbroker.lake.direct.position import Position, between
 from pykbroker.lake.ledger import Place

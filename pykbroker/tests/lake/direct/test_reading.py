@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("numpy")
+pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
 from pykbroker.lake.direct import reading
 from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.columns import ALL, Columns

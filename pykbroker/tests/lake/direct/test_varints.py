@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
+
+pytest.importorskip("numpy")
+
+import numpy as np
 
 from pykbroker.lake.direct.varints import INT32_BITS, INT64_BITS, LOOK_AHEAD, Cursor
 from pykbroker.wire.errors import WireError

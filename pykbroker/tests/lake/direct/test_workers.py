@@ -5,8 +5,13 @@ from pathlib import Path
 from zipfile import ZipFile
 from zipimport import zipimporter
 
-import pyspark
 import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
+import pyspark
 from pyspark.sql.types import StructType
 
 from pykbroker.lake.direct.source import Segments

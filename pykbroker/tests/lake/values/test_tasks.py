@@ -4,8 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
 import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
 
 from pykbroker.lake.description import Format
 from pykbroker.lake.values import tasks

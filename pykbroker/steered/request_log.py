@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.runtime.waits import Deferred
-from pykbroker.testing.hiding import without_secrets
+from pykbroker.steered.hiding import without_secrets
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.headers import decode_request_header

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.http.api.refusal import BETWEEN, Refusal
+from pykbroker.steered.refusal import BETWEEN, Refusal
 
 if TYPE_CHECKING:
     from pykbroker.runtime.waits import Deferred

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pykbroker.faults.durations import milliseconds
 from pykbroker.runtime.clock import ManualClock, SystemClock
@@ -16,12 +16,21 @@ from pykbroker.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.config.broker import BrokerConfig
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.waits import Deferred
 
 #: The most steps of an ``advance``, which goes from deadline to deadline: a year has many rounds of housekeeping. A deadline
 #: is late by at most this fraction of the advance.
 _MOST_STEPS = 2000
+#: Defaults with a manual clock: without an initial rebalance delay, or nobody could join before ``advance``.
+MANUAL_CLOCK_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "0"}
+
+
+def standing_still(config: BrokerConfig) -> BrokerConfig:
+    """The settings of a broker with a manual clock."""
+    more = {name: value for name, value in MANUAL_CLOCK_SETTINGS.items() if name not in config.explicit}
+    return config.with_texts(more)
 
 
 class _Offload(Protocol):

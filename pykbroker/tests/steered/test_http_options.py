@@ -8,7 +8,7 @@ import pytest
 
 from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
-from pykbroker.http.options import HttpOptions, check, parse
+from pykbroker.steered.http_options import HttpOptions, check, parse
 
 _PLAIN = Listener("INSIDE", "PLAINTEXT", "127.0.0.1", 9092)
 _PROTECTED = Listener("OUTSIDE", "SASL_SSL", "0.0.0.0", 9093)

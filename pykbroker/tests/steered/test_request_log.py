@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaProducer
 
-from pykbroker.testing import Kafka, request_log
+from pykbroker.steered import request_log
+from pykbroker.testing import Kafka
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.records import read_batch_header
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.steered.disk import DiskFaults
 from pykbroker.storage.real_disk import RealDisk
-from pykbroker.testing.disk import DiskFaults
 
 
 def test_what_is_told_fails_and_all_else_does_not(tmp_path: Path) -> None:

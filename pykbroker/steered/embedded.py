@@ -14,9 +14,9 @@ from pykbroker.process.node import Node
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.temporary import TESTS, TemporaryFolder
 from pykbroker.runtime.waits import Deferred
-from pykbroker.testing.clock import ManualTime
-from pykbroker.testing.disk import DiskFaults
-from pykbroker.testing.loop import LoopThread, RunningLoop
+from pykbroker.steered.clock import ManualTime
+from pykbroker.steered.disk import DiskFaults
+from pykbroker.steered.loop import LoopThread, RunningLoop
 
 if TYPE_CHECKING:
     import asyncio

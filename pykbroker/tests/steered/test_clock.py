@@ -7,8 +7,8 @@ import time
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from pykbroker.steered.clock import duration
 from pykbroker.testing import Kafka
-from pykbroker.testing.clock import duration
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from pykbroker.http.api.refusal import Refusal
-from pykbroker.http.outcomes import Outcomes
 from pykbroker.runtime.waits import Deferred
+from pykbroker.steered.outcomes import Outcomes
+from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
