@@ -50,6 +50,8 @@ class Connection:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
         except socket.gaierror as error:
             raise Unreachable(f"The host name {host} cannot be resolved: {error.strerror}.") from error
+        except (ValueError, OverflowError) as error:  # a broker advertised what is no host name, or no port
+            raise Unreachable(f"{self.address} is no address.") from error
         except TimeoutError as error:
             raise Unreachable(f"{self.address} did not answer within {timeout_s:g} s.") from error
         except OSError as error:

@@ -140,7 +140,7 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
         name = topic.name or ""
         settings = _settings(client, name)
         if chosen:
-            least = next(int(item.value or 1) for item in settings if item.name == _MIN_ISR)
+            least = next((int(item.value or 1) for item in settings if item.name == _MIN_ISR), 1)
             some = {n: each for n, each in state[name].items() if any(fits(each, least) for fits in chosen)}
             for cells in _partitions(name, some):
                 print_cells(*cells)

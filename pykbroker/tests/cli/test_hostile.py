@@ -113,7 +113,17 @@ def elsewhere(_struct: Any, name: str, value: Any) -> Any:
     return WORD if name == "host" else value
 
 
-CHANGES: dict[str, Change | None] = {"all": None, "plausible": plausible, "refusing": refusing, "elsewhere": elsewhere}
+def authenticating(struct: Any, name: str, value: Any) -> Any:
+    return refusing(struct, name, value) if type(struct).__name__ == "SaslAuthenticateResponse" else value
+
+
+CHANGES: dict[str, Change | None] = {
+    "all": None,
+    "plausible": plausible,
+    "refusing": refusing,
+    "elsewhere": elsewhere,
+    "authenticating": authenticating,
+}
 
 
 def check(command: str, result: Result, *, terminal: bool, as_json: bool) -> None:
@@ -128,7 +138,7 @@ def check(command: str, result: Result, *, terminal: bool, as_json: bool) -> Non
     assert "FORGED\trow" not in out
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", ["all", "plausible", "refusing", "elsewhere"])
 @pytest.mark.parametrize("command", LINES)
 def test_what_a_broker_says_does_nothing(command: str, change: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     told = ""
@@ -136,6 +146,7 @@ def test_what_a_broker_says_does_nothing(command: str, change: str, run: Run, mo
         for terminal, words, as_json in product((False, True), LINES[command], (False, True)):
             if as_json and ("-f" in words or command == "produce"):
                 continue
+            monkeypatch.setenv("COLUMNS", "2000")  # cells of tables are folded on narrow terminals
             monkeypatch.setenv("FORCE_COLOR", "1") if terminal else monkeypatch.delenv("FORCE_COLOR", raising=False)
             options = ["-b", f"127.0.0.1:{broker.port}", "--timeout", "0.2", *(["--json"] if as_json else [])]
             result = run(*command.split(), *words, *options, stdin=b"secret\n")
@@ -154,3 +165,20 @@ def test_a_dump_of_hostile_files(run: Run, tmp_path: Path) -> None:
         check("dump", result, terminal=False, as_json=False)
         assert result.status == 0
     assert "FORGED" in result.out
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+@pytest.mark.parametrize("change", ["all", "refusing", "authenticating"])
+def test_what_it_says_before_anybody_signed_in(mechanism: str, change: str, run: Run, tmp_path: Path) -> None:
+    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    login = f'org.apache.kafka.common.security.{kind}LoginModule required username="u" password="p";'
+    config = tmp_path / "client.properties"
+    config.write_text(
+        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\nsasl.jaas.config={login}\n", encoding="utf-8"
+    )
+    with closing(HostileBroker(CHANGES[change])) as broker:
+        result = run("topics", "list", "-b", f"127.0.0.1:{broker.port}", "--command-config", str(config))
+    check("topics list", result, terminal=False, as_json=False)
+    if change == "authenticating":
+        assert result.status == 1
+        assert "FORGED" in result.err
