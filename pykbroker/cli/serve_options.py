@@ -343,5 +343,5 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
     from pykbroker.steered import http_options as http
 
     found = http.parse(options.http, options.http_token_file, options.http_name, options.schema_registry)
-    http.check(found, config.listeners)
+    http.check(found, config)
     return found
