@@ -203,6 +203,11 @@ class Node:
         return self._lifecycle.cluster
 
     @property
+    def config(self) -> BrokerConfig:
+        """The settings of the start."""
+        return self._config
+
+    @property
     def current(self) -> Cluster | None:
         """The cluster; None if it is not started."""
         return None if self._lifecycle is None else self._lifecycle.cluster
