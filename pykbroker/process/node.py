@@ -29,6 +29,7 @@ from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.memory_limit import set_limits
 from pykbroker.process.one_by_one import OneByOne, done
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
@@ -270,6 +271,7 @@ class Node:
         self.limiting.follow(cluster)
         if self._secured is not None:
             self._secured.follow(cluster)
+        set_limits(cluster.runtime.memory, config)
         self.server.take_up(cluster)
         if self.before_clients is not None:
             await done(self.before_clients(cluster))
