@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.properties import PropertiesError, load
 from pykbroker.config.setting import ConfigError
 from pykbroker.container import advice, announced, derived, server_properties
 from pykbroker.container.options import arguments
 from pykbroker.storage.directories.contents import ForeignDirectoryError
+from pykbroker.storage.properties import PropertiesError, load
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node
@@ -39,7 +39,7 @@ def run(words: Sequence[str]) -> int:
         if not equals or not name:
             return _fail(f"{word!r} is not NAME=VALUE: the words behind `run` are variables of the environment")
         os.environ[name] = value
-    os.environ.setdefault("CLUSTER_ID", DEFAULT_CLUSTER_ID)
+    os.environ["CLUSTER_ID"] = os.environ.get("CLUSTER_ID") or DEFAULT_CLUSTER_ID
     return configure(APACHE) or launch(APACHE)
 
 
@@ -84,7 +84,7 @@ def _name_and_value(word: str) -> tuple[str, str]:
 def prepare(config: BrokerConfig, environment: Mapping[str, str]) -> None:
     """Format new log directories if a cluster id is given; formatted ones stay as they are, as in Apache Kafka's image.
 
-    Raises OSError and ValueError.
+    Raises OSError and ForeignDirectoryError.
     """
     cluster_id = environment.get("CLUSTER_ID")
     if cluster_id:

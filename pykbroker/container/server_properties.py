@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pykbroker.config.properties import parse_properties
 from pykbroker.container import environment as variables
+from pykbroker.storage.properties import parse_properties
 
 MOUNTED: Final = Path("/mnt/shared/config/server.properties")
 OWN: Final = Path("/etc/kafka/docker/server.properties")

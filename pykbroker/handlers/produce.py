@@ -223,10 +223,11 @@ def _append(
         _explain(answer, partition, error)
         return answer
     if isinstance(appended, Deferred):
-        waiting.append((_appended_later(answer, partition, ctx.api_version, appended), answer))
+        waiting.append((_appended_later(answer, partition, ctx.api_version, appended, to_all=to_all), answer))
         return answer
-    if appended.committed is not None:
-        waiting.append((appended.committed, answer))
+    durable = appended.committed if to_all else appended.synced
+    if durable is not None:
+        waiting.append((durable, answer))
     answer.base_offset = appended.base_offset
     answer.log_append_time_ms = appended.log_append_time
     answer.log_start_offset = appended.log_start_offset
@@ -234,15 +235,20 @@ def _append(
 
 
 def _appended_later(
-    answer: PartitionProduceResponse, partition: Partition, version: int, appended: Deferred[AppendResult]
+    answer: PartitionProduceResponse,
+    partition: Partition,
+    version: int,
+    appended: Deferred[AppendResult],
+    *,
+    to_all: bool,
 ) -> Deferred[None]:
-    """Fill in the answer once the batch is appended, or refused; the wait until it is committed too."""
+    """Fill in the answer once the batch is appended, or refused; the wait until it is as durable as was asked."""
 
     def fill(result: AppendResult) -> Deferred[None]:
         answer.base_offset = result.base_offset
         answer.log_append_time_ms = result.log_append_time
         answer.log_start_offset = result.log_start_offset
-        return result.committed or Deferred.completed(None)
+        return (result.committed if to_all else result.synced) or Deferred.completed(None)
 
     def settle(done: Deferred[AppendResult]) -> Deferred[None]:
         if not isinstance(done.error, KafkaError):
@@ -323,7 +329,7 @@ def _when_committed(
     response: ProduceResponse,
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
-    """Answer once every batch is committed; one that may be lost is answered with the error."""
+    """Answer once every batch is as durable as its acks ask; one that may be lost is answered with the error."""
 
     def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1

@@ -14,6 +14,7 @@ from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
 from pykbroker.http.metrics.brokers import Brokers
+from pykbroker.http.metrics.certificates import Certificates
 from pykbroker.http.metrics.connections import Connections
 from pykbroker.http.metrics.groups import Groups
 from pykbroker.http.metrics.lag import LoopLag
@@ -27,6 +28,7 @@ from pykbroker.http.metrics.storage import Storage
 from pykbroker.http.metrics.transactions import Transactions
 from pykbroker.process import listening
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.steered.refusal import BETWEEN
 
@@ -71,6 +73,7 @@ class HttpSide:
             lambda: node.current,
             [
                 *(Requests(self._meter, clock), Connections(lambda node_id: node.server.sockets(node_id).connections)),
+                Certificates(node.certificates_end),
                 *(Quotas(node.limiting), self._brokers, Partitions(), Groups(), Transactions(), self._storage),
                 Process(self._lag, clock),
             ],
@@ -94,7 +97,7 @@ class HttpSide:
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
-        self._node.server.dispatcher.observe_by(self._meter.around)
+        self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
         self._brokers.follow(self._node.cluster)
         self._storage.follow(self._node.cluster)
         self._lag.start()
@@ -170,7 +173,7 @@ class HttpSide:
             self._server.close()
             self._server = None
             self._lag.stop()
-            self._node.server.dispatcher.observe_by(None)
+            self._node.server.dispatcher.places.empty(Place.MEASURE)
             self._node.http = None
             await self._scrapes.stop()
             if self._console is not None:

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.network.claim import Claim
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pykbroker.requests.authentication import Answering
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.timers import Timer
-    from pykbroker.security.context import Peer
+    from pykbroker.security.context import Peer, TimeSpent
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         self.id = broker.next_connection_id()
         self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
+        self.time_spent: TimeSpent | None = None
         self._max_frame = max_frame
         self._max_frame_setting = "socket.request.max.bytes"
         #: Closes a connection that does not authenticate in time; None if it has, or need not.
@@ -184,6 +185,8 @@ class Connection(asyncio.BufferedProtocol):
         finally:
             self._in_turn = False
         self._outgoing.flush(self._transport)
+        if self.time_spent is not None:
+            self.time_spent.turn_over(now)
 
     def _handle_frames(self) -> None:
         received, dispatch = self._received, self._dispatch
@@ -200,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
                 answer = dispatch(self.broker, self, view[start + 4 : frame_end])
             except NotYet as error:
                 self._keep(start, 4 + size)
-                self._hold(error.until)
+                self.hold(error.until)
                 return
             self._answer(answer)
             start = frame_end
@@ -219,7 +222,7 @@ class Connection(asyncio.BufferedProtocol):
         self._received.keep(start, needed)
         wait = self._claim.cover(self._received)
         if wait is not None:
-            self._hold(wait)
+            self.hold(wait)
 
     def _between_frames(self) -> None:
         """Send many responses, and do what is due, before the next frame of the same turn."""
@@ -254,7 +257,7 @@ class Connection(asyncio.BufferedProtocol):
             response.deferred = result
             result.when_done(lambda deferred: self._arrived(response, deferred))
             if self._runtime.memory.is_short and not result.done:
-                self._hold(result.settled())  # one request at a time, as in Apache Kafka: its bytes may be kept
+                self.hold(result.settled())  # one request at a time, as in Apache Kafka: its bytes may be kept
         if pending.is_full:
             self._pause_reading()
 
@@ -273,6 +276,8 @@ class Connection(asyncio.BufferedProtocol):
             self._count_unsent()
         if not self._in_turn:
             self._outgoing.flush(self._transport)
+            if self.time_spent is not None:
+                self.time_spent.written()
             if self._finishing and not pending.queue:
                 self.close()
             elif self._reading_paused:
@@ -302,8 +307,10 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- flow control ----------------------------------------------------------------------------------------------------
 
-    def _hold(self, until: Deferred[None]) -> None:
-        """Handle no frame before ``until`` is done; the next one is the one that could not be handled now."""
+    def hold(self, until: Deferred[Any]) -> None:
+        """Handle no frame before ``until`` is done: for a request that cannot be handled yet, which is the next one then, or
+        that is worked on in slices.
+        """
         self._holds += 1
         self._pause_reading()
         until.when_done(lambda _: self._release_hold())

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
@@ -31,6 +31,7 @@ from pykbroker.process.listening import address, advertised, is_everywhere, open
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
 from pykbroker.process.one_by_one import OneByOne, done
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
@@ -150,7 +151,7 @@ class Node:
         if self._config["authorizer.class.name"]:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
-            self.server.dispatcher.authorise_by(authorise)
+            self.server.dispatcher.places.fill(Place.AUTHORISE, authorise)
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
         #: Called before clients are accepted.
         self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
@@ -170,13 +171,24 @@ class Node:
         except ConfigError as error:
             raise StartFailed(str(error)) from error
 
+    def renew_certificates(self, renewal: Callable[[], Mapping[str, str]]) -> None:
+        """Ask ``renewal`` for the settings of listeners with new certificates every hour; they hold for new connections."""
+        if self._secured is not None:
+            self._secured.renew_by(renewal)
+
+    def certificates_end(self, node_id: int) -> dict[str, int]:
+        """When the certificates of a broker's listeners expire, in seconds since the epoch, by listener."""
+        return {} if self._secured is None else self._secured.not_after(node_id)
+
     def _tell_as_reached(self, brokers: int) -> list[str]:
         """Wrap the handlers of brokers whose listeners advertise the address that clients connected to."""
         from pykbroker.process.gateways import default_gateways  # noqa: PLC0415 - start-up counts
         from pykbroker.requests.as_reached import AsReached  # noqa: PLC0415
 
         names = [listener.name for listener in self._config.listeners if is_everywhere(listener.host)]
-        self.server.dispatcher.add_guard(AsReached(names, default_gateways, several=brokers > 1).guard)
+        self.server.dispatcher.places.fill(
+            Place.ADVERTISE, AsReached(names, default_gateways, several=brokers > 1).guard
+        )
         return names
 
     @property
@@ -199,6 +211,11 @@ class Node:
         """The cluster, once it is started."""
         assert self._lifecycle is not None, "the node is not started"
         return self._lifecycle.cluster
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings of the start."""
+        return self._config
 
     @property
     def current(self) -> Cluster | None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.config.properties import parse_properties
 from pykbroker.container.server_properties import text, write
+from pykbroker.storage.properties import parse_properties
 
 
 def made(tmp_path: Path, environment: dict[str, str], mounted: str | None = None) -> dict[str, str]:
