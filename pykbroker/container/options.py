@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Final
 
 from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.container import places
 from pykbroker.runtime.levels import LEVELS
 
 #: Default address of the HTTP side: all addresses of the container.
@@ -20,8 +20,8 @@ _TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - a path
 _REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
-#: The token file that is created if a token is required and none is given.
-TOKEN: Final = Path("/run/pykbroker/http-token")
+#: The token file that is created if a token is required and none is given: with secured listeners.
+TOKEN: Final = places.RUN / "http-token"
 
 
 def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Path = TOKEN) -> list[str]:
@@ -46,13 +46,5 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
     if named:
         return [*made, "--http-token-file", named]
     if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
-        _make_token(token)
-        return [*made, "--http-token-file", str(token)]
+        return [*made, "--http-token-file", str(places.write(secrets.token_urlsafe(32) + "\n", token))]
     return made
-
-
-def _make_token(path: Path) -> None:
-    """Create a token that users of the container can read. With secured listeners, the HTTP side requires one."""
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
-        file.write(secrets.token_urlsafe(32) + "\n")
