@@ -210,7 +210,7 @@ class Node:
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process as JSON, as docs/ready-line.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
+        """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
         addresses of all listeners.
         """
         http = {} if self.http is None else {"http": self.http}
