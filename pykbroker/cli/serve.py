@@ -225,7 +225,8 @@ class Start(NamedTuple):
         else:
             _say_ready(node)
             if self.security is not None:
-                _say(f"\n{self.security.to_paste(node)}\n")
+                # Passwords are for a person's terminal: other output ends in a log.
+                _say(f"\n{self.security.to_paste(node) if sys.stdout.isatty() else self.security.where()}\n")
         if self.tell is not None:
             self.tell(node)
         garbage.is_ready()

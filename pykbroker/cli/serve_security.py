@@ -9,13 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.cli.security_mark import folder_in, mark
 from pykbroker.config.setting import ConfigError
 from pykbroker.extras import install_hint
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.properties import text_of
 
 try:
-    from pykbroker.cli.kept_security import KeptSecurity, write_private
+    from pykbroker.cli.kept_security import KEPT, KeptSecurity, write_private
     from pykbroker.security.ready_made import ReadyMade
 except ImportError as missing:
     raise ConfigError(f"--security needs the package {missing.name}: {install_hint('security')}") from missing
@@ -42,6 +43,8 @@ class ServedSecurity:
                 f"--security {protocol} makes listeners of {protocol.upper()} ready, and there is none: name one by --listen, "
                 "or leave the protocols of --listen out"
             )
+        if folder is not None and not options.new_security:
+            _check_there(folder, config.metadata_log_dir)
         self._kept = None if folder is None else KeptSecurity(folder, protocol, options.user, hosts, now_ms)
         self._made = ReadyMade(protocol, {"alice": "a"}, now_ms) if self._kept is None else self._kept.made
 
@@ -55,7 +58,10 @@ class ServedSecurity:
     # Client settings
 
     def write_files(self, node: Node) -> None:
-        """Write a file for --command-config for each user; returns their paths."""
+        """Write a file for --command-config for each user, and settings to paste for the first. Raises OSError."""
+        assert self._kept is not None
+        mark(node.cluster.logs.metadata_directory.path, str(self._kept.folder))
+        write_private(self._pasted, self.to_paste(node) + "\n")
         for user, path in self._files().items():
             write_private(path, text_of({"bootstrap.servers": self._bootstrap(node), **self._made.java(user)}))
 
@@ -64,6 +70,14 @@ class ServedSecurity:
         assert self._kept is not None
         files = {user: str(path) for user, path in self._files().items()}
         return {"protocol": self._made.protocol, "folder": str(self._kept.folder), "users": files}
+
+    def where(self) -> str:
+        """Return where the settings for clients are, without a secret."""
+        assert self._kept is not None
+        return (
+            f"Keys and passwords are in {self._kept.folder}, for its owner alone. A client connects by the settings in "
+            f"{self._pasted}; files for --command-config: {', '.join(map(str, self._files().values()))}"
+        )
 
     def to_paste(self, node: Node) -> str:
         """Return the settings of the first user as text, for every kind of client."""
@@ -87,6 +101,11 @@ class ServedSecurity:
         assert self._kept is not None
         return {user: self._kept.clients / f"{user}.properties" for user in self._made.users}
 
+    @property
+    def _pasted(self) -> Path:
+        assert self._kept is not None
+        return self._kept.clients / f"{next(iter(self._made.users))}.txt"
+
     def _bootstrap(self, node: Node) -> str:
         return ",".join(broker["listeners"][self._listeners[0]] for broker in node.summary()["brokers"])
 
@@ -97,6 +116,17 @@ def folder_of(options: argparse.Namespace, config: BrokerConfig) -> Path:
         return Path(options.security_dir)
     data = Path(config.log_dirs[0]).absolute()
     return data.with_name(f"{data.name}-security")
+
+
+def _check_there(folder: Path, log_directory: str) -> None:
+    """Raises ConfigError if a log directory has had keys and passwords that the folder lacks, for instance after a restore."""
+    missing = [name for name in KEPT if not (folder / name).exists()]
+    if missing and (kept := folder_in(log_directory)) is not None:
+        raise ConfigError(
+            f"{log_directory} was served with the keys and passwords in {kept}, but {folder.absolute()} has no "
+            f"{' and no '.join(missing)}: with new ones, clients that have connected before could not. Restore that folder, too, "
+            "name it by --security-dir DIR, or have new ones made by --new-security"
+        )
 
 
 def _hosts(config: BrokerConfig) -> Iterator[str]:

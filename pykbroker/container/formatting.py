@@ -6,6 +6,7 @@ passwords.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Final
 
@@ -57,4 +58,8 @@ def _write_bootstrap(disk: RealDisk, directory: str, users: Sequence[MetadataRec
     levels = [FeatureLevelRecord(name=name, feature_level=level) for name, level in BOOTSTRAP_LEVELS.items()]
     now_ms = SystemClock().now_ms()
     content = encode_snapshot([*levels, *users], epoch=0, last_contained_ms=0, now_ms=now_ms)
-    replace_file(disk, f"{directory}/{BOOTSTRAP}", content)
+    mask = os.umask(0o077)  # credentials of the users
+    try:
+        replace_file(disk, f"{directory}/{BOOTSTRAP}", content)
+    finally:
+        os.umask(mask)

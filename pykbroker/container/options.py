@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,7 @@ from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.container import places
 from pykbroker.runtime.levels import LEVELS
+from pykbroker.steered.http_options import protected_by
 
 #: Default address of the HTTP side: all addresses of the container.
 HTTP: Final = "0.0.0.0:8080"
@@ -20,7 +22,7 @@ _TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - a path
 _REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
-#: The token file that is created if a token is required and none is given: with secured listeners.
+#: The token file that is created if a token is required and none is given.
 TOKEN: Final = places.RUN / "http-token"
 
 
@@ -45,6 +47,8 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
     named = environment.get(_TOKEN_VARIABLE)
     if named:
         return [*made, "--http-token-file", named]
-    if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
-        return [*made, "--http-token-file", str(places.write(secrets.token_urlsafe(32) + "\n", token))]
+    if protected_by(config) is not None:
+        made_at = places.write(secrets.token_urlsafe(32) + "\n", token)
+        print(f"pykbroker: HTTP requires the token that was made in {made_at}", file=sys.stderr)
+        return [*made, "--http-token-file", str(made_at)]
     return made

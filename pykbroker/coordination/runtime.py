@@ -25,7 +25,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
-    from pykbroker.runtime.slices import Steps
+    from pykbroker.runtime.slices import Steps, Work
 
 log = logging.getLogger(__name__)
 
@@ -168,13 +168,31 @@ class CoordinatorRuntime(Generic[S]):
         self._deadlines.arm(loaded, key)
         return found
 
-    def read_all(self, broker: CoordinatingBroker, question: Callable[[S], Iterable[T]]) -> Deferred[list[T]]:
-        """The same for all shards that the broker leads, in one list. Raises what ``at`` raises."""
-        parts = [
-            _after(_committed(loaded), partial(_listed, question, loaded.shard))
-            for loaded in self.shards.led_by(broker)
-        ]
-        return gather(parts).map(lambda found: [each for part in found for each in part])
+    def read_each(
+        self,
+        broker: CoordinatingBroker,
+        keys: Callable[[S], Iterable[str]],
+        question: Callable[[S, str], T | None],
+        weight: float,
+    ) -> Work[list[T]]:
+        """The results of ``question`` for the keys of all shards that the broker leads, in slices; None is left out, as
+        for a key that is gone. ``weight`` is that of a question. Raises what ``at`` raises, and NOT_COORDINATOR if a
+        shard moves meanwhile; fails with it if the state may be undone.
+        """
+        found: list[T] = []
+        uncommitted: list[Deferred[None]] = []
+        for loaded in list(self.shards.led_by(broker)):
+            for key in list(keys(loaded.shard)):
+                if not self.shards.is_in_use(loaded):
+                    raise KafkaError(ErrorCode.NOT_COORDINATOR)
+                result = question(loaded.shard, key)
+                if result is not None:
+                    found.append(result)
+                yield weight
+            committed = loaded.partition.committed()
+            if committed is not None:
+                uncommitted.append(committed.recover(Exception, _look_again))
+        return gather(uncommitted).map(lambda _: found) if uncommitted else found
 
     # Outcomes
 
@@ -288,10 +306,6 @@ def _look_again(error: Exception) -> None:
 def _committed(loaded: Loaded[Any]) -> Deferred[None]:
     """The wait for the commit of a shard's state, also if it is committed already."""
     return loaded.partition.committed() or Deferred.completed(None)
-
-
-def _listed(question: Callable[[S], Iterable[T]], shard: S) -> list[T]:
-    return list(question(shard))
 
 
 def _after(committed: Deferred[None], question: Callable[[], T]) -> Deferred[T]:

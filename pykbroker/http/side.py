@@ -27,6 +27,7 @@ from pykbroker.http.metrics.storage import Storage
 from pykbroker.http.metrics.transactions import Transactions
 from pykbroker.process import listening
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.steered.refusal import BETWEEN
 
@@ -94,7 +95,7 @@ class HttpSide:
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
-        self._node.server.dispatcher.observe_by(self._meter.around)
+        self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
         self._brokers.follow(self._node.cluster)
         self._storage.follow(self._node.cluster)
         self._lag.start()
@@ -170,7 +171,7 @@ class HttpSide:
             self._server.close()
             self._server = None
             self._lag.stop()
-            self._node.server.dispatcher.observe_by(None)
+            self._node.server.dispatcher.places.empty(Place.MEASURE)
             self._node.http = None
             await self._scrapes.stop()
             if self._console is not None:

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.network.outgoing import Outgoing
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.requests.authentication import Answering
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.timers import Timer
-    from pykbroker.security.context import Peer
+    from pykbroker.security.context import Peer, TimeSpent
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ class Connection(asyncio.BufferedProtocol):
         self.id = broker.next_connection_id()
         self.last_active = broker.cluster.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
+        self.time_spent: TimeSpent | None = None
         self._max_frame = max_frame
         self._max_frame_setting = "socket.request.max.bytes"
         #: Closes a connection that does not authenticate in time; None if it has, or need not.
@@ -181,6 +182,8 @@ class Connection(asyncio.BufferedProtocol):
         finally:
             self._in_turn = False
         self._outgoing.flush(self._transport)
+        if self.time_spent is not None:
+            self.time_spent.turn_over(now)
 
     def _handle_frames(self) -> None:
         received, dispatch = self._received, self._dispatch
@@ -197,7 +200,7 @@ class Connection(asyncio.BufferedProtocol):
                 answer = dispatch(self.broker, self, view[start + 4 : frame_end])
             except NotYet as error:
                 received.keep(start, 4 + size)
-                self._hold(error.until)
+                self.hold(error.until)
                 return
             self._answer(answer)
             start = frame_end
@@ -259,6 +262,8 @@ class Connection(asyncio.BufferedProtocol):
             self._count_unsent()
         if not self._in_turn:
             self._outgoing.flush(self._transport)
+            if self.time_spent is not None:
+                self.time_spent.written()
             if self._finishing and not pending.queue:
                 self.close()
             elif self._reading_paused:
@@ -288,8 +293,10 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- flow control ----------------------------------------------------------------------------------------------------
 
-    def _hold(self, until: Deferred[None]) -> None:
-        """Handle no frame before ``until`` is done; the next one is the one that could not be handled now."""
+    def hold(self, until: Deferred[Any]) -> None:
+        """Handle no frame before ``until`` is done: for a request that cannot be handled yet, which is the next one then, or
+        that is worked on in slices.
+        """
         self._holds += 1
         self._pause_reading()
         until.when_done(lambda _: self._release_hold())

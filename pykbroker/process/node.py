@@ -30,6 +30,7 @@ from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.one_by_one import OneByOne, done
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
@@ -149,7 +150,7 @@ class Node:
         if self._config["authorizer.class.name"]:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
-            self.server.dispatcher.authorise_by(authorise)
+            self.server.dispatcher.places.fill(Place.AUTHORISE, authorise)
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
         #: Called before clients are accepted.
         self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
@@ -175,7 +176,9 @@ class Node:
         from pykbroker.requests.as_reached import AsReached  # noqa: PLC0415
 
         names = [listener.name for listener in self._config.listeners if is_everywhere(listener.host)]
-        self.server.dispatcher.add_guard(AsReached(names, default_gateways, several=brokers > 1).guard)
+        self.server.dispatcher.places.fill(
+            Place.ADVERTISE, AsReached(names, default_gateways, several=brokers > 1).guard
+        )
         return names
 
     @property
@@ -198,6 +201,11 @@ class Node:
         """The cluster, once it is started."""
         assert self._lifecycle is not None, "the node is not started"
         return self._lifecycle.cluster
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings of the start."""
+        return self._config
 
     @property
     def current(self) -> Cluster | None:

@@ -29,6 +29,7 @@ from pykbroker.requests.authentication import Authenticating
 from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.principals import MappingRules, RuleError
 from pykbroker.security.tls.settings import TlsError
+from pykbroker.storage.directories.contents import METADATA_LOG
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class SecuredListeners:
             broker.altered = frozenset()
             self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
+        self._tell_of_metadata(cluster)
         self._following.follow(cluster.metadata, partial(self._changed, cluster.config))
 
     def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -119,6 +121,13 @@ class SecuredListeners:
         """The listeners whose prefix any of these settings has."""
         prefixed = (name.removeprefix(LISTENER_PREFIX) for name in settings if name.startswith(LISTENER_PREFIX))
         return frozenset(rest.partition(".")[0].upper() for rest in prefixed) & self._listeners.keys()
+
+    def _tell_of_metadata(self, cluster: Cluster) -> None:
+        """Log a warning about a metadata log that others can read, as Apache Kafka makes it, once."""
+        path = f"{cluster.logs.metadata_directory.path}/{METADATA_LOG}-0"
+        if path not in self._told:
+            self._told.add(path)
+            warn_if_exposed(path, "credentials of SCRAM, and passwords in altered settings")
 
     def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
         """Log warnings about a store, once for all listeners and brokers."""

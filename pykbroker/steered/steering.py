@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.steered.embedded import Embedded
 from pykbroker.steered.outcomes import Outcomes
 from pykbroker.steered.refusal import BETWEEN, Refusal
@@ -65,11 +66,11 @@ class Steering:
             if not on:
                 raise Refusal(409, "a test's broker records all requests, for the test")
             return
-        dispatcher = self.node.server.dispatcher
+        places = self.node.server.dispatcher.places
         if on and not self._noted:
-            dispatcher.add_step(self.requests)
+            places.fill(Place.OBSERVE, through(self.requests))
         elif self._noted and not on:
-            dispatcher.remove_step(self.requests)
+            places.empty(Place.OBSERVE)
         self._noted = on
 
     def _ending(self) -> None:
@@ -82,7 +83,7 @@ class Steering:
         """Remove the request log, if the API installed one."""
         self.host.ending = self._before
         if self._noted and not self.of_a_test:
-            self.node.server.dispatcher.remove_step(self.requests)
+            self.node.server.dispatcher.places.empty(Place.OBSERVE)
             self._noted = False
 
 

@@ -99,7 +99,7 @@ class Kafka(Asking, Acting, Observing):
         sown = None if seed is None else read_seed(seed)
         address = None if http is None else str(http)
         self._separate = Separate(given, brokers, folder, sown, address, as_version) if process else None
-        self._dispatcher = WatchedDispatcher(self._interceptors, self._requests.refused, release)
+        self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         self._embedded = Embedded(name, given, brokers, folder, self._dispatcher, release)
         self._embedded.seed = sown
         self._embedded.time = ManualTime() if clock == "manual" else None

@@ -15,6 +15,7 @@ from pykbroker.handlers.contract import CloseConnection
 from pykbroker.network.connection import Connection
 from pykbroker.network.receive_block import BLOCK, KEPT_BLOCK, ReceiveBlock, shared_block
 from pykbroker.process import descriptors
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import LISTENER, MemoryCluster
@@ -241,7 +242,7 @@ def test_a_request_that_fails_for_good_after_its_client_is_gone_says_nothing(tmp
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:
             client = await broker.connect()
-            broker.node.server.dispatcher.add_step(lambda *_: waits)
+            broker.node.server.dispatcher.places.fill(Place.INTERCEPT, through(lambda *_: waits))
             client.send(ASK, 3)
             connections = broker.node.server.sockets(1).connections
             await until_true(lambda: any(each._pending.queue for each in connections))

@@ -72,6 +72,21 @@ def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: py
     )
 
 
+def test_a_metadata_log_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> str:
+        async with secured_node(tmp_path, {"SSL": "SSL", "MORE": "SSL"}, tls_settings(tmp_path), brokers=2) as node:
+            return str(node.node.cluster.logs.metadata_directory.path)
+
+    Path(asyncio.run(scenario()), "__cluster_metadata-0").chmod(0o755)
+    asyncio.run(scenario())
+    assert (
+        sum(
+            "__cluster_metadata-0 holds credentials of SCRAM, and passw" in each.getMessage() for each in caplog.records
+        )
+        == 1
+    )
+
+
 def test_a_weak_certificate_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = tls_settings(tmp_path) | {"ssl.keystore.location": written(tmp_path, "weak.pem", with_small_key().pem)}
 

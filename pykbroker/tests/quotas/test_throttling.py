@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.node import Node
+from pykbroker.requests.pipeline import Place
 from pykbroker.tests.kit.running import RunningBroker, running_broker
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -77,11 +78,11 @@ def test_quotas_hold_after_a_restart_and_cost_nothing_when_they_are_gone(tmp_pat
         async with running_broker(tmp_path) as broker:
             assert broker.node.limiting.throttling is None
             await limit(broker, "request_percentage", 50)
-            assert broker.server.dispatcher._steps
+            assert broker.server.dispatcher.places.fills(Place.THROTTLE)
         async with running_broker(tmp_path) as broker:
-            assert broker.server.dispatcher._steps
+            assert broker.server.dispatcher.places.fills(Place.THROTTLE)
             await limit(broker, "request_percentage", None)
-            assert not broker.server.dispatcher._steps
+            assert not broker.server.dispatcher.places.fills(Place.THROTTLE)
 
     asyncio.run(scenario())
 
@@ -93,6 +94,6 @@ def test_a_process_that_begins_anew_forgets_the_quotas(tmp_path: Path) -> None:
             node: Node = broker.node
             settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / "b")}
             await node.begin_anew(BrokerConfig(settings))
-            assert not broker.server.dispatcher._steps
+            assert not broker.server.dispatcher.places.fills(Place.THROTTLE)
 
     asyncio.run(scenario())

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pykbroker.requests.as_reached import AsReached, host_for
+from pykbroker.requests.pipeline import Place
 from pykbroker.tests.kit.cluster import LISTENER, MemoryCluster, Peer
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
@@ -22,7 +23,7 @@ INSIDE = Peer(host="127.0.0.1", local_host="127.0.0.1")
 
 def world(brokers: int = 1, *, listener: str = LISTENER) -> MemoryCluster:
     made = MemoryCluster(brokers=brokers)
-    made.dispatcher.add_guard(AsReached([listener], lambda: {GATEWAY}, several=brokers > 1).guard)
+    made.dispatcher.places.fill(Place.ADVERTISE, AsReached([listener], lambda: {GATEWAY}, several=brokers > 1).guard)
     return made
 
 
