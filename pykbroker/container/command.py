@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,10 +23,10 @@ def main(words: Sequence[str], environment: Mapping[str, str] = os.environ, read
 
         places.remove(ready)
         return serve([*words[1:], *defaults(words[1:])], tell=tell_ready)
-    from pykbroker.__main__ import main as pykbroker
-
     sys.argv = ["pykbroker", *words]
-    pykbroker()
+    runpy.run_module(
+        "pykbroker", run_name="__main__", alter_sys=True
+    )  # as `python -m pykbroker`; its status is a SystemExit
     return 0
 
 
