@@ -70,6 +70,8 @@ class Connection:
             plain = _first_that_answers(host, port, due)
         except socket.gaierror as error:
             raise Unreachable(f"The host name {host} cannot be resolved: {error.strerror}.") from error
+        except (ValueError, OverflowError) as error:  # a broker advertised what is no host name, or no port
+            raise Unreachable(f"{self.address} is no address.") from error
         except TimeoutError as error:
             raise Unreachable(f"{self.address} did not answer within {self._timeout_s:g} s.") from error
         except OSError as error:

@@ -221,8 +221,9 @@ def _append(
     except KafkaError as error:
         _explain(answer, partition, error)
         return answer
-    if appended.committed is not None:
-        waiting.append((appended.committed, answer))
+    durable = appended.committed if to_all else appended.synced
+    if durable is not None:
+        waiting.append((durable, answer))
     answer.base_offset = appended.base_offset
     answer.log_append_time_ms = appended.log_append_time
     answer.log_start_offset = appended.log_start_offset
@@ -290,7 +291,7 @@ def _when_committed(
     response: ProduceResponse,
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
-    """Answer once every batch is committed; one that may be lost is answered with the error."""
+    """Answer once every batch is as durable as its acks ask; one that may be lost is answered with the error."""
 
     def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1

@@ -2,8 +2,8 @@
 
 The replicas of a partition are brokers of one process and share one log, so all have what the leader has appended. It is
 committed at once or, with ``flush.messages``, when it is synced: otherwise a reader could see records that a power loss
-removes. Only this module knows what a commit waits for: ``append`` returns the offsets of a batch and the wait, and
-``_advance`` alone moves the high watermark.
+removes. Only this module knows what a commit waits for: ``append`` returns the offsets of a batch and two waits, for the sync of this
+copy and for the commit, and ``_advance`` alone moves the high watermark.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ class Partition:
             log = self._host.open_log(self)
             if log.needs_flush_before_ack:  # recovered after a kill: readable once it is synced
                 log.flush()
+            self._advance(log)  # the other replicas share this log, and have all of it
             self._begin_epoch(log)
             self._log = log
         return log
@@ -158,7 +159,7 @@ class Partition:
         self.log.update_config(config)
         self._advance(self.log)
         if self.log.needs_flush_before_ack:
-            self._synced()
+            self._sync(self.log.log_end_offset)
 
     @property
     def log_start_offset(self) -> int:
@@ -180,27 +181,34 @@ class Partition:
 
     # ---- commits -------------------------------------------------------------------------------------------------------
 
-    def committed(self) -> Deferred[None] | None:
-        """The wait until everything appended so far is committed; None where it is already.
+    def synced(self, end: int) -> Deferred[None] | None:
+        """The wait until this copy of everything before the offset ``end`` is as durable as ``flush.messages`` asks; None where it is
+        already. It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
+        """
+        return None if _synced_to(self.log) >= end else self._sync(end)
 
-        It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
+    def committed(self, end: int | None = None) -> Deferred[None] | None:
+        """The wait until everything before the offset ``end``, by default all that is appended so far, is committed; None where it is
+        already. It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
         log = self._log or self.log
-        if log.high_watermark < log.log_end_offset:
+        if end is None:
+            end = log.log_end_offset
+        if log.high_watermark < end:
             self._advance(log)
-        return None if log.high_watermark >= log.log_end_offset else self._synced()
+        return None if log.high_watermark >= end else self._sync(end)
 
     def _advance(self, log: Log) -> None:
-        """Raise the high watermark to the end of what is committed."""
-        end = log.log_end_offset  # below is needs_flush_before_ack, in place: each append comes here
-        synced_enough = end - log.recovery_point < log.config.flush_messages
-        log.commit_to(end if synced_enough else log.recovery_point)
+        """Raise the high watermark to the end of what is committed: what the only copy has."""
+        log.commit_to(_synced_to(log))
 
-    def _synced(self) -> Deferred[None]:
+    def _sync(self, end: int) -> Deferred[None]:
         commit = self._group_commit
         if commit is None:
-            commit = self._group_commit = GroupCommit(self._host.runtime.wake_queue, self._flush, self.tell_changed)
-        return commit.synced()
+            commit = self._group_commit = GroupCommit(
+                self._host.runtime.wake_queue, self._flush, self.tell_changed, lambda: self.log_end_offset
+            )
+        return commit.synced(end)
 
     def _flush(self) -> Deferred[None]:
         log = self.log
@@ -237,7 +245,8 @@ class Partition:
                 for watcher in list(self.watchers):
                     watcher.appended(self, size)
         if result.last_offset >= log.high_watermark:
-            result.committed = self.committed()
+            result.synced = self.synced(result.last_offset + 1)
+            result.committed = self.committed(result.last_offset + 1)
         return result
 
     def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
@@ -248,3 +257,9 @@ class Partition:
             self.check_enough_in_sync()
         now_ms = self._host.runtime.clock.now_ms()
         return self.append(records, now_ms=now_ms, origin=Origin.CLIENT, transaction_version=transaction_version)
+
+
+def _synced_to(log: Log) -> int:
+    """The offset before which the log is as durable as ``flush.messages`` asks."""
+    end = log.log_end_offset  # below is needs_flush_before_ack, in place: each append comes here
+    return end if end - log.recovery_point < log.config.flush_messages else log.recovery_point

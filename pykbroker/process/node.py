@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
@@ -169,6 +169,15 @@ class Node:
             return SecuredListeners(self._config, lambda: self.cluster, self._ids)
         except ConfigError as error:
             raise StartFailed(str(error)) from error
+
+    def renew_certificates(self, renewal: Callable[[], Mapping[str, str]]) -> None:
+        """Ask ``renewal`` for the settings of listeners with new certificates every hour; they hold for new connections."""
+        if self._secured is not None:
+            self._secured.renew_by(renewal)
+
+    def certificates_end(self, node_id: int) -> dict[str, int]:
+        """When the certificates of a broker's listeners expire, in seconds since the epoch, by listener."""
+        return {} if self._secured is None else self._secured.not_after(node_id)
 
     def _tell_as_reached(self, brokers: int) -> list[str]:
         """Wrap the handlers of brokers whose listeners advertise the address that clients connected to."""

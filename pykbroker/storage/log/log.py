@@ -37,8 +37,10 @@ class AppendResult:
     log_start_offset: int
     #: A repeated batch: nothing was written.
     duplicate: bool = False
-    #: Set by the partition: completes when the batch is committed, fails with KafkaError if it may be lost; None if it is
-    #: committed already.
+    #: Set by the partition, as ``committed``: completes when the leader's own copy of the batch is as durable as ``flush.messages``
+    #: asks, which acks=1 waits for. Fails with KafkaError if it may be lost; None if it is already.
+    synced: Deferred[None] | None = None
+    #: Completes when the batch is committed, which readers, acks=all, coordinators and markers wait for.
     committed: Deferred[None] | None = None
 
 
