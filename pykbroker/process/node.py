@@ -228,9 +228,12 @@ class Node:
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process as JSON: its id, cluster, log directories, the addresses of all listeners of each broker, and of HTTP."""
+        """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
+        addresses of all listeners.
+        """
         http = {} if self.http is None else {"http": self.http}
         return {
+            "bootstrap": ",".join(self.addresses().values()),
             "pid": os.getpid(),
             "version": __version__,
             "cluster_id": self.cluster.logs.cluster_id,
@@ -245,6 +248,7 @@ class Node:
                 }
                 for node_id, ports in self._ports.items()
             ],
+            "protocols": {listener.name: listener.security_protocol for listener in self._config.listeners},
             **http,
         }
 
