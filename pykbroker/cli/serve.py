@@ -220,6 +220,7 @@ class Start(NamedTuple):
         _tell_systemd(node)
         if self.security is not None:
             self.security.write_files(node)
+            node.renew_certificates(self.security.renewed)
         if self.options.json:
             _say_ready_in_json(node, {} if self.security is None else {"security": self.security.summary()})
         else:

@@ -14,6 +14,7 @@ from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
 from pykbroker.http.metrics.brokers import Brokers
+from pykbroker.http.metrics.certificates import Certificates
 from pykbroker.http.metrics.connections import Connections
 from pykbroker.http.metrics.groups import Groups
 from pykbroker.http.metrics.lag import LoopLag
@@ -72,6 +73,7 @@ class HttpSide:
             lambda: node.current,
             [
                 *(Requests(self._meter, clock), Connections(lambda node_id: node.server.sockets(node_id).connections)),
+                Certificates(node.certificates_end),
                 *(Quotas(node.limiting), self._brokers, Partitions(), Groups(), Transactions(), self._storage),
                 Process(self._lag, clock),
             ],

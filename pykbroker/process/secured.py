@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pykbroker.config.broker import LISTENER_PREFIX, BrokerConfig
 from pykbroker.config.listener_security import (
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: How often certificates are looked at.
+_RENEWALS_MS: Final = 60 * 60 * 1000
+
+#: Settings with new certificates for listeners; none while those in use are new enough.
+Renewal = Callable[[], Mapping[str, str]]
+
 
 class SecuredListeners:
     """The secured listeners of one process, of the brokers ``ids``. ``cluster`` returns the cluster; it is called when a client
@@ -53,6 +59,9 @@ class SecuredListeners:
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
         self._told: set[str] = set()
         self._following = Following()
+        self._renewal: Renewal | None = None
+        self._renewed: dict[str, str] = {}
+        self._cluster: Cluster | None = None
         turns = Turns()
         made = {name: self._made(config, listener) for name, listener in self._listeners.items()}
         self._brokers = {
@@ -72,6 +81,10 @@ class SecuredListeners:
         """How a broker's listener admits connections; None for a listener without security."""
         return self._brokers[node_id].admissions.get(listener)
 
+    def not_after(self, node_id: int) -> dict[str, int]:
+        """When the certificates of a broker's listeners expire, in seconds since the epoch."""
+        return {name: tls.not_after for name, tls in self._brokers[node_id].tls.items() if tls is not None}
+
     # ---- while it runs -----------------------------------------------------------------------------------------------
 
     def follow(self, cluster: Cluster) -> None:
@@ -83,18 +96,44 @@ class SecuredListeners:
         self._mechanisms.follow(cluster)
         self._tell_of_metadata(cluster)
         self._following.follow(cluster.metadata, partial(self._changed, cluster.config))
+        self._cluster = cluster
+        self._renew_later(cluster)
+
+    def renew_by(self, renewal: Renewal) -> None:
+        """Ask for new certificates every hour, from now on, and use them for new connections."""
+        self._renewal = renewal
+        if self._cluster is not None:
+            self._renew_later(self._cluster)
+
+    def _renew_later(self, cluster: Cluster) -> None:
+        if self._renewal is not None:
+            cluster.runtime.timers.after(_RENEWALS_MS, partial(self._renew, cluster, self._renewal))
+
+    def _renew(self, cluster: Cluster, renewal: Renewal) -> None:
+        if cluster is not self._cluster or renewal is not self._renewal:
+            return
+        self._renew_later(cluster)
+        if new := renewal():
+            self._renewed |= new
+            for node_id in self._brokers:
+                self._take_over(cluster.config, cluster.metadata.image, node_id, self._touched(new))
 
     def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
         for node_id in self._brokers:
             if (BROKER_RESOURCE, str(node_id)) in delta.configs:
                 self._take_over(config, image, node_id)
 
-    def _take_over(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
-        """Apply altered settings to new connections; invalid ones leave the present setup."""
+    def _take_over(
+        self, config: BrokerConfig, image: MetadataImage, node_id: int, renewed: frozenset[str] = frozenset()
+    ) -> None:
+        """Apply altered settings, and certificates of the listeners ``renewed``, to new connections; invalid ones leave the present
+        setup.
+        """
         broker, settings = self._brokers[node_id], image.config(BROKER_RESOURCE, str(node_id))
         touched = self._touched(settings)
-        altered = config.if_altered(settings) if touched | broker.altered else config
-        for name in sorted(touched | broker.altered):
+        concerned = touched | broker.altered | renewed
+        altered = self._if_altered(config, settings) if concerned else config
+        for name in sorted(concerned):
             try:
                 made = self._made(altered, self._listeners[name], broker.tls[name])
             except ConfigError as error:
@@ -110,12 +149,16 @@ class SecuredListeners:
 
     def _check(self, config: BrokerConfig, node_id: int, settings: Mapping[str, str]) -> None:
         """Raises KafkaError INVALID_REQUEST if the listeners of a broker cannot have these settings."""
-        wanted, broker = config.if_altered(settings), self._brokers[node_id]
+        wanted, broker = self._if_altered(config, settings), self._brokers[node_id]
         for name in sorted(self._touched(settings) | broker.altered):
             try:
                 self._made(wanted, self._listeners[name], broker.tls[name])
             except ConfigError as error:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+    def _if_altered(self, config: BrokerConfig, settings: Mapping[str, str]) -> BrokerConfig:
+        """The settings with renewed certificates and with these alterations, which win."""
+        return config.with_texts(self._renewed).if_altered(settings, config.cluster_default)
 
     def _touched(self, settings: Mapping[str, str]) -> frozenset[str]:
         """The listeners whose prefix any of these settings has."""
