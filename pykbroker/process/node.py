@@ -29,6 +29,7 @@ from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.memory_limit import set_limits
 from pykbroker.process.one_by_one import OneByOne, done
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
@@ -227,9 +228,12 @@ class Node:
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process as JSON: its id, cluster, log directories, the addresses of all listeners of each broker, and of HTTP."""
+        """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
+        addresses of all listeners.
+        """
         http = {} if self.http is None else {"http": self.http}
         return {
+            "bootstrap": ",".join(self.addresses().values()),
             "pid": os.getpid(),
             "version": __version__,
             "cluster_id": self.cluster.logs.cluster_id,
@@ -244,6 +248,7 @@ class Node:
                 }
                 for node_id, ports in self._ports.items()
             ],
+            "protocols": {listener.name: listener.security_protocol for listener in self._config.listeners},
             **http,
         }
 
@@ -287,6 +292,7 @@ class Node:
         self.limiting.follow(cluster)
         if self._secured is not None:
             self._secured.follow(cluster)
+        set_limits(cluster.runtime.memory, config)
         self.server.take_up(cluster)
         if self.before_clients is not None:
             await done(self.before_clients(cluster))
