@@ -22,7 +22,6 @@ from pykbroker.config.listener_security import (
 from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
-from pykbroker.metadata.source import Following
 from pykbroker.network.admission import Admission, ListenerSecurity, Turns
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
@@ -34,6 +33,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.process.life import Life
     from pykbroker.security.tls.context import ServerTls
 
 log = logging.getLogger(__name__)
@@ -51,9 +51,8 @@ class SecuredListeners:
         self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
         self._told: set[str] = set()
-        self._following = Following()
         turns = Turns()
-        made = {name: self._made(config, listener) for name, listener in self._listeners.items()}
+        made = self._made_first = {name: self._made(config, listener) for name, listener in self._listeners.items()}
         self._brokers = {
             node_id: _OfBroker(
                 {
@@ -73,14 +72,21 @@ class SecuredListeners:
 
     # ---- while it runs -----------------------------------------------------------------------------------------------
 
-    def follow(self, cluster: Cluster) -> None:
-        """Apply alterations from now on, and those before the start."""
+    def follow(self, life: Life) -> None:
+        """Apply alterations from now on, and those before the start; they end with this life of the cluster."""
+        cluster = life.cluster
         cluster.check_listeners = partial(self._check, cluster.config)
-        for node_id, broker in self._brokers.items():
-            broker.altered = frozenset()
+        for node_id in self._brokers:
             self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
-        self._following.follow(cluster.metadata, partial(self._changed, cluster.config))
+        life.at_end(self._as_at_the_start)
+        life.at_end(cluster.metadata.subscribe(partial(self._changed, cluster.config)))
+
+    def _as_at_the_start(self) -> None:
+        for broker in self._brokers.values():
+            broker.altered = frozenset()
+            for name, made in self._made_first.items():
+                broker.admissions[name].settings, broker.tls[name] = made.security, made.tls
 
     def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
         for node_id in self._brokers:

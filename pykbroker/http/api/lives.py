@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.api.route import Call
@@ -16,29 +15,26 @@ _LONGEST_NAME: Final = 200
 
 
 async def reset(steering: Steering, call: Call) -> dict[str, Any]:
-    async with steering.living:
-        with refusing(409, RuntimeError, StartFailed):
-            await asyncio.to_thread(steering.host.reset)
+    with refusing(409, RuntimeError, StartFailed):
+        await steering.snapshots.reset()
     return {}
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:
-    return {"snapshots": steering.host.snapshots}
+    return {"snapshots": steering.snapshots.names}
 
 
 async def keep(steering: Steering, call: Call) -> dict[str, Any]:
     name = call.path["name"]
     if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
         raise Refusal(400, f"a snapshot's name has 1 to {_LONGEST_NAME} printable characters")
-    async with steering.living:
-        steering.cluster()
-        with refusing(409, OSError):
-            await asyncio.to_thread(steering.host.snapshot, name)
+    steering.cluster()
+    with refusing(409, OSError):
+        await steering.snapshots.take(name)
     return await listed(steering, call)
 
 
 async def restore(steering: Steering, call: Call) -> dict[str, Any]:
-    async with steering.living:
-        with refusing(409, RuntimeError, StartFailed, OSError), refusing(404, LookupError):
-            await asyncio.to_thread(steering.host.restore, call.path["name"])
+    with refusing(409, RuntimeError, StartFailed, OSError), refusing(404, LookupError):
+        await steering.snapshots.restore(call.path["name"])
     return {}

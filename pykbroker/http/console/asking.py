@@ -16,8 +16,8 @@ from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
-from pykbroker.steered.outcomes import Outcomes
-from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.steered.outcomes import outcome, present
+from pykbroker.steered.refusal import Refusal
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import KafkaError, WireError, error_code
@@ -25,11 +25,10 @@ from pykbroker.wire.headers import RequestHeader, decode_response_header, encode
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
+    from pykbroker.process.life import Lives
     from pykbroker.runtime.waits import Deferred
     from pykbroker.wire.message import Message
 
@@ -62,18 +61,14 @@ class _Peer:
 class Brokers:
     """The brokers of a process, as long as it runs; after a reset they have another cluster."""
 
-    def __init__(self, current: Callable[[], Cluster | None]) -> None:
-        self._current = current
+    def __init__(self, lives: Lives) -> None:
+        self._lives = lives
         self._dispatcher: Dispatcher | None = None
         self._asked = 0
-        self._outcomes = Outcomes()
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
-        cluster = self._current()
-        if cluster is None:
-            raise Refusal(503, BETWEEN)
-        return cluster
+        return present(self._lives)
 
     def running(self) -> list[int]:
         """Return the ids of the running brokers. Raises Refusal if there is none."""
@@ -154,14 +149,10 @@ class Brokers:
         If the caller is cancelled, the wait is abandoned.
         """
         try:
-            return await self._outcomes.of(wait)
+            return await outcome(self._lives, wait)
         except asyncio.CancelledError:
             wait.abandon()
             raise
-
-    def dropped(self) -> None:
-        """Refuse what waits for a cluster that is no more."""
-        self._outcomes.drop()
 
     async def _whole(self, cluster: Cluster, piece: Any) -> bytes:
         """Return a piece of an answer; one that is in a file is read in a thread."""

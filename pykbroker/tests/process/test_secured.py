@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.process.life import Life
 from pykbroker.process.secured import SecuredListeners
 from pykbroker.tests.kit.certificates import HOSTS, authority, now_ms, with_small_key, written
 from pykbroker.tests.kit.cluster import MemoryCluster
@@ -97,8 +98,10 @@ def test_a_cluster_that_was_left_alters_nothing() -> None:
         for _ in range(2)
     ]
     secured = SecuredListeners(present.cluster.config, lambda: present.cluster, [1])
-    secured.follow(former.cluster)
-    secured.follow(present.cluster)
+    life = Life(former.cluster)
+    secured.follow(life)
+    life.end(followed=True)
+    secured.follow(Life(present.cluster))
     admission = secured.admission(1, "SASL")
     assert admission is not None
     begun = admission.settings
