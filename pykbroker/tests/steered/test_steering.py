@@ -46,7 +46,7 @@ def settings_of(bootstrap: str) -> dict[str, str | None]:
 def test_a_reset_leaves_the_release_and_the_control_socket(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with serving(*("--listen", "127.0.0.1:0", "--ephemeral", "--http", "0", "--json", "--as-version", "2.8")) as (
-        process,
+        _,
         line,
     ):
         ready = json.loads(line)
