@@ -61,8 +61,10 @@ __all__ = [
     "patch_batch",
     "patch_timestamps",
     "read_batch_header",
+    "read_unsigned_varint",
     "unpacked",
     "write_batch_header",
+    "write_varint",
 ]
 
 NO_OFFSET = -1
@@ -157,26 +159,26 @@ def _read_records(
         if (length := data[pos]) < 128:
             pos += 1
         else:
-            length, pos = _read_uvarint(data, pos)
+            length, pos = read_unsigned_varint(data, pos)
         end = pos + ((length >> 1) ^ -(length & 1))
         pos += 1  # the attributes of a record have no meaning yet
         if (delta := data[pos]) < 128:
             pos += 1
         else:
-            delta, pos = _read_uvarint(data, pos, 64)
+            delta, pos = read_unsigned_varint(data, pos, 64)
         timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1))
         if not _INT64_MIN <= timestamp <= _INT64_MAX:
             raise WireError("a record's timestamp does not fit 64 bits")
         if (delta := data[pos]) < 128:
             pos += 1
         else:
-            delta, pos = _read_uvarint(data, pos)
+            delta, pos = read_unsigned_varint(data, pos)
         offset = base_offset + ((delta >> 1) ^ -(delta & 1))
 
         if (size := data[pos]) < 128:
             pos += 1
         else:
-            size, pos = _read_uvarint(data, pos)
+            size, pos = read_unsigned_varint(data, pos)
         key = None
         if not size & 1:
             key = data[pos : pos + (size >> 1)]
@@ -184,7 +186,7 @@ def _read_records(
         if (size := data[pos]) < 128:
             pos += 1
         else:
-            size, pos = _read_uvarint(data, pos)
+            size, pos = read_unsigned_varint(data, pos)
         value = None
         if not size & 1:
             value = data[pos : pos + (size >> 1)]
@@ -222,12 +224,14 @@ def _read_headers(data: bytes, pos: int, end: int) -> tuple[tuple[Header, ...], 
 
 
 def _read_varint(data: bytes, pos: int) -> tuple[int, int]:
-    value, pos = _read_uvarint(data, pos)
+    value, pos = read_unsigned_varint(data, pos)
     return (value >> 1) ^ -(value & 1), pos
 
 
-def _read_uvarint(data: bytes, pos: int, bits: int = 32) -> tuple[int, int]:
-    """(varint before undoing zigzag, position after it). Excess bits of the last byte are dropped."""
+def read_unsigned_varint(data: Buffer, pos: int, bits: int = 32) -> tuple[int, int]:
+    """(varint before undoing zigzag, position after it). Excess bits of the last byte are dropped. Raises WireError if it is
+    longer than ``bits``, IndexError if it is cut short.
+    """
     value = 0
     for shift in range(0, bits, 7):
         byte = data[pos]
@@ -318,15 +322,15 @@ def _write_records(
         if not previous < delta <= _INT32_MAX:
             raise WireError(f"offset {record.offset} cannot follow {base_offset + previous} in one batch")
         body = bytearray(1)
-        _write_varint(body, (record.timestamp if fixed_timestamp is None else fixed_timestamp) - base_timestamp)
-        _write_varint(body, delta)
+        write_varint(body, (record.timestamp if fixed_timestamp is None else fixed_timestamp) - base_timestamp)
+        write_varint(body, delta)
         _write_bytes(body, record.key)
         _write_bytes(body, record.value)
-        _write_varint(body, len(record.headers))
+        write_varint(body, len(record.headers))
         for key, value in record.headers:
             _write_bytes(body, _header_key(key))
             _write_bytes(body, value)
-        _write_varint(out, len(body))
+        write_varint(out, len(body))
         out += body
     return out, max(delta, 0)
 
@@ -342,11 +346,12 @@ def _write_bytes(out: bytearray, data: bytes | None) -> None:
     if data is None:
         out.append(1)  # a length of -1
         return
-    _write_varint(out, len(data))
+    write_varint(out, len(data))
     out += data
 
 
-def _write_varint(out: bytearray, value: int) -> None:
+def write_varint(out: bytearray, value: int) -> None:
+    """Append a signed varint of a record."""
     value = value << 1 if value >= 0 else ~(value << 1)
     while value > 127:
         out.append(value & 127 | 128)

@@ -12,7 +12,7 @@ from compat_tests.connect.connectors import Connector
 from compat_tests.connect.seen import await_file
 from compat_tests.connect.worker import Worker
 from compat_tests.harness.pasted import served
-from pykbroker.config.properties import parse_properties
+from pykbroker.storage.properties import parse_properties
 
 LINES = [f"line {number}" for number in range(500)]
 

@@ -44,6 +44,7 @@ _MAIN = {
     "producer-perf": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-perf": "org.apache.kafka.tools.ConsumerPerformance",
     "client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
+    "storage": "kafka.tools.StorageTool",
 }
 
 

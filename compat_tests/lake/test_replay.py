@@ -66,6 +66,25 @@ def test_partitions_come_back_as_they_were(archived: tuple[Workshop, str], topic
     assert content(topics.receive(f"{topic}-again")) == content(topics.receive(topic))
 
 
+def test_a_complete_replay_has_nothing_to_go_where_a_log_ends_with_markers(
+    make: Callable[..., Workshop], topics: Topics
+) -> None:
+    topic = topics.create()
+    producer = Producer({"bootstrap.servers": topics.bootstrap, "transactional.id": topic})
+    producer.init_transactions(60)
+    for end in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.produce(topic, b"x", partition=0)
+        producer.flush(30)
+        end(60)
+    workshop = make()
+    workshop.archive(topic)
+    job = Replay(workshop.lake, topics.bootstrap, {}, ReplayOptions(topic, prefix="marked-"))
+    assert sum(job.run().values()) == 3
+    assert ", 0 to go" in job.look().line()
+
+
 def test_what_is_chosen_alone_is_sent(archived: tuple[Workshop, str], topics: Topics) -> None:
     workshop, topic = archived
     assert replay(workshop, name=f"{topic}-five", prefix="five-", keys=("five",)) == 5

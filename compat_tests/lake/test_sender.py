@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from compat_tests.harness.process import BrokerProcess
+from compat_tests.spark.topics import Topics
+from pykbroker.lake import sender
 from pykbroker.lake.sender import Sending, _Line, kafka_error
 from pykbroker.lake.trouble import LakeError
 from pykbroker.testing import Kafka
@@ -85,7 +88,7 @@ def test_a_failure_of_the_client_itself_is_told_with_the_partition(
     def fail(*_: object) -> None:
         raise SystemError("null argument to internal routine")
 
-    monkeypatch.setattr(line, "_again", fail)
+    monkeypatch.setattr(sender, "called", fail)
     with pytest.raises(LakeError, match=r"^orders-0, offsets 7 to 7: confluent-kafka failed: null argument to"):
         line.commit()
 
@@ -97,3 +100,49 @@ def test_a_fenced_producer_is_told(kafka: Kafka) -> None:
     with pytest.raises(LakeError, match=r"^orders-0, offsets 0 to 0: its producer is fenced: another replay"):
         line.end()
     later.end()
+
+
+IMPATIENT = {"transaction.timeout.ms": "3000", "message.timeout.ms": "2500"}
+
+
+def test_a_transaction_begins_again_where_the_broker_died_and_came_back(
+    start_target: Callable[..., BrokerProcess],
+) -> None:
+    """librdkafka 2.16 then waits for ever in send_offsets_to_transaction, beside Apache Kafka, too."""
+    target = start_target()
+    topics = Topics(target.bootstrap)
+    topic = topics.create()
+    line = _Line(Sending("replay", {"bootstrap.servers": target.bootstrap}, {"orders": topic}), "orders", 0)
+    for offset in range(50):
+        line.send(row(offset))
+    line.commit()
+    for offset in range(50, 60):
+        line.send(row(offset))
+    target.kill()
+    time.sleep(3)  # librdkafka forgets the broker after some refused connections
+    target.start()
+    line.end()
+    assert line.sent == 60
+    assert len(topics.receive(topic)) == 60
+
+
+def test_a_broker_that_stays_away_ends_the_sending(start_target: Callable[..., BrokerProcess]) -> None:
+    target = start_target()
+    topic = Topics(target.bootstrap).create()
+    client = {"bootstrap.servers": target.bootstrap, **IMPATIENT}
+    line = _Line(Sending("first", client, {"orders": topic}), "orders", 0)
+    line.send(row(7))
+    target.kill()
+    with pytest.raises(LakeError, match=r"^orders-0, .* The broker is down or .* --name first: it goes"):
+        line.end()
+    with pytest.raises(LakeError, match=rf"^orders-0, to {topic}: .* The broker is down or .* --name first: it goes"):
+        _Line(Sending("first", client, {"orders": topic}), "orders", 0)
+
+
+def test_a_transaction_has_not_more_bytes_than_the_task_may_keep(kafka: Kafka) -> None:
+    settings = Sending("replay", {"bootstrap.servers": kafka.bootstrap_servers}, {"orders": "t"}, transaction_bytes=150)
+    line = _Line(settings, "orders", 0)
+    for offset in range(4):
+        line.send(row(offset, 50))
+    assert line.sent == 3
+    line.end()

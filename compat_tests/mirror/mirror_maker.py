@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compat_tests.harness.java import QUICK, compile_java, java_command
 from compat_tests.harness.process import ServerProcess, free_ports
-from pykbroker.config.properties import text_of
+from pykbroker.storage.properties import text_of
 
 _MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 _FLAGS = [*QUICK, "-Xmx384m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]

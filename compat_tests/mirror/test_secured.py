@@ -25,7 +25,7 @@ from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.pasted import Pasted, served
 from compat_tests.harness.records import LIMIT_S
 from compat_tests.mirror.mirror_maker import MirrorMaker
-from pykbroker.config.properties import parse_properties
+from pykbroker.storage.properties import parse_properties
 
 TOPIC, GROUP = "moved-safely", "moving-safely"
 VALUES = [b"value %d" % number for number in range(500)]

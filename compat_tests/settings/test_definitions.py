@@ -22,8 +22,8 @@ from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
 from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
-from pykbroker.config.properties import load, parse_properties
 from pykbroker.config.setting import REQUIRED, ConfigError, Type, value_text
+from pykbroker.storage.properties import load, parse_properties
 
 TABLES = {
     "broker": BROKER_SETTINGS,

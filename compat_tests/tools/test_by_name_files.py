@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, Producer
 
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.tools.by_name import ours_here
+from pykbroker.storage.checkpoints import read_meta_properties
+from pykbroker.storage.real_disk import RealDisk
 
 LIMIT_S = 60
 _OPTIONS: dict[str, list[list[str]]] = {
@@ -137,3 +139,25 @@ def test_what_is_measured_is_told_in_kafkas_lines(
 def unmeasured(text: str) -> str:
     """With N for each number but the first of a line."""
     return "\n".join(f"{line[:8]}{re.sub(r'[0-9.:-]*[0-9]', 'N', line[8:])}" for line in text.splitlines())
+
+
+@pytest.mark.parametrize("cluster_id", ["test-cluster", "x=y", "two\nlines ünï", ""])
+def test_both_format_for_any_id_and_read_each_others(cluster_id: str, tmp_path: Path, kafka_tools: KafkaTools) -> None:
+    said = "node.id=1\nprocess.roles=broker,controller\ncontroller.listener.names=C\nlisteners=P://localhost:1,C://localhost:2\n"
+    said += "listener.security.protocol.map=P:PLAINTEXT,C:PLAINTEXT\ncontroller.quorum.voters=1@localhost:2\n"
+    said += "inter.broker.listener.name=P\n"
+    files = {}
+    for name in ("ours", "theirs"):
+        files[name] = tmp_path / f"{name}.properties"
+        files[name].write_text(f"{said}log.dirs={tmp_path / name}\n")
+    words = ("format", f"--cluster-id={cluster_id}", "-c")
+    assert ours_here("storage", *words, str(files["ours"])).status == 0
+    formatted = kafka_tools("storage", *words, str(files["theirs"]))
+    assert formatted.status == 0, formatted.err
+    assert cluster_id_of(tmp_path / "ours") == cluster_id_of(tmp_path / "theirs") == cluster_id
+    looked = kafka_tools("storage", "info", "-c", str(files["ours"]))
+    assert f"cluster.id={cluster_id}, node.id=1" in looked.out, looked.out + looked.err
+
+
+def cluster_id_of(folder: Path) -> str:
+    return read_meta_properties(RealDisk(), str(folder))["cluster.id"]

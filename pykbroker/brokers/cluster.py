@@ -118,7 +118,7 @@ class Cluster:
             disk,
             clock,
             node_id=config.node_id,
-            cluster_id=_cluster_id(disk, (directory, *others)) or uuid_to_str(random_id(rng)),
+            cluster_id=_cluster_id(disk, (directory, *others), rng),
             random=rng,
             others=others,
             metadata_apart=metadata_apart,
@@ -272,10 +272,10 @@ def _authorizer(config: BrokerConfig, metadata: Controller, runtime: Runtime) ->
     return authorizer
 
 
-def _cluster_id(disk: Disk, directories: Iterable[Path]) -> str | None:
-    """The cluster id in the log directories; None for new ones."""
+def _cluster_id(disk: Disk, directories: Iterable[Path], rng: random.Random) -> str:
+    """The cluster id in the log directories; a random one for new ones."""
     for directory in directories:
         found = checkpoints.read_meta_properties(disk, str(directory)).get("cluster.id")
         if found is not None:
             return found
-    return None
+    return uuid_to_str(random_id(rng))

@@ -18,7 +18,7 @@ def read(path: Path | None) -> dict[str, str]:
     """Return the settings in the file; none without a file. Raises UsageError."""
     if path is None:
         return {}
-    from pykbroker.config.properties import load
+    from pykbroker.storage.properties import load
 
     try:
         return load(path)

@@ -5,6 +5,7 @@ They are a certificate authority, users with passwords, and the files that clien
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -12,12 +13,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from pykbroker.config.properties import load, text_of
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.authority import Authority
 from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
+from pykbroker.storage.properties import load, text_of
 
+#: What cannot be made again: clients have the authority's certificate, passwords, and tokens signed by this key.
+KEPT: Final = ("authority-key.pem", "users.properties", "token-key.txt")
 #: Users if none are named.
 DEFAULT_USERS: Final = ("alice", "bob")
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]+")
@@ -33,6 +36,7 @@ class KeptSecurity:
     ) -> None:
         """Create or read the folder. Raises ConfigError for a bad folder or user name, and OSError."""
         self.folder = folder.absolute()
+        _check_owner(self.folder)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.clients = self.folder / "clients"
         self.clients.mkdir(mode=0o700, exist_ok=True)
@@ -107,10 +111,22 @@ class KeptSecurity:
         return {"ssl_cafile": self._trusted, **own}
 
 
+def _check_owner(folder: Path) -> None:
+    """Raises ConfigError for another user's folder, whose keys and passwords that user would know."""
+    for found in (folder.lstat, folder.stat):  # of a link, whoever made it, too
+        with contextlib.suppress(FileNotFoundError):
+            if (owner := found().st_uid) not in (0, os.geteuid()):
+                raise ConfigError(
+                    f"{folder} belongs to another user (uid {owner}), who could read the keys and passwords of --security or "
+                    "put others in their place: choose another folder with --security-dir DIR, or change its owner"
+                )
+
+
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, atomically."""
+    """Write a file that only its owner can read, atomically; no link is followed."""
     new = path.with_name(f"{path.name}.new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    new.unlink(missing_ok=True)  # of an interrupted start
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123 - opens a descriptor
         file.write(text)
     new.replace(path)

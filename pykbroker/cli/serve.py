@@ -214,12 +214,14 @@ class Start(NamedTuple):
         _tell_systemd(node)
         if self.security is not None:
             self.security.write_files(node)
+            node.renew_certificates(self.security.renewed)
         if self.options.json:
             _say_ready_in_json(node, {} if self.security is None else {"security": self.security.summary()})
         else:
             _say_ready(node)
             if self.security is not None:
-                _say(f"\n{self.security.to_paste(node)}\n")
+                # Passwords are for a person's terminal: other output ends in a log.
+                _say(f"\n{self.security.to_paste(node) if sys.stdout.isatty() else self.security.where()}\n")
         if self.tell is not None:
             self.tell(node)
         garbage.is_ready()

@@ -11,8 +11,8 @@ from pathlib import Path
 from pykbroker.cli import command_config
 from pykbroker.cli.options import address
 from pykbroker.client.errors import UsageError
-from pykbroker.config.properties import text_of
 from pykbroker.security.client.scram import ALGORITHMS
+from pykbroker.storage.properties import text_of
 
 _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 #: Settings of the requester's own login.

@@ -6,6 +6,7 @@ passwords.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,7 +20,6 @@ from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.directories.contents import check_ours
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
-from pykbroker.wire.primitives import uuid_from_str
 
 #: metadata.version of a new cluster.
 RELEASE_VERSION: Final = "4.3-IV0"
@@ -35,22 +35,12 @@ def formatted(directory: str) -> bool:
     return "cluster.id" in checkpoints.read_meta_properties(RealDisk(), directory)
 
 
-def check_cluster_id(text: str) -> None:
-    """Raises ValueError for an id that is not 16 bytes in 22 characters of base64."""
-    try:
-        uuid_from_str(text)
-    except ValueError as error:
-        raise ValueError(
-            f"{text!r} is not a cluster id: 16 bytes, as 22 characters of base64. `kafka-storage random-uuid` makes one."
-        ) from error
-
-
 def format_new(config: BrokerConfig, cluster_id: str, users: Sequence[MetadataRecord] = ()) -> list[str]:
     """Format the directories that are not formatted, and return them.
 
-    Raises OSError, ValueError for an invalid id, and ForeignDirectoryError for a directory with other content.
+    Any text is a cluster id, as for Kafka's storage tool (``random-uuid`` makes 22 characters of base64). Raises OSError, and
+    ForeignDirectoryError for a directory with other content.
     """
-    check_cluster_id(cluster_id)
     new = [directory for directory in directories(config) if not formatted(directory)]
     disk = RealDisk()
     for directory in new:
@@ -68,4 +58,8 @@ def _write_bootstrap(disk: RealDisk, directory: str, users: Sequence[MetadataRec
     levels = [FeatureLevelRecord(name=name, feature_level=level) for name, level in BOOTSTRAP_LEVELS.items()]
     now_ms = SystemClock().now_ms()
     content = encode_snapshot([*levels, *users], epoch=0, last_contained_ms=0, now_ms=now_ms)
-    replace_file(disk, f"{directory}/{BOOTSTRAP}", content)
+    mask = os.umask(0o077)  # credentials of the users
+    try:
+        replace_file(disk, f"{directory}/{BOOTSTRAP}", content)
+    finally:
+        os.umask(mask)

@@ -9,6 +9,7 @@ from pykbroker.faults.book import FaultBook, Rule, UnknownRule
 from pykbroker.faults.fault import BadFault, Fault
 from pykbroker.faults.naming import like
 from pykbroker.faults.step import FaultStep, old_image
+from pykbroker.requests.pipeline import Place, through
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -19,7 +20,7 @@ class Injector:
     """Belongs to the loop that owns the cluster. ``cluster`` is called each time, since a reset replaces the cluster."""
 
     def __init__(self, dispatcher: Dispatcher, cluster: Callable[[], Cluster]) -> None:
-        self._dispatcher = dispatcher
+        self._places = dispatcher.places
         self._cluster = cluster
         self.book = FaultBook()
         self._step = FaultStep(self.book)
@@ -32,7 +33,7 @@ class Injector:
         if fault.stale:
             rule.kept = old_image(self._cluster().metadata.image)
         if not self._is_in:
-            self._dispatcher.add_step(self._step)
+            self._places.fill(Place.INTERCEPT, through(self._step))
             self._is_in = True
         return rule
 
@@ -68,7 +69,7 @@ class Injector:
 
     def _leave(self) -> None:
         if self._is_in and not self.book.rules and not self._step.is_muting:
-            self._dispatcher.remove_step(self._step)
+            self._places.empty(Place.INTERCEPT)
             self._is_in = False
 
     def carry_out(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.kinds import kind_of
-from pykbroker.runtime.waits import attempt, gather
+from pykbroker.handlers.in_slices import each
+from pykbroker.runtime.waits import apply, attempt
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.resources import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -26,22 +27,21 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest
-) -> Deferred[ConsumerGroupDescribeResponse]:
-    return gather([_describe(broker, group_id) for group_id in request.group_ids]).map(
-        partial(_response, broker.cluster.authorizer, ctx, request)
-    )
+) -> ConsumerGroupDescribeResponse | Deferred[ConsumerGroupDescribeResponse]:
+    operations = partial(_with_operations, broker.cluster.authorizer, ctx)
+
+    def describe(group_id: str) -> Deferred[DescribedGroup]:
+        described = _describe(broker, group_id)
+        return described.map(operations) if request.include_authorized_operations else described
+
+    described = each(broker, ctx, request.group_ids, describe, once=str)
+    return apply(lambda groups: ConsumerGroupDescribeResponse(groups=groups), described)
 
 
-def _response(
-    authorizer: Authorizer | None,
-    ctx: RequestContext,
-    request: ConsumerGroupDescribeRequest,
-    groups: list[DescribedGroup],
-) -> ConsumerGroupDescribeResponse:
-    for group in groups if request.include_authorized_operations else ():
-        if group.error_code == ErrorCode.NONE:
-            group.authorized_operations = authorized_operations(authorizer, ctx, GROUP, group.group_id)
-    return ConsumerGroupDescribeResponse(groups=groups)
+def _with_operations(authorizer: Authorizer | None, ctx: RequestContext, group: DescribedGroup) -> DescribedGroup:
+    if group.error_code == ErrorCode.NONE:
+        group.authorized_operations = authorized_operations(authorizer, ctx, GROUP, group.group_id)
+    return group
 
 
 def _describe(broker: Broker, group_id: str) -> Deferred[DescribedGroup]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -19,21 +20,31 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest
 
 _TO_HIGH_WATERMARK = -1
+#: The weight of raising a log's start, which may drop segments.
+_WEIGHT = 5
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_delete(broker, topic.name, asked) for asked in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+def handle(
+    broker: Broker, ctx: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse | Deferred[DeleteRecordsResponse]:
+    def work() -> Work[DeleteRecordsResponse]:
+        response = DeleteRecordsResponse()
+        for topic in request.topics:
+            result = DeleteRecordsTopicResult(name=topic.name)
+            response.topics.append(result)
+            for asked in topic.partitions:
+                result.partitions.append(_delete(broker, topic.name, asked))
+                yield _WEIGHT
+            yield 1
+        return response
+
+    return in_slices(broker, ctx, work())
 
 
 def logs_of(broker: Broker, version: int, request: DeleteRecordsRequest) -> Iterator[Partition | None]:

@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.brokers.resources import check_access
 from pykbroker.config import describe, loggers
 from pykbroker.config.layers import Layers, Source
+from pykbroker.handlers.in_slices import each
 from pykbroker.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -20,6 +22,7 @@ from pykbroker.metadata.image import (
     TOPIC_RESOURCE,
 )
 from pykbroker.metadata.names import validate_topic_name
+from pykbroker.runtime.waits import apply
 from pykbroker.security.operations import DESCRIBE_CONFIGS
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_configs import (
@@ -33,13 +36,25 @@ from pykbroker.wire.messages.describe_configs import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+#: The weight of describing a resource: some thirty settings, most of them with synonyms.
+_WEIGHT = 20
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse | Deferred[DescribeConfigsResponse]:
     if any(resource.resource_type not in _DESCRIBERS for resource in request.resources):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    return DescribeConfigsResponse(results=[_result(broker, ctx, request, resource) for resource in request.resources])
+    results = each(broker, ctx, request.resources, partial(_result, broker, ctx, request), weight=_WEIGHT, once=_key)
+    return apply(lambda found: DescribeConfigsResponse(results=found), results)
+
+
+def _key(resource: DescribeConfigsResource) -> tuple[int, str, tuple[str, ...]]:
+    return resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ())
 
 
 def failed(request: DescribeConfigsRequest, version: int, error: KafkaError) -> DescribeConfigsResponse:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.coordination.groups.kinds import kind_of
-from pykbroker.runtime.waits import attempt, gather
+from pykbroker.handlers.in_slices import each
+from pykbroker.runtime.waits import apply, attempt
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.resources import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -27,18 +28,23 @@ if TYPE_CHECKING:
 _NOT_FOUND_SINCE = 6
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest) -> Deferred[DescribeGroupsResponse]:
-    described = [_describe(broker, group_id, ctx.api_version) for group_id in request.groups]
-    return gather(described).map(partial(_response, broker.cluster.authorizer, ctx, request))
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
+    operations = partial(_with_operations, broker.cluster.authorizer, ctx)
+
+    def describe(group_id: str) -> Deferred[DescribedGroup]:
+        described = _describe(broker, group_id, ctx.api_version)
+        return described.map(operations) if request.include_authorized_operations else described
+
+    described = each(broker, ctx, request.groups, describe, once=str)
+    return apply(lambda groups: DescribeGroupsResponse(groups=groups), described)
 
 
-def _response(
-    authorizer: Authorizer | None, ctx: RequestContext, request: DescribeGroupsRequest, groups: list[DescribedGroup]
-) -> DescribeGroupsResponse:
-    for group in groups if request.include_authorized_operations else ():
-        if group.error_code == ErrorCode.NONE:
-            group.authorized_operations = authorized_operations(authorizer, ctx, GROUP, group.group_id)
-    return DescribeGroupsResponse(groups=groups)
+def _with_operations(authorizer: Authorizer | None, ctx: RequestContext, group: DescribedGroup) -> DescribedGroup:
+    if group.error_code == ErrorCode.NONE:
+        group.authorized_operations = authorized_operations(authorizer, ctx, GROUP, group.group_id)
+    return group
 
 
 def _describe(broker: Broker, group_id: str, version: int) -> Deferred[DescribedGroup]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.names import name_fault
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_producers import (
@@ -18,19 +19,32 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name, partitions=[_answer(broker, topic.name, index) for index in topic.partition_indexes]
-            )
-            for topic in request.topics
-        ]
-    )
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse | Deferred[DescribeProducersResponse]:
+    def work() -> Work[DescribeProducersResponse]:
+        response = DescribeProducersResponse()
+        for topic in request.topics:
+            result = TopicResponse(name=topic.name)
+            response.topics.append(result)
+            for index in dict.fromkeys(topic.partition_indexes):
+                answer = _answer(broker, topic.name, index)
+                result.partitions.append(answer)
+                yield 1 + _PRODUCER_WEIGHT * len(answer.active_producers)
+            yield 1
+        return response
+
+    return in_slices(broker, ctx, work())
+
+
+#: The weight of describing a producer.
+_PRODUCER_WEIGHT = 0.2
 
 
 def has_valid_name(topic: TopicRequest) -> bool:

@@ -7,9 +7,10 @@ never more than max.request.partition.size.limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.names import is_internal, is_valid_topic_name
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.operations import DESCRIBE
@@ -26,21 +27,44 @@ from pykbroker.wire.messages.describe_topic_partitions import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage, PartitionImage
+    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
+
+
+#: The weight of a partition, and of a topic.
+_WEIGHT = 0.3
+#: The weight of a name that is sorted.
+_SORTING = 0.02
+_TOPIC_WEIGHT = 1
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
+) -> DescribeTopicPartitionsResponse | Deferred[DescribeTopicPartitionsResponse]:
+    return in_slices(broker, ctx, _described(broker, ctx, request))
+
+
+def _described(
+    broker: Broker, ctx: RequestContext, request: DescribeTopicPartitionsRequest
+) -> Work[DescribeTopicPartitionsResponse]:
     image = broker.cluster.metadata.image
     names = _names(image, request)
+    yield _SORTING * len(request.topics or image.topics)
     limit = min(broker.cluster.config["max.request.partition.size.limit"], request.response_partition_limit)
     authorizer = broker.cluster.authorizer
-    hidden = set() if authorizer is None else {name for name in names if not authorizer.may(ctx, DESCRIBE, TOPIC, name)}
-    response = _page(image, ctx.listener, [name for name in names if name not in hidden], request, max(limit, 1))
+    hidden: set[str] = set()
+    if authorizer is not None:
+        for name in names:
+            if not authorizer.may(ctx, DESCRIBE, TOPIC, name):
+                hidden.add(name)
+            yield _WEIGHT
+    shown = [name for name in names if name not in hidden] if hidden else names
+    response = yield from _page(image, ctx.listener, shown, request, max(limit, 1))
     for topic in response.topics:
         assert topic.name is not None
         topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
+        yield _TOPIC_WEIGHT
     if request.topics:
         response.topics += [_refusal(name) for name in names if name in hidden]
     return response
@@ -81,10 +105,11 @@ def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> lis
 
 def _page(
     image: MetadataImage, listener: str, names: list[str], request: DescribeTopicPartitionsRequest, limit: int
-) -> DescribeTopicPartitionsResponse:
+) -> Generator[float, None, DescribeTopicPartitionsResponse]:
     response = DescribeTopicPartitionsResponse()
     cursor = request.cursor
     for name in names:
+        yield _TOPIC_WEIGHT
         if limit == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
@@ -95,15 +120,13 @@ def _page(
                 response.topics.append(_unknown(name))
             continue
         end = min(len(topic.partitions), first + limit)
-        response.topics.append(
-            DescribeTopicPartitionsResponseTopic(
-                error_code=ErrorCode.NONE,
-                name=name,
-                topic_id=topic.id,
-                is_internal=topic.internal,
-                partitions=[_partition(image, topic.partitions[index], listener) for index in range(first, end)],
-            )
+        answer = DescribeTopicPartitionsResponseTopic(
+            error_code=ErrorCode.NONE, name=name, topic_id=topic.id, is_internal=topic.internal
         )
+        for index in range(first, end):
+            answer.partitions.append(_partition(image, topic.partitions[index], listener))
+            yield _WEIGHT
+        response.topics.append(answer)
         if end < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
             break

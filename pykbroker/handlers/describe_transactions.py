@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.waits import attempt, gather
+from pykbroker.handlers.in_slices import each
+from pykbroker.runtime.waits import apply, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsResponse, TopicData, TransactionState
 
@@ -18,10 +20,9 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeTransactionsRequest
-) -> Deferred[DescribeTransactionsResponse]:
-    return gather([_describe(broker, transactional_id) for transactional_id in request.transactional_ids]).map(
-        lambda states: DescribeTransactionsResponse(transaction_states=states)
-    )
+) -> DescribeTransactionsResponse | Deferred[DescribeTransactionsResponse]:
+    described = each(broker, ctx, request.transactional_ids, partial(_describe, broker), once=str)
+    return apply(lambda states: DescribeTransactionsResponse(transaction_states=states), described)
 
 
 def failed(request: DescribeTransactionsRequest, version: int, error: KafkaError) -> DescribeTransactionsResponse:

@@ -9,9 +9,12 @@ Left out: share coordinators; their keys are answered COORDINATOR_NOT_AVAILABLE.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import each
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from pykbroker.runtime.waits import apply, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer
     from pykbroker.metadata.image import Endpoint
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
@@ -34,14 +38,16 @@ def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest)
     topic = _TOPICS.get(request.key_type)
     if topic is None or broker.cluster.metadata.image.topic(topic) is not None:
         return _answer(broker, ctx, request)
-    return broker.cluster.auto_creation.create([topic]).map(lambda _: _answer(broker, ctx, request))
+    return broker.cluster.auto_creation.create([topic]).chain(lambda _: as_wait(_answer(broker, ctx, request)))
 
 
-def _answer(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def _answer(
+    broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
     if ctx.api_version >= _MANY_KEYS_SINCE:
-        return FindCoordinatorResponse(
-            coordinators=[_coordinator(broker, ctx, request.key_type, key) for key in request.coordinator_keys]
-        )
+        find = partial(_coordinator, broker, ctx, request.key_type)
+        found = each(broker, ctx, request.coordinator_keys, find)
+        return apply(lambda coordinators: FindCoordinatorResponse(coordinators=coordinators), found)
     node_id, endpoint = _find(broker, ctx, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_message=ErrorCode.NONE.name, node_id=node_id, host=endpoint.host, port=endpoint.port

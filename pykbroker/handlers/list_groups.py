@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
+from pykbroker.runtime.waits import apply
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pykbroker.brokers.broker import Broker
     from pykbroker.coordination.groups.group import Group
     from pykbroker.runtime.waits import Deferred
@@ -20,23 +20,29 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.list_groups import ListGroupsRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: ListGroupsRequest) -> Deferred[ListGroupsResponse]:
+#: The weight of listing a group.
+_WEIGHT = 0.3
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: ListGroupsRequest
+) -> ListGroupsResponse | Deferred[ListGroupsResponse]:
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.strip().lower() for kind in request.types_filter}
 
-    def listed(groups: Iterable[Group]) -> list[ListedGroup]:
-        return [
-            ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=group.type_name,
-            )
-            for group in groups
-            if (not states or group.state.value.lower() in states) and (not types or group.type_name in types)
-        ]
+    def listed(group: Group) -> ListedGroup | None:
+        state = group.state.value
+        if (states and state.lower() not in states) or (types and group.type_name not in types):
+            return None
+        return ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=state,
+            group_type=group.type_name,
+        )
 
-    return broker.cluster.groups.describe_all(broker, listed).map(lambda groups: ListGroupsResponse(groups=groups))
+    found = in_slices(broker, ctx, broker.cluster.groups.describe_all(broker, listed, _WEIGHT))
+    return apply(lambda groups: ListGroupsResponse(groups=groups), found)
 
 
 def failed(request: ListGroupsRequest, version: int, error: KafkaError) -> ListGroupsResponse:

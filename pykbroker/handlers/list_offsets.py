@@ -12,6 +12,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
@@ -38,6 +40,8 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 _READ_COMMITTED = 1
+#: The weight of counting how often a partition is named.
+_COUNTING = 0.1
 #: The replica id of tools, which any replica answers, not the leader alone.
 _DEBUGGING = -2
 #: The version that introduced each special timestamp; older versions are refused.
@@ -56,27 +60,44 @@ class _Search(NamedTuple):
 def handle(
     broker: Broker, ctx: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
+    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:  # the usual case
+        topic = request.topics[0]
+        searches: list[_Search] = []
+        answer = _answer(broker, ctx.api_version, request, topic.name, topic.partitions[0], searches)
+        response = ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name=topic.name, partitions=[answer])])
+        return _searched(broker, ctx, searches, response)
+    return in_slices(broker, ctx, _answers(broker, ctx, request))
+
+
+def _answers(broker: Broker, ctx: RequestContext, request: ListOffsetsRequest) -> Work[ListOffsetsResponse]:
+    named: Counter[tuple[str, int]] = Counter()
+    for topic in request.topics:
+        for asked in topic.partitions:
+            named[topic.name, asked.partition_index] += 1
+            yield _COUNTING
     searches: list[_Search] = []
-    named = _times_named(request)
     response = ListOffsetsResponse()
     for topic in request.topics:
         answers = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answers)
         for asked in topic.partitions:
-            if named is None or (times := named.pop((topic.name, asked.partition_index), 0)) == 1:
+            times = named.pop((topic.name, asked.partition_index), 0)
+            if times == 1:
                 answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, asked, searches))
             elif times:  # a partition named more than once is refused once
                 answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
+            yield 1
+        yield 1
+    return _searched(broker, ctx, searches, response)
+
+
+def _searched(
+    broker: Broker, ctx: RequestContext, searches: list[_Search], response: ListOffsetsResponse
+) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
+    """The response once the searches have filled in their answers."""
     if not searches:
         return response
     return broker.cluster.runtime.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
-
-
-def _times_named(request: ListOffsetsRequest) -> dict[tuple[str, int], int] | None:
-    """How often the request names each partition; None if it names only one, the usual case."""
-    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
-        return None
-    return Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:

@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
+from pykbroker.runtime.waits import apply
 from pykbroker.security.authorized import authorized_operations, cluster_operations
 from pykbroker.security.operations import CREATE, DESCRIBE, NOT_ASKED
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
@@ -33,22 +35,41 @@ from pykbroker.wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
+    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+#: The most topics of a request whose answer is cached.
+_MOST_KEPT = 200
+#: The weight of a partition or topic, and of a name in the request (``runtime/slices.py``).
+_WEIGHT = 0.3
+_NAMING = 0.05
 
 
-def handle(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+def handle(
+    broker: Broker, ctx: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Deferred[MetadataResponse]:
     answers = broker.cluster.metadata.answers
-    asked = question(request, ctx, with_host=broker.cluster.authorizer is not None)
-    if asked is None:
-        return _answer(broker, ctx, request)
-    return answers.find(asked) or answers.keep(asked, _answer(broker, ctx, request))
+    asked = None
+    if request.topics is None or len(request.topics) <= _MOST_KEPT:
+        asked = question(request, ctx, with_host=broker.cluster.authorizer is not None)
+        kept = None if asked is None else answers.find(asked)
+        if kept is not None:
+            return kept
+    began = broker.cluster.metadata.image.offset
+
+    def keep(answer: MetadataResponse) -> MetadataResponse:
+        if asked is None or began != broker.cluster.metadata.image.offset:
+            return answer
+        return answers.keep(asked, answer)
+
+    return apply(keep, in_slices(broker, ctx, _answer(broker, ctx, request)))
 
 
 def failed(request: MetadataRequest, version: int, error: KafkaError) -> MetadataResponse:
@@ -62,16 +83,17 @@ def failed(request: MetadataRequest, version: int, error: KafkaError) -> Metadat
     )
 
 
-def _answer(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+def _answer(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> Work[MetadataResponse]:
     image, authorizer = broker.cluster.metadata.image, broker.cluster.authorizer
     if request.topics is None or (ctx.api_version == 0 and not request.topics):
-        topics = [_topic(image, topic, ctx) for topic in _shown(broker, ctx)]
+        topics = yield from _shown(broker, ctx)
     else:
-        topics = _asked_for(broker, ctx, request)
+        topics = yield from _asked_for(broker, ctx, request)
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None and topic.error_code != _DENIED:
                 topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
+            yield _WEIGHT
     return MetadataResponse(
         brokers=_brokers(image, ctx.listener),
         cluster_id=image.cluster_id,
@@ -91,33 +113,57 @@ def _brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBroker
     ]
 
 
-def _asked_for(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> list[MetadataResponseTopic]:
-    assert request.topics is not None
-    version = ctx.api_version
-    if version < 12:
-        for asked in request.topics:
+def _asked_for(
+    broker: Broker, ctx: RequestContext, request: MetadataRequest
+) -> Generator[float, None, list[MetadataResponseTopic]]:
+    ids, names = yield from _named(ctx.api_version, request)
+    topics: list[MetadataResponseTopic] = []
+    if ids:  # with an id anywhere in the request, names are ignored, as in Kafka
+        for topic_id in ids:
+            found = yield from _by_id(broker, topic_id, ctx)
+            topics.append(found)
+        return topics
+    image = broker.cluster.metadata.image
+    missing: dict[str, int] = {}  # topics that do not exist, and their places in the answer
+    for name in names:
+        topic = image.topic(name)
+        if _denied(broker, ctx, DESCRIBE, [name]):
+            topics.append(_refusal(name))
+        elif topic is None:
+            missing[name] = len(topics)
+            topics.append(_unknown(name))
+        else:
+            topics.append((yield from _topic(image, topic, ctx)))
+        yield _WEIGHT
+    if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
+        for name in _create(broker, ctx, list(missing)):
+            topics[missing[name]] = _refusal(name, internal=is_internal(name))
+    return topics
+
+
+def _named(version: int, request: MetadataRequest) -> Generator[float, None, tuple[dict[bytes, None], dict[str, None]]]:
+    """The ids and names in a request, each once. Raises KafkaError INVALID_REQUEST."""
+    ids: dict[bytes, None] = {}
+    names: dict[str, None] = {}
+    lacks_both = False
+    for asked in request.topics or ():
+        if version < 12:
             if asked.name is None:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"Topic name can not be null for version {version}")
             if asked.topic_id != ZERO_ID:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}"
                 )
-    ids = dict.fromkeys(asked.topic_id for asked in request.topics if asked.topic_id != ZERO_ID)
-    if ids:  # with an id anywhere in the request, names are ignored, as in Kafka
-        return [_by_id(broker, topic_id, ctx) for topic_id in ids]
-    if any(asked.name is None for asked in request.topics):
+        if asked.topic_id != ZERO_ID:
+            ids[asked.topic_id] = None
+        if asked.name is None:
+            lacks_both = True
+        else:
+            names[asked.name] = None
+        yield _NAMING
+    if lacks_both and not ids:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
-    names = list(dict.fromkeys(asked.name or "" for asked in request.topics))
-    hidden = _denied(broker, ctx, DESCRIBE, names)
-    image = broker.cluster.metadata.image
-    known = {name: topic for name in names if name not in hidden and (topic := image.topic(name)) is not None}
-    missing = [name for name in names if name not in known and name not in hidden]
-    refused = {name: _refusal(name) for name in hidden}
-    if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
-        refused |= {name: _refusal(name, internal=is_internal(name)) for name in _create(broker, ctx, missing)}
-    return [
-        refused.get(name) or (_topic(image, known[name], ctx) if name in known else _unknown(name)) for name in names
-    ]
+    return ids, names
 
 
 def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]:
@@ -131,12 +177,16 @@ def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]
     return denied
 
 
-def _shown(broker: Broker, ctx: RequestContext) -> Iterable[TopicImage]:
+def _shown(broker: Broker, ctx: RequestContext) -> Generator[float, None, list[MetadataResponseTopic]]:
     """All topics that the client may describe."""
-    topics, authorizer = broker.cluster.metadata.image.topics.values(), broker.cluster.authorizer
-    if authorizer is None:
-        return topics
-    return [topic for topic in topics if authorizer.may(ctx, DESCRIBE, TOPIC, topic.name, tells=False)]
+    image, authorizer = broker.cluster.metadata.image, broker.cluster.authorizer
+    topics: list[MetadataResponseTopic] = []
+    for name in list(image.topics):
+        topic = image.topic(name)  # it may be deleted meanwhile
+        if topic is not None and (authorizer is None or authorizer.may(ctx, DESCRIBE, TOPIC, name, tells=False)):
+            topics.append((yield from _topic(image, topic, ctx)))
+        yield _WEIGHT
+    return topics
 
 
 def _denied(broker: Broker, ctx: RequestContext, operation: int, names: Iterable[str]) -> set[str]:
@@ -147,14 +197,15 @@ def _denied(broker: Broker, ctx: RequestContext, operation: int, names: Iterable
     return {name for name in names if not authorizer.may(ctx, operation, TOPIC, name)}
 
 
-def _by_id(broker: Broker, topic_id: bytes, ctx: RequestContext) -> MetadataResponseTopic:
+def _by_id(broker: Broker, topic_id: bytes, ctx: RequestContext) -> Generator[float, None, MetadataResponseTopic]:
     image = broker.cluster.metadata.image
     topic = image.topic_by_id(topic_id)
+    yield _WEIGHT
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
     if _denied(broker, ctx, DESCRIBE, [topic.name]):
         return MetadataResponseTopic(error_code=_DENIED, name=None, topic_id=topic_id)
-    return _topic(image, topic, ctx)
+    return (yield from _topic(image, topic, ctx))
 
 
 def _refusal(name: str, *, internal: bool = False) -> MetadataResponseTopic:
@@ -168,14 +219,16 @@ def _unknown(name: str) -> MetadataResponseTopic:
     return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
 
 
-def _topic(image: MetadataImage, topic: TopicImage, ctx: RequestContext) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        error_code=ErrorCode.NONE,
-        name=topic.name,
-        topic_id=topic.id,
-        is_internal=topic.internal,
-        partitions=[_partition(image, partition, ctx) for partition in topic.in_order()],
+def _topic(
+    image: MetadataImage, topic: TopicImage, ctx: RequestContext
+) -> Generator[float, None, MetadataResponseTopic]:
+    answer = MetadataResponseTopic(
+        error_code=ErrorCode.NONE, name=topic.name, topic_id=topic.id, is_internal=topic.internal
     )
+    for partition in list(topic.in_order()):
+        answer.partitions.append(_partition(image, partition, ctx))
+        yield _WEIGHT
+    return answer
 
 
 def _partition(image: MetadataImage, partition: PartitionImage, ctx: RequestContext) -> MetadataResponsePartition:

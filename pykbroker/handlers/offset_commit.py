@@ -7,9 +7,12 @@ version 9 a group that does not exist is answered GROUP_ID_NOT_FOUND, not ILLEGA
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.handlers.in_slices import AT_ONCE, WEIGHT_OF_A_PART, in_parts, in_slices, is_small, join_parts
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
@@ -20,6 +23,7 @@ from pykbroker.wire.messages.offset_commit import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
 
@@ -29,13 +33,55 @@ _TOPIC_IDS_SINCE = 10
 def handle(
     broker: Broker, ctx: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+    if not is_small(request.topics):
+        return in_slices(broker, ctx, _in_parts(broker, ctx, request))
+    refused, known = _taken_apart(broker, ctx.api_version, request.topics)
+    if not known:
+        return refused
+    request.topics = known
+    return _commit(broker, ctx, request).map(partial(_merged, refused))
+
+
+def _in_parts(broker: Broker, ctx: RequestContext, request: OffsetCommitRequest) -> Work[OffsetCommitResponse]:
+    """Each part is checked anew against the group, appended and replayed: commits of others may come in between."""
     refused = OffsetCommitResponse()
     known: list[OffsetCommitRequestTopic] = []
-    for topic in request.topics:
+    for part in in_parts(request.topics):
+        missing, there = _taken_apart(broker, ctx.api_version, part)
+        join_parts(refused.topics, missing.topics, _which)
+        join_parts(known, there, _which)
+        yield AT_ONCE
+    committed: list[Deferred[OffsetCommitResponse]] = []
+    for part in in_parts(known) if known else ():
+        some = copy(request)
+        some.topics = part
+        committed.append(_commit(broker, ctx, some))
+        yield WEIGHT_OF_A_PART
+
+    def joined(answers: list[OffsetCommitResponse]) -> OffsetCommitResponse:
+        rest = OffsetCommitResponse()
+        for answer in answers:
+            join_parts(rest.topics, answer.topics, _which)
+        return _merged(refused, rest)
+
+    return gather(committed).map(joined)
+
+
+def _which(topic: OffsetCommitRequestTopic | OffsetCommitResponseTopic) -> tuple[str, bytes]:
+    return topic.name, topic.topic_id
+
+
+def _taken_apart(
+    broker: Broker, version: int, topics: list[OffsetCommitRequestTopic]
+) -> tuple[OffsetCommitResponse, list[OffsetCommitRequestTopic]]:
+    """The answer for partitions that do not exist, and the others."""
+    refused = OffsetCommitResponse()
+    known: list[OffsetCommitRequestTopic] = []
+    for topic in topics:
         missing: list[OffsetCommitResponsePartition] = []
         there: list[OffsetCommitRequestPartition] = []
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if ctx.api_version >= _TOPIC_IDS_SINCE:
+        if version >= _TOPIC_IDS_SINCE:
             code = _name(broker, topic)
         for asked in topic.partitions:
             index = asked.partition_index
@@ -50,10 +96,7 @@ def handle(
             refused.topics.append(answer)
         if there:
             known.append(OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id, partitions=there))
-    if not known:
-        return refused
-    request.topics = known
-    return _commit(broker, ctx, request, refused)
+    return refused, known
 
 
 def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
@@ -63,13 +106,10 @@ def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _commit(
-    broker: Broker, ctx: RequestContext, request: OffsetCommitRequest, refused: OffsetCommitResponse
-) -> Deferred[OffsetCommitResponse]:
-    """Commit the rest of the request; the answer includes what was refused."""
+def _commit(broker: Broker, ctx: RequestContext, request: OffsetCommitRequest) -> Deferred[OffsetCommitResponse]:
+    """Commit offsets of partitions that exist."""
     committed = attempt(broker.cluster.groups.commit, broker, ctx, request)
-    answered = committed.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
-    return answered.map(lambda rest: _merged(refused, rest))
+    return committed.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
 
 
 def _merged(refused: OffsetCommitResponse, rest: OffsetCommitResponse) -> OffsetCommitResponse:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, in_parts, in_slices, is_small
+from pykbroker.runtime.waits import gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
@@ -20,12 +23,39 @@ from pykbroker.wire.messages.offset_delete import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.messages.offset_delete import OffsetDeleteRequest
 
 
-def handle(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
+def handle(
+    broker: Broker, ctx: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
+    if is_small(request.topics):
+        return _delete(broker, request)
+    return in_slices(broker, ctx, _in_parts(broker, request))
+
+
+def _in_parts(broker: Broker, request: OffsetDeleteRequest) -> Work[OffsetDeleteResponse]:
+    """Each part is checked anew against the group, appended and replayed."""
+    deleted: list[Deferred[OffsetDeleteResponse]] = []
+    for part in in_parts(request.topics):
+        deleted.append(_delete(broker, OffsetDeleteRequest(request.group_id, part)))
+        yield WEIGHT_OF_A_PART
+
+    def joined(answers: list[OffsetDeleteResponse]) -> OffsetDeleteResponse:
+        topics: dict[str, OffsetDeleteResponseTopic] = {}
+        for topic in (topic for answer in answers for topic in answer.topics):
+            if topic.name in topics:
+                topics[topic.name].partitions += topic.partitions
+            else:
+                topics[topic.name] = topic
+        return OffsetDeleteResponse(topics=list(topics.values()))
+
+    return gather(deleted).map(joined)
+
+
+def _delete(broker: Broker, request: OffsetDeleteRequest) -> Deferred[OffsetDeleteResponse]:
     refused: dict[str, OffsetDeleteResponseTopic] = {}
     known: list[OffsetDeleteRequestTopic] = []
     for topic in request.topics:

@@ -8,10 +8,12 @@ answered UNSTABLE_OFFSET_COMMIT.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.waits import Deferred, all_of, apply
+from pykbroker.handlers.in_slices import AT_ONCE, in_parts, in_slices, join_parts
+from pykbroker.runtime.waits import Deferred, all_of, apply, as_wait, gather
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import GROUP, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
@@ -48,8 +51,10 @@ def handle(
 ) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
     version = ctx.api_version
     if version >= _MANY_GROUPS_SINCE:
-        fetched = [_fetch(broker, ctx, asked, stable=request.require_stable) for asked in request.groups]
-        return apply(_response, all_of(fetched))
+        if len(request.groups) == 1 and _is_small(request.groups[0]):
+            return apply(_response, all_of([_fetch(broker, ctx, request.groups[0], stable=request.require_stable)]))
+        work = _fetch_many(broker, ctx, request.groups, stable=request.require_stable)
+        return apply(_response, in_slices(broker, ctx, work))
     topics = None
     if request.topics is not None:
         topics = [
@@ -57,7 +62,55 @@ def handle(
             for topic in request.topics
         ]
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    return apply(_older_response, _fetch(broker, ctx, asked, stable=request.require_stable))
+    if _is_small(asked):
+        return apply(_older_response, _fetch(broker, ctx, asked, stable=request.require_stable))
+    found = in_slices(broker, ctx, _fetch_many(broker, ctx, [asked], stable=request.require_stable))
+    return apply(lambda groups: _older_response(groups[0]), found)
+
+
+def _is_small(asked: OffsetFetchRequestGroup) -> bool:
+    topics = asked.topics
+    if topics is None:
+        return True
+    if len(topics) == 1:  # the usual case
+        return len(topics[0].partition_indexes) <= AT_ONCE
+    return len(topics) + sum([len(topic.partition_indexes) for topic in topics]) <= AT_ONCE
+
+
+def _fetch_many(
+    broker: Broker, ctx: RequestContext, groups: list[OffsetFetchRequestGroup], *, stable: bool
+) -> Work[list[OffsetFetchResponseGroup]]:
+    """The answers for the groups; for one with many partitions in parts, the first of which may be an error of the group."""
+    found: list[_Found] = []
+    for asked in groups:
+        if _is_small(asked):
+            found.append(_fetch(broker, ctx, asked, stable=stable))
+            yield 1 if asked.topics is None else len(asked.topics) + 1
+            continue
+        parts: list[_Found] = []
+        for topics in in_parts(map(_Indexes, asked.topics or ())):
+            some = copy(asked)
+            some.topics = [OffsetFetchRequestTopics(of.name, of.topic_id, of.partitions) for of in topics]
+            parts.append(_fetch(broker, ctx, some, stable=stable))
+            yield AT_ONCE
+        found.append(apply(_joined, all_of(parts)))
+    return gather([as_wait(each) for each in found])
+
+
+class _Indexes:
+    """A topic whose partitions are indexes."""
+
+    __slots__ = ("name", "partitions", "topic_id")
+
+    def __init__(self, topic: OffsetFetchRequestTopics) -> None:
+        self.name, self.topic_id, self.partitions = topic.name, topic.topic_id, topic.partition_indexes
+
+
+def _joined(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
+    first, *others = parts
+    for other in others:
+        join_parts(first.topics, other.topics, lambda topic: (topic.name, topic.topic_id))
+    return first
 
 
 def _response(groups: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:

@@ -7,10 +7,12 @@ Before version 2 COORDINATOR_LOAD_IN_PROGRESS is answered as COORDINATOR_NOT_AVA
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.transactions.admitting import Dialect
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.handlers.in_slices import AT_ONCE, WEIGHT_OF_A_PART, in_parts, in_slices, is_small, join_parts
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
@@ -21,6 +23,7 @@ from pykbroker.wire.messages.txn_offset_commit import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition
 
@@ -32,14 +35,50 @@ _ADDS_SINCE = 5
 def handle(
     broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
+    if not is_small(request.topics):
+        return in_slices(broker, ctx, _in_parts(broker, ctx, request))
     refused = _take_out_missing(broker, request)
     if not request.topics:
         return refused
+    return _commit(broker, ctx, request).map(lambda rest: _merged(refused, rest))
+
+
+def _in_parts(broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest) -> Work[TxnOffsetCommitResponse]:
+    """Each part is checked anew against group and transaction, appended and replayed."""
+    refused = TxnOffsetCommitResponse()
+    known: list[TxnOffsetCommitRequestTopic] = []
+    for part in in_parts(request.topics):
+        some = copy(request)
+        some.topics = part
+        join_parts(refused.topics, _take_out_missing(broker, some).topics, _which)
+        join_parts(known, some.topics, _which)
+        yield AT_ONCE
+    committed: list[Deferred[TxnOffsetCommitResponse]] = []
+    for part in in_parts(known) if known else ():
+        some = copy(request)
+        some.topics = part
+        committed.append(_commit(broker, ctx, some))
+        yield WEIGHT_OF_A_PART
+
+    def joined(answers: list[TxnOffsetCommitResponse]) -> TxnOffsetCommitResponse:
+        rest = TxnOffsetCommitResponse()
+        for answer in answers:
+            join_parts(rest.topics, answer.topics, _which)
+        return _merged(refused, rest)
+
+    return gather(committed).map(joined)
+
+
+def _which(topic: TxnOffsetCommitRequestTopic | TxnOffsetCommitResponseTopic) -> str:
+    return topic.name
+
+
+def _commit(broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest) -> Deferred[TxnOffsetCommitResponse]:
+    """Commit offsets of partitions that exist."""
     version = ctx.api_version
     dialect = Dialect(adds=version >= _ADDS_SINCE, knows_abortable=version >= _ABORTABLE_SINCE)
     committed = attempt(broker.cluster.groups.commit_in_transaction, broker, request, dialect)
-    answered = committed.recover(KafkaError, lambda error: failed(request, version, error))
-    return answered.map(lambda rest: _merged(refused, rest))
+    return committed.recover(KafkaError, lambda error: failed(request, version, error))
 
 
 def failed(request: TxnOffsetCommitRequest, version: int, error: KafkaError) -> TxnOffsetCommitResponse:

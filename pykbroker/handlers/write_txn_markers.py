@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.markers import write_marker
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.runtime.waits import gather
 from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -22,33 +23,35 @@ from pykbroker.wire.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
+
+#: The weight of a marker, which is appended by itself.
+_WEIGHT = 5
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse | Deferred[WriteTxnMarkersResponse]:
-    uncommitted: list[Deferred[None]] = []
-    response = WriteTxnMarkersResponse(
-        markers=[
-            WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=[
-                    WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=[
-                            _write(broker, marker, topic.name, index, uncommitted) for index in topic.partition_indexes
-                        ],
-                    )
-                    for topic in marker.topics
-                ],
-            )
-            for marker in request.markers
-        ]
-    )
-    return gather(uncommitted).map(lambda _: response) if uncommitted else response
+    def work() -> Work[WriteTxnMarkersResponse]:
+        uncommitted: list[Deferred[None]] = []
+        response = WriteTxnMarkersResponse()
+        for marker in request.markers:
+            result = WritableTxnMarkerResult(producer_id=marker.producer_id)
+            response.markers.append(result)
+            for topic in marker.topics:
+                answers = WritableTxnMarkerTopicResult(name=topic.name)
+                result.topics.append(answers)
+                for index in topic.partition_indexes:
+                    answers.partitions.append(_write(broker, marker, topic.name, index, uncommitted))
+                    yield _WEIGHT
+                yield 1
+            yield 1
+        return gather(uncommitted).map(lambda _: response) if uncommitted else response
+
+    return in_slices(broker, ctx, work())
 
 
 def _write(

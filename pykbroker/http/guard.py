@@ -1,4 +1,4 @@
-"""Access control for every HTTP request.
+"""Access control for every HTTP request: token, or host name; ``rights.py`` has what the authorizer is asked.
 
 It protects against two dangers: other hosts on the network, which need the token; and pages of other sites in a browser
 of this machine, which can send requests to the broker and, with a host name that they let resolve to it (DNS

@@ -14,6 +14,7 @@ from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, problem
 from pykbroker.http.metrics.brokers import Brokers
+from pykbroker.http.metrics.certificates import Certificates
 from pykbroker.http.metrics.connections import Connections
 from pykbroker.http.metrics.groups import Groups
 from pykbroker.http.metrics.lag import LoopLag
@@ -29,6 +30,7 @@ from pykbroker.network.binding import create_server
 from pykbroker.process import listening
 from pykbroker.process.life import BETWEEN
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class HttpSide:
             lambda: node.current,
             [
                 *(Requests(self._meter, clock), Connections(lambda node_id: node.server.sockets(node_id).connections)),
+                Certificates(node.certificates_end),
                 *(Quotas(node.limiting), self._brokers, Partitions(), Groups(), Transactions(), self._storage),
                 Process(self._lag, clock),
             ],
@@ -99,7 +102,7 @@ class HttpSide:
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
-        self._node.server.dispatcher.observe_by(self._meter.around)
+        self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
         self._leave = [self._node.lives.follow(each.follow) for each in (self._brokers, self._storage)]
         self._lag.start()
         log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", self._node.http)
@@ -174,7 +177,7 @@ class HttpSide:
             self._server.close()
             self._server = None
             self._lag.stop()
-            self._node.server.dispatcher.observe_by(None)
+            self._node.server.dispatcher.places.empty(Place.MEASURE)
             self._node.http = None
             while self._leave:
                 self._leave.pop()()

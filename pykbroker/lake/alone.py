@@ -27,7 +27,7 @@ def alone(lake: str, what: str) -> Iterator[None]:
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / f".{what}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        lock = os.open(folder / f".{what}.lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise LakeError(f"Nothing can be written to the lake {lake}: {error.strerror}.") from None
     try:

@@ -9,7 +9,7 @@ from pykbroker.lake.ledger import Offsets
 
 
 class Course:
-    """Progress in archived offsets. Some offsets have no row, and filters exclude some."""
+    """Progress in archived offsets. Some offsets have no row, and filters exclude some; ``aim`` knows the last that are sent."""
 
     def __init__(self, ends: Offsets, clock: Callable[[], float] = time.monotonic) -> None:
         self._ends = dict(ends)
@@ -17,6 +17,12 @@ class Course:
         self._begun_s = clock()
         self._begin: int | None = None
         self._left = sum(self._ends.values())
+
+    def aim(self, ends: Offsets, positions: Offsets) -> None:
+        """Begin at these positions; ``ends`` are those at which nothing is left, of the partitions that have something to send."""
+        self._ends = dict(ends)
+        self._begin = None
+        self.seen(positions)
 
     def seen(self, positions: Offsets) -> Course:
         """Take the committed positions, which include those of earlier runs; returns itself."""

@@ -16,14 +16,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
+from pykbroker.lake.bounded import ended_within
 from pykbroker.lake.counting import shortages
 from pykbroker.lake.course import Course
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger import Place
-from pykbroker.lake.sender import SENT, Sending, committed
+from pykbroker.lake.sender import COORDINATOR_S, SENT, Sending, committed
 from pykbroker.lake.trouble import LakeError
 
 _TIMEOUT_S = 30.0
+_LOOK_S = 5.0
+"""The progress is shown without waiting for a cluster that does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Replay:
     def look(self) -> Course:
         """The progress; the last known one if the cluster does not answer."""
         try:
-            return self._course.seen(self._positions())
+            return self._course.seen(self._positions(_LOOK_S))
         except (KafkaException, LakeError):  # ``run`` reports it
             return self._course
 
@@ -85,12 +88,18 @@ class Replay:
         except KafkaException as error:
             raise LakeError(f"Kafka at {self.client['bootstrap.servers']}: {error.args[0].str()}.") from None
         rows = self._rows(positions)
+        self._course.aim(self._last(rows), positions)
         sending = Sending(self.options.name, self.client, self._targets(), self._origins)
         if self.options.speed is not None:
             first = rows.agg(f.min("ms")).first()[0]
             sending = replace(sending, begun_s=time.time(), first_ms=first or 0, speed=self.options.speed)
         sent = self._arranged(rows).mapInArrow(sending.send, SENT).groupBy("topic", "partition").agg(f.sum("rows"))
         return {Place(row[0], row[1]): row[2] for row in sent.collect()}
+
+    def _last(self, rows: DataFrame) -> dict[Place, int]:
+        """The position of each partition behind its last row. Markers and aborted records, or rows that are filtered out, may follow."""
+        found = rows.groupBy("topic", "partition").agg(f.max("offset")).collect()
+        return {Place(*row[:2]): row[2] + 1 for row in found}
 
     def _check_whole(self) -> None:
         """A replay goes on behind what it has sent, so a row that is missing now would never be sent."""
@@ -122,7 +131,7 @@ class Replay:
         for future in admin.create_topics(new).values() if new else ():
             future.result(timeout=_TIMEOUT_S)
 
-    def _positions(self) -> dict[Place, int]:
+    def _positions(self, within_s: float = COORDINATOR_S) -> dict[Place, int]:
         """The next archived offset of each partition, after what earlier runs with this name have sent.
 
         Raises LakeError if those runs replayed another lake, KafkaException if the cluster does not answer.
@@ -130,9 +139,9 @@ class Replay:
         places = {TopicPartition(self.options.target(place.topic), place.partition): place for place in self._places}
         group = Consumer({**self.client, "log_level": 0, "group.id": self.options.name})
         try:
-            found = committed(group, list(places))
+            found = committed(group, list(places), within_s)
         finally:
-            group.close()
+            ended_within(_TIMEOUT_S, group.close)
         positions = {}
         for each in found:
             place = places[TopicPartition(each.topic, each.partition)]

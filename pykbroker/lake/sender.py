@@ -2,6 +2,9 @@
 
 The position of a partition is the next archived offset to send. It is committed as an offset of a consumer group, in the same
 transaction as the records. So a task that is run again after a crash continues exactly where the last committed transaction ended.
+
+No wait is without an end (``bounded``). If the cluster does not answer, as where a broker died and came back, the transaction begins again with a
+new producer, which ends the former one and its transaction.
 """
 
 from __future__ import annotations
@@ -15,12 +18,19 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from pykbroker.lake.bounded import Stuck, called, ended_within
 from pykbroker.lake.trouble import LakeError
 
 _TRANSACTION_S = 1.0
 _NO_POSITION = 0
-_COORDINATOR_S = 60.0
+COORDINATOR_S = 60.0
 _ENDING_S = 10.0
+_STALL_S = 20.0
+"""After so long, the transaction begins again: a broker that answers at all adds a position in far less."""
+_TRANSACTION_TIMEOUT_MS = "60000"
+"""librdkafka's default for transaction.timeout.ms, after which the broker aborts a transaction, and messages time out."""
+_ATTEMPTS = 3
+"""How often a transaction begins again before the task ends."""
 #: librdkafka's errors for records that it drops with their transaction.
 _PURGED = {"_PURGE_QUEUE", "_PURGE_INFLIGHT"}
 #: Errors after another producer with the same transactional id got a newer epoch.
@@ -49,6 +59,8 @@ class Sending:
     origins: Mapping[str, str] = field(default_factory=dict)
     """For each archived topic, the cluster and topic id; committed as metadata with each position, to detect other lakes' positions."""
     transaction_records: int = 20_000
+    transaction_bytes: int = 64 << 20
+    """Keys and values of one transaction, which the task keeps until it is committed."""
     begun_s: float = 0.0
     first_ms: int = 0
     speed: float | None = None
@@ -84,14 +96,14 @@ class Sending:
             time.sleep(min(wait, _TRANSACTION_S))
 
 
-def committed(group: Any, places: list[Any]) -> list[Any]:
-    """The committed offsets of a group. Retries while the coordinator is not available: a new cluster creates the offsets topic at the
-    first request. Raises KafkaException.
+def committed(group: Any, places: list[Any], within_s: float = COORDINATOR_S) -> list[Any]:
+    """The committed offsets of a group, by its consumer. Retries while the coordinator is not available: a new cluster creates the offsets
+    topic at the first request. Raises KafkaException.
     """
-    deadline = time.monotonic() + _COORDINATOR_S
+    deadline = time.monotonic() + within_s
     while True:
         try:
-            found: list[Any] = group.committed(places, timeout=_COORDINATOR_S)
+            found: list[Any] = ended_within(2 * within_s, lambda: group.committed(places, timeout=within_s))
         except KafkaException as error:
             if error.args[0].name() not in _PASSING or time.monotonic() > deadline:
                 raise
@@ -118,6 +130,18 @@ def kafka_error(error: BaseException) -> KafkaError | None:
     return None
 
 
+def _is_silence(error: BaseException) -> bool:
+    """Whether the cluster did not answer in time."""
+    found = kafka_error(error)
+    return found is not None and (found.retriable() or found.name() in _TIMED_OUT)
+
+
+def _is_worth_another(error: BaseException) -> bool:
+    """Whether a new producer may succeed where this one failed."""
+    found = kafka_error(error)
+    return found is not None and found.name() not in _FENCED and (_is_silence(error) or found.txn_requires_abort())
+
+
 def _said(error: BaseException) -> str:
     found = kafka_error(error)
     if found is None:
@@ -138,22 +162,30 @@ class _Line:
         self._place = TopicPartition(sending.topics[topic], partition)
         self._from = f"{topic}-{partition}"
         self._origin = sending.origins.get(topic, "")
-        settings = {
-            "transactional.id": f"{sending.name}-{self._place.topic}-{partition}", "linger.ms": 20,
-            "on_delivery": self._refused, "delivery.report.only.error": True,
-        }  # fmt: skip
-        self._producer: Any = Producer({**_DEFAULTS, **sending.client, **settings})
-        self._group: Any = Consumer({"log_level": 0, **sending.client, "group.id": sending.name})
-        try:
-            self._producer.init_transactions()  # fences the task's predecessor, and aborts its open transaction
-            self._next = max(committed(self._group, [self._place])[0].offset, _NO_POSITION)
-        except KafkaException as error:
-            raise LakeError(f"{self._from}, to {self._place.topic}: {_said(error)}") from None
-        self._first = self._next
-        self._open = 0
+        self._patience_s = int(sending.client.get("transaction.timeout.ms", _TRANSACTION_TIMEOUT_MS)) / 1000
+        self._open: list[Mapping[str, Any]] = []
+        """The rows of the open transaction."""
+        self._bytes = 0
         self._opened = 0.0
         self._refusal = ""
         self.sent = 0
+        self._start()
+
+    def _start(self) -> None:
+        """Make a producer, which fences its predecessor and aborts its open transaction, and ask for the position."""
+        settings = {
+            "transactional.id": f"{self._sending.name}-{self._place.topic}-{self._place.partition}", "linger.ms": 20,
+            "on_delivery": self._refused, "delivery.report.only.error": True,
+        }  # fmt: skip
+        self._producer: Any = Producer({**_DEFAULTS, **self._sending.client, **settings})
+        group: Any = Consumer({"log_level": 0, **self._sending.client, "group.id": self._sending.name})
+        try:
+            called(self._patience_s, self._producer.init_transactions)
+            self._next = max(committed(group, [self._place], self._patience_s)[0].offset, _NO_POSITION)
+            self._membership = ended_within(_ENDING_S, group.consumer_group_metadata)
+            ended_within(_ENDING_S, group.close)
+        except KafkaException as error:
+            raise LakeError(f"{self._from}, to {self._place.topic}: {self._told(error)}") from None
 
     def send(self, row: Mapping[str, Any]) -> None:
         """Send a row, unless an earlier run has. Raises LakeError if the record cannot be sent unchanged or is refused."""
@@ -164,21 +196,23 @@ class _Line:
                 f"{self._from}, offset {row['offset']} has the timestamp 0, which librdkafka would replace by the present time."
             )
         try:
-            if not self._open:
-                self._begin(row)
-            self._produce(row)
-            self._producer.poll(0)
+            self._add(row)
         except (KafkaException, SystemError) as error:
             raise self._trouble(f"offset {row['offset']}", error) from None
-        self._next = row["offset"] + 1
-        self._open += 1
-        if self._open >= self._sending.transaction_records or time.monotonic() > self._opened + _TRANSACTION_S:
+        sending, is_due = self._sending, time.monotonic() > self._opened + _TRANSACTION_S
+        if is_due or len(self._open) >= sending.transaction_records or self._bytes >= sending.transaction_bytes:
             self.commit()
 
-    def _begin(self, row: Mapping[str, Any]) -> None:
-        self._producer.begin_transaction()
-        self._opened = time.monotonic()
-        self._first = row["offset"]
+    def _add(self, row: Mapping[str, Any]) -> None:
+        """Add a row to the open transaction, or to a new one."""
+        if not self._open:
+            self._producer.begin_transaction()
+            self._opened = time.monotonic()
+        self._open.append(row)
+        self._bytes += len(row["value"] or b"") + len(row["key"] or b"")
+        self._produce(row)
+        self._producer.poll(0)
+        self._next = row["offset"] + 1
 
     def _produce(self, row: Mapping[str, Any]) -> None:
         headers = None if row["headers"] is None else [(each["key"], each["value"]) for each in row["headers"]]
@@ -196,38 +230,71 @@ class _Line:
             advice = _SILENT.format(self._sending.name) if error.name() in _TIMED_OUT else ""
             self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}.{advice}"
 
+    def _told(self, error: BaseException) -> str:
+        """What is said of an error: the broker's reason if it gave one."""
+        advice = _SILENT.format(self._sending.name) if _is_silence(error) else ""
+        return self._refusal or f"{_said(error)}{advice}"
+
     def _trouble(self, offsets: str, error: BaseException) -> LakeError:
         """The error to raise. Aborting the transaction first makes librdkafka deliver all reports, which have the broker's reason."""
+        if not isinstance(error, Stuck):
+            self._give_up()
+        return LakeError(f"{self._from}, {offsets}: {self._told(error)}")
+
+    def _give_up(self) -> None:
+        """Abort the transaction, if the producer still answers."""
         for ended in (self._producer.abort_transaction, self._producer.flush):
             with suppress(KafkaException, SystemError):  # after a fatal error, there is no transaction to abort
-                ended(_ENDING_S)
-        return LakeError(f"{self._from}, {offsets}: {self._refusal or _said(error)}")
+                ended_within(2 * _ENDING_S, ended, _ENDING_S)
 
     def commit(self) -> None:
-        """Commit the open transaction, if any: records and position, both or none. Raises LakeError if the broker refuses."""
+        """Commit the open transaction, if any: records and position, both or none. Raises LakeError if the broker refuses, or does not answer
+        in ``_ATTEMPTS`` transactions.
+        """
         if not self._open:
             return
-        position = TopicPartition(self._place.topic, self._place.partition, self._next, self._origin)
-        try:
-            self._again(self._producer.send_offsets_to_transaction, [position], self._group.consumer_group_metadata())
-            self._again(self._producer.commit_transaction)
-        except (KafkaException, SystemError) as error:
-            raise self._trouble(f"offsets {self._first} to {self._next - 1}", error) from None
-        self.sent += self._open
-        self._open = 0
-
-    def _again(self, step: Any, *arguments: Any) -> None:
-        while True:
+        first, last = self._open[0]["offset"], self._open[-1]["offset"]
+        failed: BaseException | None = None
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
-                step(*arguments)
+                if failed is not None:
+                    self._begin_again(failed)
+                self._commit_open()
+            except (KafkaException, SystemError) as error:
+                if self._refusal or attempt == _ATTEMPTS or not _is_worth_another(error):
+                    raise self._trouble(f"offsets {first} to {last}", error) from None
+                failed = error
+            else:
                 return
-            except KafkaException as error:
-                if not error.args[0].retriable():
-                    raise
+
+    def _commit_open(self) -> None:
+        if not self._open:  # it had been committed
+            return
+        position = TopicPartition(self._place.topic, self._place.partition, self._next, self._origin)
+        send = self._producer.send_offsets_to_transaction
+        called(min(self._patience_s, _STALL_S), send, [position], self._membership)
+        called(self._patience_s, self._producer.commit_transaction)
+        self._close_transaction()
+
+    def _close_transaction(self) -> None:
+        self.sent += len(self._open)
+        self._open, self._bytes = [], 0
+
+    def _begin_again(self, failed: BaseException) -> None:
+        """Send the rows of the open transaction with a new producer, unless the position says that it was committed."""
+        if not isinstance(failed, Stuck):
+            self._give_up()
+        rows = self._open
+        self._start()
+        if self._next > rows[-1]["offset"]:
+            self._close_transaction()
+            return
+        self._open, self._bytes = [], 0
+        for row in rows:
+            self._add(row)
 
     def end(self) -> None:
-        """Commit the open transaction and close the clients. Raises LakeError if the broker refuses."""
+        """Commit the open transaction. Raises LakeError if the broker refuses."""
         if self._producer is not None:
             self.commit()
-            self._group.close()
             self._producer = None

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
@@ -31,7 +31,9 @@ from pykbroker.process.life import Life, LifeEnded, Lives
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.memory_limit import set_limits
 from pykbroker.process.one_by_one import OneByOne, done
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
@@ -158,7 +160,7 @@ class Node:
         if self._config["authorizer.class.name"]:
             from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
 
-            self.server.dispatcher.authorise_by(authorise)
+            self.server.dispatcher.places.fill(Place.AUTHORISE, authorise)
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
         for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
             self.lives.follow(begun)
@@ -177,13 +179,24 @@ class Node:
         except ConfigError as error:
             raise StartFailed(str(error)) from error
 
+    def renew_certificates(self, renewal: Callable[[], Mapping[str, str]]) -> None:
+        """Ask ``renewal`` for the settings of listeners with new certificates every hour; they hold for new connections."""
+        if self._secured is not None:
+            self._secured.renew_by(renewal)
+
+    def certificates_end(self, node_id: int) -> dict[str, int]:
+        """When the certificates of a broker's listeners expire, in seconds since the epoch, by listener."""
+        return {} if self._secured is None else self._secured.not_after(node_id)
+
     def _tell_as_reached(self, brokers: int) -> list[str]:
         """Wrap the handlers of brokers whose listeners advertise the address that clients connected to."""
         from pykbroker.process.gateways import default_gateways  # noqa: PLC0415 - start-up counts
         from pykbroker.requests.as_reached import AsReached  # noqa: PLC0415
 
         names = [listener.name for listener in self._config.listeners if is_everywhere(listener.host)]
-        self.server.dispatcher.add_guard(AsReached(names, default_gateways, several=brokers > 1).guard)
+        self.server.dispatcher.places.fill(
+            Place.ADVERTISE, AsReached(names, default_gateways, several=brokers > 1).guard
+        )
         return names
 
     @property
@@ -210,6 +223,11 @@ class Node:
         return self._lifecycle.cluster
 
     @property
+    def config(self) -> BrokerConfig:
+        """The settings of the start."""
+        return self._config
+
+    @property
     def current(self) -> Cluster | None:
         """The cluster; None if it is not started."""
         return None if self.lives.current is None else self.lives.current.cluster
@@ -220,9 +238,12 @@ class Node:
         return {node_id: address(reachable(first), ports[first.name]) for node_id, ports in self._ports.items()}
 
     def summary(self) -> dict[str, Any]:
-        """The process as JSON: its id, cluster, log directories, the addresses of all listeners of each broker, and of HTTP."""
+        """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
+        addresses of all listeners.
+        """
         http = {} if self.http is None else {"http": self.http}
         return {
+            "bootstrap": ",".join(self.addresses().values()),
             "pid": os.getpid(),
             "version": __version__,
             "cluster_id": self.cluster.logs.cluster_id,
@@ -237,6 +258,7 @@ class Node:
                 }
                 for node_id, ports in self._ports.items()
             ],
+            "protocols": {listener.name: listener.security_protocol for listener in self._config.listeners},
             **http,
         }
 
@@ -277,6 +299,7 @@ class Node:
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
+        set_limits(cluster.runtime.memory, config)
         life = self.lives.begin(cluster)
         life.at_end(cluster.log_levels.restore)
         if before_clients is not None:

@@ -2,8 +2,8 @@
 
 As in Kafka, a request above a quota is answered at once with its throttle_time_ms, and the connection is muted for that time.
 Use is recorded when the response is built: the size of a Produce request, the size of a Fetch response, which is replaced by
-an empty one above the quota. Request time is the time in the handler, since the other work on a request is shared in its turn
-of the loop.
+an empty one above the quota. Request time is the time in the handler, recorded with the response, and what ``request_time.py``
+records after it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pykbroker.quotas.limits import Limit
 from pykbroker.quotas.mutations import STRICT_SINCE, Mutations, milliseconds
+from pykbroker.quotas.request_time import ConnectionTime
 from pykbroker.quotas.usage import RateUsage, TokenUsage
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import ApiKey
@@ -39,6 +40,16 @@ class BrokerUsage:
         self.produce = produce
         self.fetch = fetch
         self.time = time
+
+    def rest_of(self, ctx: RequestContext, limit: Limit, clock: Clock) -> ConnectionTime:
+        """Return what records the time of the request's connection outside handlers, from now on against ``limit``."""
+        peer = ctx.connection
+        assert peer is not None
+        rest = peer.time_spent
+        if type(rest) is not ConnectionTime:
+            rest = peer.time_spent = ConnectionTime(self.time, clock, limit)
+        rest.limit = limit
+        return rest
 
 
 class ThrottleStep:
@@ -80,6 +91,8 @@ class _Measured:
         self._request = request
         self._clock = step.clock
         self._seconds = 0.0
+        #: Where the rest of the request's time is recorded, if a quota of time applies to it.
+        self._rest: ConnectionTime | None = None
         self._usage = step.usage_on(broker)
         self._who = user, client = ctx.principal.partition(":")[2], ctx.client_id or ""
         self._read_limits()
@@ -98,19 +111,26 @@ class _Measured:
         if self._fetch is not None:
             most = int(self._fetch.bound * self._usage.fetch.windows.burst_s)
             self._request.max_bytes = min(self._request.max_bytes, most)
+        if self._time is not None:
+            self._rest = self._usage.rest_of(self._ctx, self._time, self._clock)
         began = self._clock.monotonic()
         try:
             answer = proceed()
         except KafkaError as error:
-            self._seconds = self._clock.monotonic() - began
+            self._handled_since(began)
             self._refused(error)
-        self._seconds = self._clock.monotonic() - began
+        self._handled_since(began)
         if isinstance(answer, Deferred):
             told: Deferred[Any] = answer.map(self._told_later).recover(KafkaError, self._refused)
             told.when_abandoned = answer.abandon
             return told
         told_now: Answer = self._told(answer)
         return told_now
+
+    def _handled_since(self, began: float) -> None:
+        self._seconds = self._clock.monotonic() - began
+        if self._rest is not None:
+            self._rest.handled(self._seconds)
 
     def _is_exempt(self) -> bool:
         key = self._ctx.api_key
@@ -120,6 +140,8 @@ class _Measured:
 
     def _told_later(self, response: Any) -> Any:
         """A request that waited is throttled by the quotas of now, as in Apache Kafka, not by those of when it came."""
+        if self._rest is not None:
+            self._rest.resumed()
         self._read_limits()
         return self._told(response)
 

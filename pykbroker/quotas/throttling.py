@@ -8,6 +8,7 @@ from pykbroker.quotas.limits import Limits
 from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.step import BrokerUsage, ThrottleStep
 from pykbroker.quotas.usage import RateUsage, TokenUsage
+from pykbroker.requests.pipeline import Place, through
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -26,7 +27,7 @@ class Throttling:
     """See the module; one per cluster."""
 
     def __init__(self, cluster: Cluster, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
+        self._places = dispatcher.places
         self._windows = windows(cluster.config, "quota")
         self._limits = self._read(cluster.metadata.image)
         #: Use by broker; mutations are counted for the cluster.
@@ -51,14 +52,14 @@ class Throttling:
     def stop(self) -> None:
         """Remove the step: nobody is throttled any more."""
         if self._is_in:
-            self._dispatcher.remove_step(self._step)
+            self._places.empty(Place.THROTTLE)
             self._is_in = False
 
     def _put_in_or_take_out(self) -> None:
         if not any(self._limits.values()):
             self.stop()
         elif not self._is_in:
-            self._dispatcher.add_step(self._step, innermost=True)
+            self._places.fill(Place.THROTTLE, through(self._step))
             self._is_in = True
 
     def _read(self, image: MetadataImage) -> dict[str, Limits]:

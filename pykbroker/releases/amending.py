@@ -1,7 +1,4 @@
-"""The dispatcher step that changes responses to those of an earlier release.
-
-It is the innermost step, so that other steps see what the client sees. Without --as-version it is absent.
-"""
+"""Changes responses to those of an earlier release: what fills the dispatcher's place AMEND with --as-version."""
 
 from __future__ import annotations
 
@@ -9,12 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.requests.pipeline import through
 from pykbroker.runtime.waits import Deferred
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.handlers.contract import Answer
-    from pykbroker.requests.dispatcher import Step
+    from pykbroker.handlers.contract import Answer, Handle
+    from pykbroker.requests.pipeline import Guard, Step
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.apis import ApiKey
 
@@ -22,15 +20,15 @@ if TYPE_CHECKING:
 Change = Callable[["Broker", "RequestContext", Any, Any], None]
 
 
-def amending(amendments: Mapping[ApiKey, Step]) -> Step:
-    """Return one step that leaves each request to the amendment of its API, if there is one."""
-    by_key = {int(key): amendment for key, amendment in amendments.items()}
+def amending(amendments: Mapping[ApiKey, Step]) -> Guard:
+    """Return the guard that has the requests of each API pass its amendment, if there is one."""
+    guards = {int(key): through(amendment) for key, amendment in amendments.items()}
 
-    def step(broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
-        amendment = by_key.get(ctx.api_key)
-        return proceed() if amendment is None else amendment(broker, ctx, request, proceed)
+    def guard(api_key: int, handle: Handle, /) -> Handle:
+        amended = guards.get(api_key)
+        return handle if amended is None else amended(api_key, handle)
 
-    return step
+    return guard
 
 
 def after(change: Change) -> Step:

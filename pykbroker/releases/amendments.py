@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer, Handler
     from pykbroker.handlers.table import ServedApi
-    from pykbroker.requests.dispatcher import Step
+    from pykbroker.requests.pipeline import Step
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.describe_groups import DescribeGroupsResponse
 

@@ -12,7 +12,7 @@ from pykbroker.releases.amendments import operations_on_groups, own_apis, withou
 from pykbroker.releases.feature_updates import none_is_supported
 from pykbroker.releases.kafka_2_8_settings import DEFINITIONS
 from pykbroker.releases.release import Release, rows
-from pykbroker.requests.dispatcher import Step
+from pykbroker.requests.pipeline import Step
 from pykbroker.wire.apis import ApiKey
 
 #: The highest version of each API.

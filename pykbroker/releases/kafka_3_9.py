@@ -10,7 +10,7 @@ from pykbroker.releases.amendments import operations_on_groups, own_apis, withou
 from pykbroker.releases.feature_updates import one_by_one
 from pykbroker.releases.kafka_3_9_settings import DEFINITIONS
 from pykbroker.releases.release import Release, rows
-from pykbroker.requests.dispatcher import Step
+from pykbroker.requests.pipeline import Step
 from pykbroker.wire.apis import ApiKey
 
 #: The highest version of each API.

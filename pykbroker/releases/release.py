@@ -18,7 +18,8 @@ from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.metadata import features as current
 from pykbroker.metadata.features import Features
 from pykbroker.releases.amending import amending
-from pykbroker.requests.dispatcher import Dispatcher, Step
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Guard, Place, Step
 
 if TYPE_CHECKING:
     from pykbroker.wire.apis import ApiKey
@@ -41,13 +42,13 @@ class Release:
     amendments: Mapping[ApiKey, Step] = field(default_factory=dict)
 
     @property
-    def amend(self) -> Step | None:
-        """Return the dispatcher's step for all amendments; None without any."""
-        return amending(self.amendments) if self.amendments else None
+    def places(self) -> dict[Place, Guard]:
+        """Return what the release fills of the dispatcher's places: the one of its amendments, if it has any."""
+        return {Place.AMEND: amending(self.amendments)} if self.amendments else {}
 
     def dispatcher(self) -> Dispatcher:
         """Return a dispatcher that serves the APIs of the release."""
-        return Dispatcher(self.table, amend=self.amend)
+        return Dispatcher(self.table, self.places)
 
 
 def release(name: str) -> Release:

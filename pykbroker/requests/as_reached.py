@@ -2,8 +2,9 @@
 
 Clients connect again to the addresses in answers, and one address does not suit all clients: another container reaches a
 container by its network's address, a client on the host by the host's. The address to which a client connected is one that
-it reaches, so answers name that one. The exception is a mapped port of a container engine: such a client comes from the
-network's gateway, to an address that may exist in that network only, and is answered ``localhost``, where the port is mapped.
+it reaches, so answers name that one. The exception is a mapped port of a container engine: the address may exist in the
+container's network only. Such a client comes from the network's gateway or, by the forwarders of rootless engines, from the
+container's own address; it is answered ``localhost``, where the port is mapped.
 
 Only handlers whose answers name brokers are wrapped: Produce and Fetch of a single broker cost nothing more. The metadata
 keeps the advertised endpoints unchanged.
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _FOUR_IN_SIX: Final = "::ffff:"
 #: Link-local addresses: a client could not use one without its own name of the link.
 _LINK_LOCAL: Final = "fe80:"
+_LOOPBACK: Final = ("127.", "::1")
 
 
 class AsReached:
@@ -65,9 +67,9 @@ class AsReached:
 
 def host_for(client: Peer, gateways: Collection[str]) -> str | None:
     """The host to answer to a client; None for the advertised one."""
-    if _plain(client.host) in gateways:
-        return "localhost"
-    reached = _plain(client.local_host)
+    came_from, reached = _plain(client.host), _plain(client.local_host)
+    if came_from in gateways or (came_from == reached and reached and not reached.startswith(_LOOPBACK)):
+        return "localhost"  # a process of the container that used its own address reaches that, too
     return None if not reached or reached.lower().startswith(_LINK_LOCAL) else reached
 
 

@@ -1,23 +1,22 @@
-"""Dispatches requests: one frame in, one answer out, by named steps.
+"""Dispatches requests: one frame in, one answer out.
 
-decode -> observe -> intercept -> throttle -> authorise -> handle -> encode. The four in the middle are optional and cost
-nothing when absent: metrics, fault injection, quotas, access lists. A step is given the request and a call that continues
-with the rest, so it may refuse, wait, or change the answer. Authorization wraps each handler once instead, so it knows the
-API and costs a produce almost nothing; it comes after the quotas, which count refused requests as in Kafka. Metrics wrap
-each handler with all its steps.
+It decodes a request, passes it through the places that are filled around its handler (``pipeline.py`` has their order), and encodes the
+answer.
 """
 
 from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from logging import DEBUG
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.requests.large import LargeRequests, decoded_in_place, encoded_later, large_from
+from pykbroker.requests.pipeline import Guard, Pipeline, Place
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import Peer, RequestContext
 from pykbroker.wire.api import API_VERSIONS
@@ -34,26 +33,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Step(Protocol):
-    """One step before the handler. It returns the result of ``proceed()``, an answer of its own, or a wait for either, and
-    may raise what a handler may.
-    """
-
-    def __call__(
-        self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /
-    ) -> Answer: ...
-
-
-class Guard(Protocol):
-    """Wraps the handler of an API, for instance to authorize its requests, or to observe them."""
-
-    def __call__(self, api_key: int, handle: Handle, /) -> Handle: ...
-
-
 class _Route:
     """A row of the table with its classes imported, when the first request of its key arrives."""
 
-    __slots__ = ("api", "decode", "failed", "handle", "logs_of", "max_version", "min_version")
+    __slots__ = ("api", "decode", "failed", "handle", "large_from", "max_version", "min_version", "opens")
 
     def __init__(self, api: ServedApi, wrapped: Guard) -> None:
         module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
@@ -62,58 +45,40 @@ class _Route:
         self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
         self.handle: Handle = wrapped(api.key, module.handle)
         self.failed: Failed | None = getattr(module, "failed", None)
-        self.logs_of: LogsOf | None = getattr(module, "logs_of", None)
+        self.opens: LogsOf | None = getattr(module, "logs_of", None)
+        self.large_from = large_from(api.key)
+
+    # What is done with a large request, once it is decoded (``large.HandledApi``)
+
+    def logs_of(self, broker: Broker, version: int, request: Any) -> Iterable[Partition | None]:
+        return () if self.opens is None else self.opens(broker, version, request)
+
+    def respond(self, broker: Broker, ctx: RequestContext, request: Any) -> Answer:
+        try:
+            return self.handle(broker, ctx, request)
+        except KafkaError as error:
+            response: Answer = _failure(self, request, ctx.api_version, error)
+            return response
+
+    def settled(self, request: Any, version: int, response: Deferred[Any]) -> Any:
+        return response.result if response.error is None else _failed(self, request, version, response)
 
 
 class Dispatcher:
-    """See the module. ``table`` has the served APIs; ``intercept`` and ``throttle`` are steps before the handler, ``authorise`` is
-    its guard; each is absent if None.
+    """See the module. ``table`` has the served APIs, ``filled`` what fills the places around their handlers at first; ``places`` fills and
+    empties them later.
     """
 
-    def __init__(
-        self,
-        table: Iterable[ServedApi] = SUPPORTED,
-        *,
-        amend: Step | None = None,
-        intercept: Step | None = None,
-        throttle: Step | None = None,
-        authorise: Guard | None = None,
-    ) -> None:
+    def __init__(self, table: Iterable[ServedApi] = SUPPORTED, filled: Mapping[Place, Guard] | None = None) -> None:
         self._apis = {int(api.key): api for api in table}
         self._routes: dict[int, _Route] = {}
-        #: The steps before the handler, the outermost last.
-        self._steps = [step for step in (amend, throttle, intercept) if step is not None]
-        self._guard = authorise
-        self._observer: Guard | None = None
+        self.places = Pipeline(filled or {}, self._changed)
+        self._reads_size = self.places.reads_size
+        self._large = LargeRequests()
 
-    def add_step(self, step: Step, *, innermost: bool = False) -> None:
-        """Add a step before all others, or as ``innermost`` after them, from the next request on."""
-        self._steps.insert(0 if innermost else len(self._steps), step)
+    def _changed(self) -> None:
         self._routes.clear()
-
-    def observe_by(self, observer: Guard | None) -> None:
-        """Set what is around all steps, or remove it, from the next request on: it sees what clients see.
-
-        It is made once per API, and costs less than a step.
-        """
-        self._observer = observer
-        self._routes.clear()
-
-    def authorise_by(self, guard: Guard) -> None:
-        """Set the authorization guard, from the next request on."""
-        self._guard = guard
-        self._routes.clear()
-
-    def add_guard(self, guard: Guard) -> None:
-        """Add a guard around the present ones, from the next request on."""
-        inner = self._guard
-        self._guard = guard if inner is None else lambda key, handle: guard(key, inner(key, handle))
-        self._routes.clear()
-
-    def remove_step(self, step: Step) -> None:
-        """Remove a step."""
-        self._steps.remove(step)
-        self._routes.clear()
+        self._reads_size = self.places.reads_size
 
     def serves(self, key: ApiKey, version: int) -> bool:
         """Whether the API is served in this version."""
@@ -141,14 +106,20 @@ class Dispatcher:
             # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is.
             version = ctx.api_version = 0
             request = None
-        else:
+        elif len(frame) < route.large_from:
             try:
                 request, _ = route.decode(frame, pos, version)
             except WireError as error:
                 raise CloseConnection(f"it sent a malformed request ({error})") from error
-        if broker.cluster.dormant.partitions and route.logs_of is not None:
-            _wait_for_logs(broker, route.logs_of(broker, version, request))
-        if self._steps:
+        else:
+            request = decoded_in_place(key, frame, pos, version)
+            if request is None:
+                if self._reads_size:
+                    ctx.size = len(frame)
+                return self._large.answer(broker, ctx, frame, pos, route)
+        if broker.cluster.dormant.partitions and route.opens is not None:
+            _wait_for_logs(broker, route.opens(broker, version, request))
+        if self._reads_size:
             ctx.size = len(frame)
         response: Any
         try:
@@ -157,7 +128,7 @@ class Dispatcher:
             response = _failure(route, request, version, error)
         if type(response) is Deferred:
             if not response.done:
-                return _later(route, ctx, request, response)
+                return _later(route, broker, ctx, request, response)
             response = response.result if response.error is None else _failed(route, request, version, response)
         if response is None:
             return None
@@ -191,25 +162,10 @@ class Dispatcher:
             api = self._apis.get(api_key)
             if api is None:
                 raise CloseConnection(f"UNSUPPORTED_VERSION: API key {api_key} is not served")
-            route = self._routes[api_key] = _Route(api, self._wrapped)
+            route = self._routes[api_key] = _Route(api, self.places.around)
         if not route.api.min_version <= version <= route.api.max_version and api_key != API_VERSIONS:
             raise CloseConnection(f"UNSUPPORTED_VERSION: {route.api.key.name} is not served in version {version}")
         return route
-
-    def _wrapped(self, api_key: int, handle: Handle) -> Handle:
-        """A handler with all that is around it."""
-        if self._guard is not None:
-            handle = self._guard(api_key, handle)
-        for step in self._steps:
-            handle = _through(step, handle)
-        return handle if self._observer is None else self._observer(api_key, handle)
-
-
-def _through(step: Step, handle: Handle) -> Handle:
-    def stepped(broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
-        return step(broker, ctx, request, partial(handle, broker, ctx, request))
-
-    return stepped
 
 
 def _tell(route: _Route, ctx: RequestContext, peer: Peer, size: int) -> None:
@@ -252,9 +208,16 @@ def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
     return of_the_whole(request, version, error.code)
 
 
-def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
+def _later(route: _Route, broker: Broker, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
     """Encodes a response when it is complete."""
-    sent: Deferred[Any] = response.fold(partial(_encoded, route, ctx, request))
+    sent: Deferred[Any]
+    if ctx.in_slices and ctx.connection is not None:
+        sent = response.fold(partial(route.settled, request, ctx.api_version)).chain(
+            partial(encoded_later, broker, ctx)
+        )
+        ctx.connection.hold(sent)
+    else:
+        sent = response.fold(partial(_encoded, route, ctx, request))
     sent.when_abandoned = response.abandon
     return sent
 

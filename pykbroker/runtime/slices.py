@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from pykbroker.runtime.waits import Deferred, all_of, as_wait, gather
 
 if TYPE_CHECKING:
     from pykbroker.runtime.timers import Timers
@@ -24,7 +27,16 @@ WEIGHT_OF_A_TURN = 500
 #: A step should not be much heavier than this.
 WEIGHT_OF_A_STEP = 100
 
+#: The weight of an item that is passed over, because an equal one was worked on before.
+_WEIGHT_OF_A_REPETITION = 0.1
+
 Steps = Iterator[float]
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+#: Steps with a result, or with the wait for it.
+Work = Generator[float, None, T | Deferred[T]]
 
 
 class Slices:
@@ -49,6 +61,60 @@ class Slices:
         """Do the work from the end of this turn on. ``over`` is called when it has ended or failed."""
         self._waiting.append((steps, over))
         self._wake_queue.add(self._turn)
+
+    def run(self, work: Work[T]) -> T | Deferred[T]:
+        """The result of ``work``, whose first steps are done now and the others in later turns: a little work is done at once
+        and costs no wait. Raises what its first steps raise; the wait fails with what later ones raise.
+        """
+        left = self.weight_of_a_step
+        try:
+            while left > 0:
+                left -= next(work)
+        except StopIteration as ended:
+            return cast("T | Deferred[T]", ended.value)
+        result: Deferred[T] = Deferred()
+        self.add(_told(work, result))
+        return result
+
+    def begin(self, steps: Steps) -> None:
+        """Do the first steps now and the others in later turns, so that a little work is done when this returns."""
+        if _go_on(steps, self.weight_of_a_step) <= 0:
+            self.add(steps)
+
+    @overload
+    def each(
+        self,
+        items: Sequence[U],
+        answer: Callable[[U], Deferred[T]],
+        *,
+        weight: float = 1,
+        once: Callable[[U], Hashable] | None = None,
+    ) -> list[T] | Deferred[list[T]]: ...
+
+    @overload
+    def each(
+        self,
+        items: Sequence[U],
+        answer: Callable[[U], T],
+        *,
+        weight: float = 1,
+        once: Callable[[U], Hashable] | None = None,
+    ) -> list[T] | Deferred[list[T]]: ...
+
+    def each(
+        self,
+        items: Sequence[U],
+        answer: Callable[[U], Any],
+        *,
+        weight: float = 1,
+        once: Callable[[U], Hashable] | None = None,
+    ) -> list[Any] | Deferred[list[Any]]:
+        """``answer`` of each item, in order: at once if there are few, else in slices. ``weight`` is that of one answer, and
+        items for which ``once`` returns the same are answered once. Raises and fails as ``run`` does.
+        """
+        if len(items) == 1:
+            return all_of([answer(items[0])])
+        return self.run(_each(items, answer, weight, once))
 
     def every(self, interval_ms: float, work: Callable[[], Steps]) -> None:
         """Do ``work`` repeatedly, ``interval_ms`` milliseconds after the start or the end of the last round, so that rounds
@@ -87,6 +153,42 @@ def each_alone(pieces: Iterable[Steps]) -> Steps:
             yield from steps
         except Exception:
             log.exception("Unhandled error in a step of background work; other work goes on")
+
+
+def _told(work: Work[T], result: Deferred[T]) -> Steps:
+    """Does the work and passes its result on."""
+    try:
+        found = yield from work
+    except Exception as error:  # noqa: BLE001 - whoever waits looks at it
+        result.fail(error)
+    else:
+        as_wait(found).pass_to(result)
+
+
+def _each(
+    items: Iterable[U],
+    answer: Callable[[U], T | Deferred[T]],
+    weight: float,
+    once: Callable[[U], Hashable] | None,
+) -> Work[list[T]]:
+    seen: set[Hashable] = set()
+    results: list[T] = []
+    waited: list[Deferred[None]] = []
+    for item in items:
+        if once is not None:
+            key = once(item)
+            if key in seen:
+                yield _WEIGHT_OF_A_REPETITION
+                continue
+            seen.add(key)
+        found = answer(item)
+        if isinstance(found, Deferred):
+            if not found.done:
+                waited.append(found.map(partial(results.__setitem__, len(results))))
+            found = cast("T", found.value if found.done else None)
+        results.append(found)
+        yield weight
+    return gather(waited).map(lambda _: results) if waited else results
 
 
 def _begun_in_its_turn(work: Callable[[], Steps]) -> Steps:

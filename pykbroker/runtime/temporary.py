@@ -18,6 +18,7 @@ LAKE: Final = "pykbroker-lake-"
 _UNFINISHED: Final = "pykbroker-new-"
 #: A file in the folder that its owner holds locked; the system releases the lock when the process ends, however it ends.
 _OWNED: Final = ".owned"
+_LOCK_FLAGS: Final = os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TemporaryFolder:
@@ -28,7 +29,7 @@ class TemporaryFolder:
         sweep(prefix, parent)
         # Under another name until it is locked: a concurrent sweep would remove it as one without an owner.
         made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent))
-        self._lock = os.open(made / _OWNED, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._lock = os.open(made / _OWNED, _LOCK_FLAGS, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.path = made.rename(parent / made.name.replace(_UNFINISHED, prefix))
         self._made = 0
@@ -60,13 +61,25 @@ class TemporaryFolder:
 
 
 def sweep(prefix: str, parent: Path) -> None:
-    """Remove the folders with this prefix whose owner was killed."""
+    """Remove the folders with this prefix whose owner was killed, and which are this user's: anybody may make one in a shared
+    folder, with links in it.
+    """
     for folder in parent.glob(f"{prefix}*"):
-        with contextlib.suppress(OSError):  # removed meanwhile, another user's, or still owned
-            # A folder without the file is left of an interrupted removal.
-            lock = os.open(folder / _OWNED, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+        with contextlib.suppress(OSError):  # removed meanwhile, another user's, a link, or still owned
+            _remove_if_left(folder)
+
+
+def _remove_if_left(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(opened).st_uid != os.geteuid():
+            return
+        # A folder without the file is left of an interrupted removal.
+        lock = os.open(_OWNED, _LOCK_FLAGS, 0o600, dir_fd=opened)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+    finally:
+        os.close(opened)

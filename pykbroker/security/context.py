@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.waits import Deferred
+
+
+class TimeSpent(Protocol):
+    """What is told of the time that a connection's requests take outside their handlers."""
+
+    def turn_over(self, began: float) -> None:
+        """A turn of the connection that began at ``began``, in seconds of the clock, is over."""
+
+    def written(self) -> None:
+        """A response that waited is written, outside a turn of its connection."""
 
 
 class Peer(Protocol):
@@ -18,6 +31,8 @@ class Peer(Protocol):
     by_token: bool
     #: Name and version of the client library, sent in ApiVersions from version 3 on (KIP-511).
     client_software: tuple[str, str]
+    #: Set while a quota on request time applies to the client.
+    time_spent: TimeSpent | None
 
     @property
     def local_host(self) -> str:
@@ -26,6 +41,9 @@ class Peer(Protocol):
 
     def mute(self, ms: float) -> None:
         """Handle no request of the connection for ``ms`` milliseconds; responses are sent meanwhile."""
+
+    def hold(self, until: Deferred[Any]) -> None:
+        """Handle no request of the connection before ``until`` is done."""
 
 
 @dataclass(slots=True)
@@ -43,5 +61,7 @@ class RequestContext:
     #: The controller mutation quota, if one applies: called with the number of partitions before they are created or deleted;
     #: raises KafkaError THROTTLING_QUOTA_EXCEEDED.
     may_change: Callable[[int], None] | None = None
+    #: Whether the request is worked on in slices: later ones of its connection wait until it is answered.
+    in_slices: bool = False
     #: Bytes of the request, for steps of the dispatcher.
     size: int = field(init=False, repr=False, compare=False)

@@ -118,8 +118,8 @@ class ColdDisk(RealDisk):
         super().create(path)
         self.keep(path, _INODE * _PAGE, 1)
 
-    def make_directory(self, path: str, *, sync: bool = False) -> None:
-        super().make_directory(path, sync=sync)
+    def make_directory(self, path: str, *, sync: bool = False, private: bool = False) -> None:
+        super().make_directory(path, sync=sync, private=private)
         self.keep(path, _INODE * _PAGE, 1)
 
     def write(self, path: str, data: bytes, *, sync: bool = True) -> None:

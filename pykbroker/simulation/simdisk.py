@@ -276,7 +276,7 @@ class SimulatedDisk:
         else:
             inode.change(0, None)
 
-    def make_directory(self, path: str, *, sync: bool = False) -> None:
+    def make_directory(self, path: str, *, sync: bool = False, private: bool = False) -> None:
         if path in self._names:
             return
         parent = posixpath.dirname(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.temporary import TESTS, TemporaryFolder
 from pykbroker.steered.outcomes import outcome, present
 from pykbroker.steered.refusal import Refusal
@@ -63,11 +64,11 @@ class Steering:
             if not on:
                 raise Refusal(409, "a test's broker records all requests, for the test")
             return
-        dispatcher = self.node.server.dispatcher
+        places = self.node.server.dispatcher.places
         if on and not self._noted:
-            dispatcher.add_step(self.requests)
+            places.fill(Place.OBSERVE, through(self.requests))
         elif self._noted and not on:
-            dispatcher.remove_step(self.requests)
+            places.empty(Place.OBSERVE)
         self._noted = on
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import base64
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -129,16 +130,30 @@ def read_topic_id(disk: Disk, path: str) -> bytes | None:
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
     """meta.properties, as java.util.Properties reads it."""
-    return "".join(f"{name}={value}\n" for name, value in sorted(properties.items())).encode()
+    written = dict(sorted(properties.items()))
+    if all(
+        value.isascii() and value.isprintable() and value == value.strip() and "\\" not in value
+        for value in written.values()
+    ):
+        return "".join(f"{name}={value}\n" for name, value in written.items()).encode()
+    from pykbroker.storage.properties import text_of  # noqa: PLC0415 - start-up counts
+
+    return text_of(written).encode()
 
 
 def decode_properties(data: bytes) -> dict[str, str]:
     """Names and values of a properties file; comments and blank lines are ignored."""
+    text = data.decode(errors="replace")
+    if "\\" in text:
+        from pykbroker.storage.properties import PropertiesError, parse_properties  # noqa: PLC0415 - start-up counts
+
+        with suppress(PropertiesError):
+            return parse_properties(text)
     properties: dict[str, str] = {}
-    for line in data.decode(errors="replace").splitlines():
-        text = line.strip()
-        if text and text[0] not in "#!":
-            name, _, value = text.partition("=")
+    for each in text.splitlines():
+        line = each.strip()
+        if line and line[0] not in "#!":
+            name, _, value = line.partition("=")
             properties[name.strip()] = value.strip()
     return properties
 

@@ -7,6 +7,8 @@ import errno
 import fcntl
 import os
 
+from pykbroker.runtime.shared_folders import check_not_planted
+
 #: The directories that brokers of this process use, by real path.
 _held: dict[str, DirectoryLock] = {}
 os.register_at_fork(after_in_child=_held.clear)  # record locks stay with the parent
@@ -20,7 +22,10 @@ class DirectoryLock:
     """
 
     def __init__(self, directory: str) -> None:
-        """Take the lock; creates the directory if missing. Raises BlockingIOError if this or another process has it."""
+        """Take the lock; creates the directory if missing. Raises BlockingIOError if this or another process has it, and OSError
+        for a directory that another user made in a shared folder, whose links would lead the broker's files anywhere.
+        """
+        check_not_planted(directory)
         os.makedirs(directory, exist_ok=True)
         self._path = os.path.realpath(directory)
         if _held.setdefault(self._path, self) is not self:
@@ -41,7 +46,7 @@ class DirectoryLock:
 
 def _locked(path: str) -> int:
     """A descriptor of the file, locked. Raises OSError."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

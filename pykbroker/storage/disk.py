@@ -79,8 +79,10 @@ class Disk(Protocol):
         """Create an empty file; an existing one is truncated."""
         ...
 
-    def make_directory(self, path: str, *, sync: bool = False) -> None:
-        """Create a directory and its parents; an existing one is unchanged. With ``sync`` their names are synced."""
+    def make_directory(self, path: str, *, sync: bool = False, private: bool = False) -> None:
+        """Create a directory and its parents; an existing one is unchanged. With ``sync`` their names are synced; a ``private``
+        one is for this user alone, whatever the umask.
+        """
         ...
 
     def read(self, path: str) -> bytes:

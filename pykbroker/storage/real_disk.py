@@ -220,12 +220,12 @@ class RealDisk:
     def create(self, path: str) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
 
-    def make_directory(self, path: str, *, sync: bool = False) -> None:
+    def make_directory(self, path: str, *, sync: bool = False, private: bool = False) -> None:
         if os.path.isdir(path):
             return
         parent = os.path.dirname(path)
         self.make_directory(parent, sync=sync)
-        os.mkdir(path)
+        os.mkdir(path, 0o700 if private else 0o777)
         if sync:
             self.sync_directory(parent)
 

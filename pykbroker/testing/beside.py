@@ -30,7 +30,7 @@ class Beside:
 
     async def _open(self) -> None:
         node = self._host.node
-        options.check(self._options, node.cluster.config.listeners)
+        options.check(self._options, node.config)
         made = self._side = self._make(node, self._options, self._steering)
         await made.open()
 

@@ -100,7 +100,7 @@ class Kafka(Asking, Acting, Observing):
         sown = None if seed is None else read_seed(seed)
         address = None if http is None else str(http)
         self._separate = Separate(given, brokers, folder, sown, address, as_version) if process else None
-        self._dispatcher = WatchedDispatcher(self._interceptors, self._requests.refused, release)
+        self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
         self._embedded = Embedded(Setup(name, given, brokers, folder, self._dispatcher, release, sown, time, followers))
@@ -155,12 +155,8 @@ class Kafka(Asking, Acting, Observing):
         await asyncio.to_thread(self.stop)
 
     def forget_hooks(self) -> None:
-        """Remove the interceptors and the functions of ``on_reset`` that a test added; call it when there are no faults."""
-        self._here.call(self._forget_hooks)
-
-    def _forget_hooks(self) -> None:
-        self._on_reset.clear()
-        self._interceptors.steps[:] = [self._requests]
+        """Remove the functions of ``on_reset`` that a test added."""
+        self._here.call(self._on_reset.clear)
 
     def _began(self, life: Life) -> None:
         life.at_end(lambda: self._tell_of_reset(life))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pykbroker.steered.intercept import Interceptors, WatchedDispatcher
+from pykbroker.steered.intercept import WatchedDispatcher
 from pykbroker.steered.request_log import Request, RequestLog, chosen
 from pykbroker.testing.access import Access
 
@@ -24,9 +24,7 @@ class Observing(Access):
 
     def __init__(self) -> None:
         super().__init__()
-        self._interceptors = Interceptors()
         self._requests = RequestLog()
-        self._interceptors.steps.append(self._requests)
 
     def unserved(self) -> list[Request]:
         """Requests that closed their connection, since the API or version is not served or they were malformed; ``refused`` has
@@ -70,12 +68,6 @@ class Observing(Access):
     def play(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Played:
         """Replay a recording to this broker; returns the differing answers. Raises BadSession with the line of the error."""
         return play(path, self.bootstrap_servers, timeout=timeout)
-
-    @property
-    def interceptors(self) -> Interceptors:
-        """The steps that see requests and act on them, the outermost first."""
-        _ = self._here
-        return self._interceptors
 
 
 def play(path: str | os.PathLike[str], bootstrap_servers: str, *, timeout: float = 30.0) -> Played:

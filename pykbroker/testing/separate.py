@@ -143,4 +143,5 @@ def _addresses(ready: str) -> list[str]:
     if not ready:
         return []
     summary: dict[str, Any] = json.loads(ready)
-    return [next(iter(broker["listeners"].values())) for broker in summary["brokers"]]
+    bootstrap: str = summary["bootstrap"]
+    return bootstrap.split(",")

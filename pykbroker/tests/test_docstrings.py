@@ -105,7 +105,7 @@ def says_itself(function: Function) -> bool:
 def undescribed(
     body: list[ast.stmt], described: set[str], known: set[str], *, within: ast.ClassDef | None = None
 ) -> Iterator[Function]:
-    """Public functions, and methods of public classes, that nothing describes. ``known`` are our classes: a class with another base
+    """Public functions, and methods of public classes, that nothing describes (of overloads the last describes all). ``known`` are our classes: a class with another base
     carries out what that is.
     """
     for node in body:
@@ -113,8 +113,8 @@ def undescribed(
             if set(bases(node)) <= known | PLAIN_BASES:
                 yield from undescribed(node.body, described, known, within=node)
         elif isinstance(node, Function) and not (node.name.startswith("_") or ast.get_docstring(node)):
-            is_property = any(ast.unparse(each) == "property" for each in node.decorator_list)
-            if not (says_itself(node) or is_property or (within is not None and node.name in described)):
+            marked = any(ast.unparse(each) in ("overload", "property") for each in node.decorator_list)
+            if not (says_itself(node) or marked or (within is not None and node.name in described)):
                 yield node
 
 

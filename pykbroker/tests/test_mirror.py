@@ -26,10 +26,13 @@ KINDS = {
 
 #: What has another name, and why.
 OTHERS = {
+    "access/test_denied.py": "all APIs of all releases, under all faults",
     "brokers/test_cold_reads.py": "all requests that read, from the socket to the disk",
     "brokers/test_full_disk.py": "a start on what compaction left",
     "brokers/test_slow_metadata_disk.py": "all requests that change the metadata, and those that do not",
+    "cli/test_hostile.py": "all commands",
     "cli/test_pages.py": "all commands",
+    "container/tools/test_hostile.py": "all of Kafka's commands",
     "coordination/groups/assignors/test_assignors.py": "all assignors",
     "handlers/test_delegation_tokens.py": "all APIs of delegation tokens",
     "handlers/test_security.py": "all APIs that have little to say without an authorizer",

@@ -24,8 +24,8 @@ class Committed:
         self.pending = PendingOffsets()
         #: The number of commits so far, which orders them.
         self.count = 0
-        #: Offsets that are about to be removed; readers no longer see them.
-        self._hidden: list[Gone] = []
+        #: Offsets that are about to be removed, by topic (None: of any); readers no longer see them.
+        self._hidden: dict[str | None, list[Gone]] = {}
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
         """Apply a record of the log to the state."""
@@ -42,12 +42,14 @@ class Committed:
         else:
             self.pending.put(producer_id, where, committed)
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """A transaction marker is in the log: apply or drop the offsets of the transaction."""
-        for (group_id, topic, index), committed in self.pending.end(producer_id).items():
+    def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
+        """A transaction marker is in the log: apply or drop the offsets of the transaction; returns the groups that have such."""
+        ended = self.pending.end(producer_id)
+        for (group_id, topic, index), committed in ended.items():
             existing = self.offsets.of_group(group_id).get(topic, {}).get(index)
             if commit and (existing is None or existing.order < committed.order):
                 self.offsets.put(group_id, topic, index, committed)
+        return {group_id for group_id, _, _ in ended}
 
     def everything_of(self, group_id: str) -> list[tuple[str, int]]:
         """The topics and partitions with offsets of a group, those of open transactions included."""
@@ -60,22 +62,30 @@ class Committed:
         topics = self.offsets.of_group(group_id)
         if not self._hidden:
             return topics
-        shown = {
-            topic: {
-                index: committed
-                for index, committed in partitions.items()
-                if not any(gone(topic, committed) for gone in self._hidden)
-            }
-            for topic, partitions in topics.items()
-        }
-        return {topic: partitions for topic, partitions in shown.items() if partitions}
+        of_any = self._hidden.get(None, [])
+        shown: TopicOffsets = {}
+        for topic, partitions in topics.items():
+            hidden = [*self._hidden.get(topic, ()), *of_any]
+            left = partitions
+            if hidden:
+                left = {
+                    index: committed
+                    for index, committed in partitions.items()
+                    if not any(gone(topic, committed) for gone in hidden)
+                }
+            if left:
+                shown[topic] = left
+        return shown
 
-    def hide(self, gone: Gone, parts: Iterator[Part]) -> Iterator[Part]:
-        """Hide ``gone`` from readers at once; ``parts`` remove it."""
-        self._hidden.append(gone)
+    def hide(self, gone: Gone, topic: str | None, parts: Iterator[Part]) -> Iterator[Part]:
+        """Hide ``gone``, which concerns ``topic`` alone unless it is None, from readers at once; ``parts`` remove it."""
+        self._hidden.setdefault(topic, []).append(gone)
 
         def hidden() -> Iterator[Part]:
             yield from parts
-            self._hidden.remove(gone)
+            same = self._hidden[topic]
+            same.remove(gone)
+            if not same:
+                del self._hidden[topic]
 
         return hidden()

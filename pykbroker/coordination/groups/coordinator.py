@@ -6,7 +6,8 @@ and the runtime carries its decisions out (``coordination/runtime.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker.coordination.appending import shown
@@ -24,7 +25,7 @@ from pykbroker.metadata.features import GROUP_VERSION
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.runtime.slices import each_alone
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.consumer_group_heartbeat import (
@@ -41,11 +42,16 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
+    from pykbroker.coordination.groups.consumer.regexes import Resolution
+    from pykbroker.coordination.groups.matching import TopicPatterns
     from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
     from pykbroker.coordination.shards import Loaded
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
-    from pykbroker.runtime.slices import Steps
+    from pykbroker.runtime.slices import Steps, Work
+    from pykbroker.storage.log.log import AppendResult
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -63,8 +69,12 @@ class GroupCoordinator:
             codec=records,
             new_shard=self._new_shard,
             opened=self._opened,
+            effects=self._resolve,
             eager=False,
         )
+        self._patterns: TopicPatterns | None = None
+        #: Groups whose patterns are matched at present.
+        self._resolving: set[str] = set()
         self.shards = self._runtime.shards
         self.partition_of = self._runtime.partition_of
         cluster.metadata.subscribe(self._follow)
@@ -84,6 +94,28 @@ class GroupCoordinator:
             )
         )
 
+    # Patterns of topics
+
+    def _resolve(self, loaded: Loaded[GroupShard], asked: Resolution) -> None:
+        """Match the patterns of a group in a thread; the group goes on with the topics when they are known."""
+        if asked.group_id in self._resolving:
+            return
+        from pykbroker.coordination.groups.matching import TopicPatterns  # noqa: PLC0415 - start-up counts
+
+        image = self._cluster.metadata.image
+        known = self._patterns = self._patterns or TopicPatterns(self._cluster.runtime)
+        names, version, patterns = frozenset(image.topics), image.offset, sorted(asked.patterns)
+        self._resolving.add(asked.group_id)
+
+        def resolved(topics: list[frozenset[str]]) -> None:
+            if self.shards.is_in_use(loaded):
+                matched = dict(zip(patterns, topics, strict=True))
+                self._runtime.run(loaded, asked.group_id, loaded.shard.resolved(asked, matched, version))
+
+        matched = gather([known.topics_like(pattern, names).recover(ValueError, _none) for pattern in patterns])
+        matched.settled().map(lambda _: self._resolving.discard(asked.group_id)).or_log("ending a match of patterns")
+        matched.map(resolved).or_log("resolving patterns of group %s", asked.group_id)
+
     # Metadata changes and time
 
     def _opened(self, loaded: Loaded[GroupShard]) -> None:
@@ -99,10 +131,11 @@ class GroupCoordinator:
             self._settings.refresh(self._cluster.config)
         changed = {topic.name for topic in (*delta.created_topics, *delta.deleted_topics)}
         changed.update(change.topic.name for change in delta.partitions)
-        for shard in [loaded.shard for loaded in self.shards.loaded.values()] if changed else ():
-            if delta.created_topics:
-                shard.around.topics_created_at = image.offset
-            shard.topics_changed(changed)
+        shards = [loaded.shard for loaded in self.shards.loaded.values()] if changed else []
+        for shard in shards if delta.created_topics else ():
+            shard.around.topics_created_at = image.offset
+        if shards:
+            self._cluster.runtime.slices.begin(each_alone([shard.topics_changed(changed) for shard in shards]))
         for topic in delta.deleted_topics:
             if topic.name != CONSUMER_OFFSETS:
                 self._forget_topic(topic.name, topic.id)
@@ -113,7 +146,8 @@ class GroupCoordinator:
 
     def _forget_topic(self, topic: str, topic_id: bytes) -> None:
         for loaded in list(self.shards.loaded.values()):
-            self._slice(loaded, loaded.shard.forget_topic(topic, topic_id, self._largest))
+            if loaded.shard.has_offsets_of(topic):
+                self._slice(loaded, loaded.shard.forget_topic(topic, topic_id, self._largest))
 
     def _slice(self, loaded: Loaded[GroupShard], parts: Iterator[Part]) -> None:
         self._cluster.runtime.slices.add(self._runtime.append_parts(loaded, parts))
@@ -204,11 +238,13 @@ class GroupCoordinator:
         producer = (request.producer_id, request.producer_epoch)
         return admit(self._cluster, request.transactional_id, producer, [loaded.partition], dialect).chain(commit)
 
-    def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
+    def end_transaction(self, index: int, producer_id: int, marker: AppendResult, *, commit: bool) -> None:
         """A transaction marker was appended to a partition of ``__consumer_offsets``."""
         loaded = self.shards.loaded.get(index)
         if loaded is not None:
-            loaded.shard.end_transaction(producer_id, commit=commit)
+            groups = loaded.shard.end_transaction(producer_id, commit=commit)
+            if marker.committed is not None:
+                loaded.uncommitted(groups, marker.last_offset + 1)
 
     def fetch(
         self, broker: CoordinatingBroker, request: OffsetFetchRequestGroup, *, stable: bool = False
@@ -237,10 +273,21 @@ class GroupCoordinator:
         return self._runtime.read(broker, group_id, lambda shard: described(shard.groups.get(group_id)))
 
     def describe_all(
-        self, broker: CoordinatingBroker, described: Callable[[Iterable[Group]], list[T]]
-    ) -> Deferred[list[T]]:
-        """The same for all groups that the broker coordinates."""
-        return self._runtime.read_all(broker, lambda shard: described(shard.groups.values()))
+        self, broker: CoordinatingBroker, described: Callable[[Group], T | None], weight: float
+    ) -> Work[list[T]]:
+        """The results of ``described`` for all groups that the broker coordinates, without None; as ``read_each``."""
+
+        def question(shard: GroupShard, group_id: str) -> T | None:
+            group = shard.groups.get(group_id)
+            return None if group is None else described(group)
+
+        return self._runtime.read_each(broker, lambda shard: shard.groups, question, weight)
+
+
+def _none(error: ValueError) -> frozenset[str]:
+    """No topic matches a pattern that does not compile, which an older log may hold."""
+    log.warning("A subscribed topic regex is ignored: %s", error)
+    return frozenset()
 
 
 def _check_group_id(group_id: str) -> None:

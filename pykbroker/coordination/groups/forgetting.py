@@ -6,7 +6,7 @@ between: every part reads the state again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups import committing
@@ -71,7 +71,11 @@ class Forgetting:
         for any.
         """
         part = Part()
-        for group_id in dict.fromkeys((*self._offsets.groups(), *self._pending.groups())):
+        for group_id in self._groups_of(topic):
+            part.weight += _GROUP_WEIGHT  # also of a group that has none of them
+            if part.weight >= largest:
+                yield part
+                part = Part()
             for some in _pieces(self._committed_for(group_id, topic), largest):
                 records = [
                     offset_tombstone(group_id, *where) for where in some if self._is_gone(gone, group_id, *where)
@@ -82,11 +86,21 @@ class Forgetting:
                     part = Part()
         yield part
 
+    def concerns(self, topic: str) -> bool:
+        """Whether any group has offsets of a topic, those in open transactions included."""
+        return bool(self._offsets.groups_of(topic) or self._pending.groups_of(topic))
+
+    def _groups_of(self, topic: str | None) -> Iterable[str]:
+        if topic is None:
+            return dict.fromkeys((*self._offsets.groups(), *self._pending.groups()))
+        return dict.fromkeys((*self._offsets.groups_of(topic), *self._pending.groups_of(topic)))
+
     def _committed_for(self, group_id: str, topic: str | None) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
-        for name, partitions in self._offsets.of_group(group_id).items():
-            if topic in (None, name):
-                found[name] = set(partitions)
+        topics = self._offsets.of_group(group_id)
+        if topic is None:
+            found = {name: set(partitions) for name, partitions in topics.items()}
+        else:
+            found = {topic: set(topics[topic])} if topic in topics else {}
         for name, index in self._pending.of_group(group_id):
             if topic in (None, name):
                 found.setdefault(name, set()).add(index)

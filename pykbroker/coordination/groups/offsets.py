@@ -53,14 +53,23 @@ TopicOffsets = dict[str, dict[int, CommittedOffset]]
 class Offsets:
     """All committed offsets of one shard. Empty groups and topics are not kept."""
 
-    __slots__ = ("_groups",)
+    __slots__ = ("_groups", "_topics")
 
     def __init__(self) -> None:
         self._groups: dict[str, TopicOffsets] = {}
+        #: Topic to the groups with offsets of it.
+        self._topics: dict[str, dict[str, None]] = {}
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
         """Set a committed offset."""
-        self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+        topics = self._groups.get(group_id)
+        if topics is None:
+            topics = self._groups[group_id] = {}
+        partitions = topics.get(topic)
+        if partitions is None:
+            partitions = topics[topic] = {}
+            self._topics.setdefault(topic, {})[group_id] = None
+        partitions[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         topics = self._groups.get(group_id)
@@ -72,6 +81,10 @@ class Offsets:
             del topics[topic]
             if not topics:
                 del self._groups[group_id]
+            groups = self._topics[topic]
+            del groups[group_id]
+            if not groups:
+                del self._topics[topic]
 
     def of_group(self, group_id: str) -> TopicOffsets:
         """Topic to partition to offset; read-only."""
@@ -80,6 +93,10 @@ class Offsets:
     def groups(self) -> Iterator[str]:
         """The groups that have committed anything."""
         return iter(self._groups)
+
+    def groups_of(self, topic: str) -> Iterable[str]:
+        """The groups that have committed offsets of a topic; valid until the next change."""
+        return self._topics.get(topic, ())
 
     def count(self, group_id: str) -> int:
         """The number of offsets of a group."""

@@ -2,13 +2,17 @@ r"""Patterns that clients send, in the syntax of RE2: of topics (KIP-848) and of
 
 Apache Kafka matches them with RE2/J, this broker with Google's RE2; both take time linear in the text. Patterns are accepted
 and refused as by RE2/J, with these differences: under ``(?i)``, ``\p{Ll}`` also matches capital letters; nested counts
-multiply to at most 1000, and a compiled program is at most 8 MB; the versions of Unicode's tables differ.
+multiply to at most 1000; a compiled program has at most about 10,000 instructions, and the text at most 2,000 repetitions,
+since RE2 compiles larger ones for seconds, in which nothing else runs; the versions of Unicode's tables differ.
+
+To match holds nothing: RE2 lets other threads run meanwhile (``matching.py``).
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, lru_cache
 from typing import Any
 
 #: RE2's error messages, and RE2/J's.
@@ -22,6 +26,7 @@ _DESCRIPTIONS = {
     "bad repetition operator": "invalid nested repetition operator",
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "expression is too large",
 }
 
 _ESCAPE = re.compile(r"\\Q.*?(?:\\E|\Z) | \\(?P<escaped>.)", re.VERBOSE | re.DOTALL)
@@ -39,28 +44,66 @@ class InvalidPattern(ValueError):
     """The pattern is invalid. The text is RE2/J's message, which Kafka answers."""
 
 
+#: RE2's memory for a program of which it is asked whether it is too large, and for one that is not and its matching.
+_MOST_BYTES = 256 * 1024
+_BYTES = 8 * 1024 * 1024
+_MOST_REPETITIONS = 2000
+#: Compiled patterns that are remembered.
+_REMEMBERED = 256
+
+
 class Pattern:
     """A compiled pattern."""
 
-    __slots__ = ("_compiled",)
+    __slots__ = ("_anchor", "_compiled", "size")
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, anchor: Any) -> None:
         self._compiled = compiled
+        self._anchor = anchor
+        #: Instructions of the program: the most steps for a character of a text.
+        self.size: int = compiled.ProgramSize()
 
     def matches(self, text: str) -> bool:
         """Whether the pattern matches the whole of ``text``."""
-        return self._compiled.fullmatch(text) is not None
+        data = text.encode()
+        found: list[tuple[int, int]] = self._compiled.Match(self._anchor, data, 0, len(data))
+        return found[0][0] >= 0
+
+    def those_of(self, texts: Iterable[str]) -> list[str]:
+        """The texts that it matches as a whole."""
+        return [text for text in texts if self.matches(text)]
 
 
 def compile_pattern(text: str) -> Pattern:
     """Compile a pattern. Raises InvalidPattern."""
-    re2, options = _engine()
+    found = _compiled(text)
+    if isinstance(found, str):
+        raise InvalidPattern(found)
+    return found
+
+
+@lru_cache(_REMEMBERED)
+def _compiled(text: str) -> Pattern | str:
+    """The compiled pattern, or the message of the error."""
     try:
-        compiled = re2.compile(_ESCAPE.sub(_plain, text), options)
+        return _compile(text)
+    except InvalidPattern as error:
+        return str(error)
+
+
+def _compile(text: str) -> Pattern:
+    re2, options = _engine()
+    if sum(map(text.count, "*+?{")) > _MOST_REPETITIONS:
+        raise InvalidPattern("expression is too large")
+    plain = _ESCAPE.sub(_plain, text)
+    try:
+        for options.max_mem in (_MOST_BYTES, _BYTES):
+            compiled = re2.compile(plain, options)
     except re2.error as error:
         raise InvalidPattern(_description(error.args[0].decode())) from None
     _refuse_what_re2j_refuses(text)
-    return Pattern(compiled)
+    native = re2._re2.RE2  # noqa: SLF001 - its Python wrapper costs ten times as much as a match
+    return Pattern(compiled._regexp, native.Anchor.ANCHOR_BOTH)  # noqa: SLF001 - as above
 
 
 @cache
@@ -72,6 +115,7 @@ def _engine() -> tuple[Any, Any]:
         raise InvalidPattern(f"the broker cannot use patterns without the package google-re2 ({error})") from error
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = True  # what groups match is not asked, and finding it takes many times as long
     return re2, options
 
 

@@ -6,7 +6,8 @@ UNSTABLE_OFFSET_COMMIT (KIP-447).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from pykbroker.coordination.groups.offsets import CommittedOffset
@@ -19,17 +20,24 @@ class PendingOffsets:
     cost nothing for others.
     """
 
-    __slots__ = ("_groups", "_producers")
+    __slots__ = ("_groups", "_producers", "_topics")
 
     def __init__(self) -> None:
         self._producers: dict[int, dict[GroupPartition, CommittedOffset]] = {}
         #: Group to topic and partition to the producers that committed there.
         self._groups: dict[str, dict[tuple[str, int], set[int]]] = {}
+        #: Topic to the groups with pending offsets of it, and the number of partitions of each.
+        self._topics: dict[str, Counter[str]] = {}
 
     def put(self, producer_id: int, where: GroupPartition, committed: CommittedOffset) -> None:
         """Add a commit of an open transaction."""
         self._producers.setdefault(producer_id, {})[where] = committed
-        self._groups.setdefault(where[0], {}).setdefault(where[1:], set()).add(producer_id)
+        partitions = self._groups.setdefault(where[0], {})
+        producers = partitions.get(where[1:])
+        if producers is None:
+            producers = partitions[where[1:]] = set()
+            self._topics.setdefault(where[1], Counter())[where[0]] += 1
+        producers.add(producer_id)
 
     def end(self, producer_id: int) -> dict[GroupPartition, CommittedOffset]:
         """Remove the producer's open transaction; returns its commits."""
@@ -53,13 +61,26 @@ class PendingOffsets:
     def _forget(self, where: GroupPartition) -> None:
         partitions = self._groups.get(where[0])
         if partitions is not None:
-            partitions.pop(where[1:], None)
+            if partitions.pop(where[1:], None) is not None:
+                self._forget_topic_of(*where[:2])
             if not partitions:
                 del self._groups[where[0]]
+
+    def _forget_topic_of(self, group_id: str, topic: str) -> None:
+        groups = self._topics[topic]
+        groups[group_id] -= 1
+        if not groups[group_id]:
+            del groups[group_id]
+            if not groups:
+                del self._topics[topic]
 
     def groups(self) -> Iterator[str]:
         """The groups with pending offsets."""
         return iter(self._groups)
+
+    def groups_of(self, topic: str) -> Iterable[str]:
+        """The groups with pending offsets of a topic; valid until the next change."""
+        return self._topics.get(topic, ())
 
     def of_group(self, group_id: str) -> AbstractSet[tuple[str, int]]:
         """Topic and partition of all pending offsets of a group; valid until the next change."""

@@ -7,14 +7,16 @@ append and when the partition is loaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from pykbroker.coordination.groups import committing, no_group
 from pykbroker.coordination.groups.classic.answers import not_joined
 from pykbroker.coordination.groups.classic.joining import Joining
 from pykbroker.coordination.groups.committed import Committed
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
+from pykbroker.coordination.groups.consumer.regexes import Resolution, resolve
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.forgetting import Forgetting, Gone
 from pykbroker.coordination.groups.group import Group
@@ -23,7 +25,7 @@ from pykbroker.coordination.groups.records import group_record, offset_tombstone
 from pykbroker.coordination.groups.replaying import Replaying
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome, Part
 from pykbroker.coordination.shard import Shard
-from pykbroker.runtime.slices import WEIGHT_OF_A_STEP
+from pykbroker.runtime.slices import WEIGHT_OF_A_STEP, Steps
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -39,6 +41,9 @@ from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup, Offset
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from pykbroker.wire.primitives import ZERO_UUID
+
+#: The weight of notifying a group.
+_TELLING = 0.05
 
 
 class GroupShard(Shard):
@@ -65,6 +70,11 @@ class GroupShard(Shard):
         group = self.groups.get(request.group_id)
         heartbeat = Heartbeat(context, request, reply, self.groups.get, self.around)
         return kind_of(group).consumer_heartbeat(group, heartbeat)
+
+    def resolved(self, asked: Resolution, matched: Mapping[str, frozenset[str]], version: int) -> Outcome:
+        """The patterns of a group were matched against the topics at metadata offset ``version``."""
+        group = self.groups.get(asked.group_id)
+        return resolve(group, matched, asked.asker, version) if isinstance(group, ConsumerGroup) else Outcome()
 
     def join(self, joining: Joining) -> Outcome:
         """JoinGroup. A new group is recorded first, so that it is known after a restart."""
@@ -149,9 +159,9 @@ class GroupShard(Shard):
         records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
         return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """A transaction marker is in the log: apply or drop the offsets of the transaction."""
-        self.committed.end_transaction(producer_id, commit=commit)
+    def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
+        """A transaction marker is in the log: apply or drop the offsets of the transaction; returns the groups that have such."""
+        return self.committed.end_transaction(producer_id, commit=commit)
 
     def fetch(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
         """OffsetFetch of one group; one that does not exist has no offsets, which is no error.
@@ -219,13 +229,20 @@ class GroupShard(Shard):
 
     def _forget(self, gone: Gone, topic: str | None, largest: float) -> Iterator[Part]:
         """Hide the offsets of deleted topics at once; the tombstones follow."""
-        return self.committed.hide(gone, self._forgetting.forget(gone, topic, largest))
+        return self.committed.hide(gone, topic, self._forgetting.forget(gone, topic, largest))
 
-    def topics_changed(self, names: Iterable[str]) -> None:
+    def has_offsets_of(self, topic: str) -> bool:
+        """Whether any group has offsets of a topic, those in open transactions included."""
+        return self._forgetting.concerns(topic)
+
+    def topics_changed(self, names: Iterable[str]) -> Steps:
         """Topics were created or deleted, or have more partitions: notify the groups that subscribe to them."""
         changed = frozenset(names)
-        for group in self.groups.values():
-            kind_of(group).topics_changed(group, changed)
+        for group_id in list(self.groups):
+            group = self.groups.get(group_id)
+            if group is not None:
+                kind_of(group).topics_changed(group, changed)
+            yield _TELLING
 
     def _existing(self, group_id: str) -> Group:
         group = self.groups.get(group_id)

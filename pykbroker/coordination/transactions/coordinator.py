@@ -33,7 +33,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost, MarkerPort
     from pykbroker.coordination.shards import Loaded
-    from pykbroker.runtime.slices import Steps
+    from pykbroker.runtime.slices import Steps, Work
 
 log = logging.getLogger(__name__)
 
@@ -203,9 +203,18 @@ class TransactionCoordinator:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
         return self._read(broker, transactional_id, lambda transaction: transaction)
 
-    def transactions(self, broker: CoordinatingBroker) -> Deferred[list[Transaction]]:
-        """All transactional ids that the broker coordinates. Raises KafkaError with COORDINATOR_LOAD_IN_PROGRESS."""
-        return self._runtime.read_all(broker, lambda shard: shard.transactions.values())
+    def describe_all(
+        self, broker: CoordinatingBroker, described: Callable[[Transaction], T | None], weight: float
+    ) -> Work[list[T]]:
+        """The results of ``described`` for all transactional ids that the broker coordinates, without None; as
+        ``read_each``.
+        """
+
+        def question(shard: TransactionShard, transactional_id: str) -> T | None:
+            transaction = shard.transactions.get(transactional_id)
+            return None if transaction is None else described(transaction)
+
+        return self._runtime.read_each(broker, lambda shard: shard.transactions, question, weight)
 
     # Steps
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import TYPE_CHECKING
 
+from pykbroker.http.asker import Asker
 from pykbroker.http.console.asking import Brokers
 from pykbroker.http.turn import Turn
 
@@ -22,10 +24,16 @@ class Console:
         self.node = node
         self.meter = meter
         self.clock = clock
-        self.brokers = Brokers(node.lives)
+        self.brokers = Brokers(node.lives, Asker(node, ""), authorises=bool(node.config["authorizer.class.name"]))
         self.registry = registry
         #: Open connections that follow appended records.
         self.tails: set[asyncio.Task[None]] = set()
+
+    def asked_by(self, host: str) -> Console:
+        """Return the same console for who asks from an address: it has the state, and brokers of the asker."""
+        made = copy.copy(self)
+        made.brokers = self.brokers.asked_by(Asker(self.node, host))
+        return made
 
     def turn(self) -> Turn:
         """Return what divides work over turns of the loop."""

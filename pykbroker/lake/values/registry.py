@@ -15,7 +15,7 @@ from ssl import SSLCertVerificationError
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from pykbroker.lake.trouble import LakeError
 
@@ -23,6 +23,7 @@ _TIMEOUT_S = 30.0
 _NOT_FOUND = 404
 _NONE_SUCH = (40401, 40402, 40403)
 """A registry's codes for a subject, a version and a schema that it does not have. Another 404 comes from a wrong URL or from a proxy."""
+_REDIRECTS = (301, 302, 303, 307, 308)
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """The pauses before a request is repeated."""
@@ -37,6 +38,13 @@ class _Passing(Exception):
     def __init__(self, said: str, wait_s: float = 0.0) -> None:
         super().__init__(said)
         self.wait_s = wait_s
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirect is an answer like another: urllib would send user and password to whatever host it names."""
+
+    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
+        return None
 
 
 class Registry:
@@ -59,6 +67,7 @@ class Registry:
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         self._timeout_s, self._pause, self._clock = timeout_s, pause, clock
+        self._open = build_opener(_NoRedirects()).open
         self._headers = {"Accept": "application/vnd.schemaregistry.v1+json"}
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
@@ -110,7 +119,7 @@ class Registry:
         request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
         due = self._clock() + self._timeout_s
         try:
-            with urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310
+            with self._open(request, timeout=self._timeout_s) as answer:
                 return self._schema_in(path, self._whole(answer, due))
         except HTTPError as error:
             self._refused(path, error)
@@ -142,6 +151,10 @@ class Registry:
         if error.code == _NOT_FOUND and _code(content) in _NONE_SUCH:
             return
         said = f"The registry {self.url} answered {error.code} to {path}: {content[:_SHOWN].decode(errors='replace').strip()}"
+        if error.code in _REDIRECTS:
+            raise LakeError(
+                f"The registry {self.url} sends on to {error.headers.get('Location')!r}: give the URL where it is."
+            )
         if error.code in _PASSING:
             after = error.headers.get("Retry-After", "")
             raise _Passing(f"{said.rstrip('.')}.", float(after) if after.isdecimal() else 0.0)

@@ -7,21 +7,18 @@ from __future__ import annotations
 import base64
 import json
 import re
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Final
 
 from pykbroker.security.client.login import LoginFailed
+from pykbroker.security.http_request import answer_of
 
 _OPTION: Final = "unsecuredLogin"
 _CLAIM: Final = re.compile(rf"{_OPTION}(?P<kind>String|Number|List)Claim_(?P<name>.+)")
 _LIFETIME_S: Final = "3600"
-_TIMEOUT_S: Final = 10.0
-_MOST_BYTES: Final = 1024 * 1024
 
 
 def unsigned_token(claims: Mapping[str, Any]) -> str:
@@ -83,7 +80,7 @@ class TokenFile:
 
 
 class TokenEndpoint:
-    """Requests a token at a URL with ``client_id`` and ``secret``."""
+    """Requests a token at an http(s) URL with ``client_id`` and ``secret``, which are not sent on where it redirects."""
 
     def __init__(self, url: str, client_id: str, secret: str, scope: str | None, context: SSLContext | None) -> None:
         self.user = client_id
@@ -95,13 +92,9 @@ class TokenEndpoint:
         self._body = urllib.parse.urlencode(asked).encode()
 
     def __call__(self) -> str:
-        request = urllib.request.Request(self._url, self._body, self._headers)  # noqa: S310 - http(s) only, see mechanisms.py
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self._context) as answer:  # noqa: S310
-                given = json.loads(answer.read(_MOST_BYTES))
-        except (OSError, ValueError) as error:
-            if isinstance(error, urllib.error.HTTPError):
-                error.close()
+            given = json.loads(answer_of(self._url, self._context, body=self._body, headers=self._headers))
+        except (OSError, ValueError, RecursionError) as error:
             raise LoginFailed(f"{self._url} returned no token: {error}") from error
         token = given.get("access_token") or given.get("id_token") if isinstance(given, dict) else None
         if not isinstance(token, str):

@@ -7,8 +7,6 @@ Only the start waits for a fetch: a client whose key is new is authenticated at 
 from __future__ import annotations
 
 import logging
-import urllib.error
-import urllib.request
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -16,20 +14,16 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.waits import attempt
+from pykbroker.security.http_request import answer_of
 from pykbroker.security.sasl.signed_tokens import KeySetError, VerificationKey, find_key, parse_key_set
 
 if TYPE_CHECKING:
-    from http.client import HTTPResponse
-
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.timers import Timer
 
 log = logging.getLogger(__name__)
 
-_TIMEOUT_S: Final = 10.0
-_MOST_BYTES: Final = 1024 * 1024
 #: Unknown key ids that are remembered, for how long they cause no other fetch, and the longest id.
 _MOST_MISSING: Final = 16
 _MISSING_S: Final = 60.0
@@ -149,19 +143,8 @@ class RemoteKeySet:
 
 
 def fetch_keys(url: str, context: SSLContext | None) -> Keys:
-    """The keys at a URL. Raises KeySetError."""
+    """The keys at an http(s) URL. Raises KeySetError."""
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_S, context=context) as answer:  # noqa: S310 - the caller checks the scheme
-            return parse_key_set(_body(answer))
+        return parse_key_set(answer_of(url, context))
     except (OSError, ValueError) as error:
         raise KeySetError(f"{url} returned no keys: {error}") from error
-
-
-def _body(answer: HTTPResponse) -> bytes:
-    """The body, read within the timeout: that of the socket is per read, which may return one byte. Raises KeySetError."""
-    body, ends = bytearray(), SystemClock().monotonic() + _TIMEOUT_S
-    while len(body) < _MOST_BYTES and (piece := answer.read1(_MOST_BYTES - len(body))):
-        if SystemClock().monotonic() > ends:
-            raise KeySetError(f"it took longer than {_TIMEOUT_S:g} s")
-        body += piece
-    return bytes(body)

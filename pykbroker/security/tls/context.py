@@ -39,6 +39,11 @@ class ServerTls:
         if trusted is not None or settings.client_auth != "none":
             trust(self.context, trusted, ssl.Purpose.CLIENT_AUTH)
 
+    @property
+    def not_after(self) -> int:
+        """When the certificate expires, in seconds since the epoch."""
+        return ssl.cert_time_to_seconds(self.certificate["notAfter"])
+
     def check_replaces(self, former: ServerTls, *, new_name: bool, fewer_hosts: bool) -> None:
         """Check that clients of the ``former`` certificate can go on: the distinguished name is the same and no alternative name
         is missing, except as ``new_name`` and ``fewer_hosts`` allow. Raises TlsError.

@@ -218,7 +218,8 @@ class DirectoryContents:
         make_room = self.plan_room((key,))
         if make_room is not None:
             make_room()
-        self.directory.disk.make_directory(path)
+        # The metadata log holds credentials of SCRAM, and passwords in altered settings.
+        self.directory.disk.make_directory(path, private=key[0] == METADATA_LOG)
 
     def plan_room(self, keys: Collection[TopicPartition]) -> Callable[[], None] | None:
         """The work that frees these names for new partitions, None if they are free: to be called once, in any thread. It

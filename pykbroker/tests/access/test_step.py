@@ -10,6 +10,7 @@ import pytest
 from pykbroker.access.step import authorise
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.security.acl import ALLOW, Acl, AclFilter
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.security.operations import ALTER, CREATE, DELETE, DESCRIBE, READ, WRITE
@@ -53,7 +54,9 @@ class World(MemoryCluster):
             ctx.principal = self.who
             return proceed()
 
-        super().__init__(dispatcher=Dispatcher(authorise=authorise, intercept=as_who), **SETTINGS)
+        super().__init__(
+            dispatcher=Dispatcher(filled={Place.OBSERVE: through(as_who), Place.AUTHORISE: authorise}), **SETTINGS
+        )
         for name in ("t", "u"):
             self.topic(name, 1)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,35 @@ def test_a_key_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "s/authority-key.pem").write_text(text)
     with pytest.raises(ConfigError, match=r"authority-key\.pem is not the key of an authority"):
         kept(tmp_path / "s")
+
+
+def test_another_users_folder_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who knows where it would be, beside /tmp/data for instance, makes it first, with keys and passwords of his own."""
+    folder = kept(tmp_path / "s").folder
+    (tmp_path / "link").symlink_to(folder)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)
+    monkeypatch.setattr(Path, "lstat", _of_uid(Path.lstat, 1234))
+    for there in (folder, tmp_path / "link"):
+        with pytest.raises(ConfigError, match=r"belongs to another user \(uid 1234\).*--security-dir"):
+            kept(there)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def _of_uid(lstat: Callable[[Path], os.stat_result], uid: int) -> Callable[[Path], os.stat_result]:
+    def changed(path: Path) -> os.stat_result:
+        values = list(lstat(path))
+        values[4] = uid
+        return os.stat_result(values)
+
+    return changed
+
+
+def test_a_link_in_the_place_of_a_new_file_is_not_followed(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("as it was")
+    (tmp_path / "s").mkdir(mode=0o700)
+    (tmp_path / "s/users.properties.new").symlink_to(target)
+    kept(tmp_path / "s")
+    assert target.read_text() == "as it was"
+    assert not (tmp_path / "s/users.properties").is_symlink()

@@ -17,8 +17,8 @@ from pykbroker.cli.serve import _warn_if_exposed
 from pykbroker.cli.serve_options import configuration, parser
 from pykbroker.client.client import Client
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.properties import load
 from pykbroker.config.setting import ConfigError
+from pykbroker.storage.properties import load
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
 

@@ -77,12 +77,13 @@ def test_without_it_nothing_of_it_is_imported() -> None:
     program = """
 import sys, threading, os, signal
 from pykbroker.cli import serve
+from pykbroker.requests.pipeline import Place
 def ready(node):
     loaded = [name for name in sys.modules if name.split(".")[0] in ("aiohttp", "prometheus_client") or name.startswith("pykbroker.http")]
-    print(loaded, len(node.server.dispatcher._steps), node.server.dispatcher._observer)
+    print(loaded, node.server.dispatcher.places.reads_size, node.server.dispatcher.places.fills(Place.MEASURE))
     os.kill(os.getpid(), signal.SIGTERM)
 serve._say_ready = ready
 sys.exit(serve.main(["--listen", "127.0.0.1:0", "--ephemeral"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
-    assert (done.returncode, done.stdout) == (0, "[] 0 None\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "[] False False\n"), done.stderr

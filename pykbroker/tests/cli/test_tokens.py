@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.config.properties import load, text_of
+from pykbroker.storage.properties import load, text_of
 from pykbroker.testing import Kafka
 
 USERS = {"alice": "alice-secret", "bob": 'b"b\\b'}

@@ -48,10 +48,19 @@ def test_nothing_is_formatted_where_something_else_lies(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
-@pytest.mark.parametrize("text", ["", "short", "4L6g3nShT-eMCtK--X86sw4L6g3nShT", "4L6g3nShT eMCtK--X86sw"])
-def test_an_id_is_sixteen_bytes(text: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is not a cluster id"):
-        format_new(config(tmp_path / "a"), text)
+#: Kafka's storage tool formats for each (compat_tests/tools asks it).
+IDS = ["test-cluster", "short", "a b", " lead", "x=y", "back\\slash", "two\nlines", "ünï", "x" * 300, ""]
+
+
+@pytest.mark.parametrize("cluster_id", IDS)
+def test_any_text_is_an_id_and_a_broker_takes_it(cluster_id: str, tmp_path: Path) -> None:
+    format_new(config(tmp_path / "a", **{"node.id": "1"}), cluster_id)
+
+    async def start() -> str:
+        async with running_broker(tmp_path / "a") as broker:
+            return broker.cluster.logs.cluster_id
+
+    assert asyncio.run(start()) == asyncio.run(start()) == cluster_id
 
 
 def test_a_broker_takes_it_with_the_users_that_it_was_given(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pykbroker.access.step import authorise
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.security.delegation_tokens import hmac_of
@@ -181,7 +182,7 @@ def test_who_is_told_of_a_token() -> None:
 
 def test_rights_to_tokens_of_others() -> None:
     settings = {"authorizer_class_name": STANDARD_AUTHORIZER, "super_users": "User:admin"}
-    world = World(Dispatcher(authorise=authorise), **settings)
+    world = World(Dispatcher(filled={Place.AUTHORISE: authorise}), **settings)
 
     def allow(operation: int, kind: int, name: str) -> None:
         acl = Acl(kind, name, LITERAL, "User:alice", "*", operation, ALLOW)

@@ -53,7 +53,7 @@ SETTINGS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Peer:
     """Who asks."""
 
@@ -64,12 +64,16 @@ class Peer:
     principal: str = "User:ANONYMOUS"
     by_token: bool = False
     client_software: tuple[str, str] = ("test", "1")
+    time_spent: Any = None
     #: For how long it was muted, each time.
     mutes: list[float] = field(default_factory=list)
 
     def mute(self, ms: float) -> None:
         """Kept for the test to see: what is asked here does not come over a connection."""
         self.mutes.append(ms)
+
+    def hold(self, until: Deferred[Any]) -> None:
+        """Nothing to hold: each request here is handed in by itself."""
 
 
 class MemoryCluster:

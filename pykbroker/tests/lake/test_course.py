@@ -17,3 +17,14 @@ def test_what_is_left_is_from_the_first_positions_on() -> None:
     clock.advance(2000)
     assert course.seen({A0: 1000, A1: 200}).line() == "600 offsets, 300 a second, 300 to go, 1 s left"
     assert course.seen({A0: 1000, A1: 510}).line().startswith("900 offsets, 450 a second, 0 to go")
+
+
+def test_nothing_is_left_behind_the_last_row() -> None:
+    """Markers, aborted records and rows that are filtered out have no row that could be sent."""
+    clock = ManualClock()
+    course = Course({A0: 1000, A1: 500}, clock.monotonic)
+    course.seen({A0: 900})
+    course.aim({A0: 988}, {A0: 900})
+    clock.advance(1000)
+    assert course.seen({A0: 944}).line() == "44 offsets, 44 a second, 44 to go, 1 s left"
+    assert course.seen({A0: 988}).line().startswith("88 offsets, 88 a second, 0 to go")

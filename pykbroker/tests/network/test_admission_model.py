@@ -22,6 +22,7 @@ from pykbroker.network.receive_block import shared_block
 from pykbroker.process.life import Life
 from pykbroker.process.secured import SecuredListeners
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place
 from pykbroker.security.acl import ALLOW, Acl, AclFilter
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.security.client.scram import ScramLogin
@@ -128,7 +129,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         settings = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
-        self.cluster = MemoryCluster(seed=seed, dispatcher=Dispatcher(authorise=authorise), **settings)
+        self.cluster = MemoryCluster(seed=seed, dispatcher=Dispatcher(filled={Place.AUTHORISE: authorise}), **settings)
         self.cluster.topic("t", 1)
         self.listeners = SecuredListeners(self.cluster.cluster.config, lambda: self.cluster.cluster, [1])
         self.listeners.follow(Life(self.cluster.cluster))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -20,10 +19,7 @@ from pykbroker.config.setting import ConfigError
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.runtime import Runtime
-from pykbroker.security.sasl import key_sets
-from pykbroker.security.sasl.key_sets import fetch_keys
 from pykbroker.security.sasl.mechanism import Mechanism
-from pykbroker.security.sasl.signed_tokens import KeySetError
 from pykbroker.tests.kit.tokens import first_message, issuer, key_set, unsecured
 
 BEARER = "org.apache.kafka.common.security.oauthbearer"
@@ -65,18 +61,14 @@ def signed(url: str | None, options: str = "", **settings: str) -> Mechanism:
 
 
 @contextmanager
-def served(answer: str | Callable[[Callable[[bytes], object]], None]) -> Iterator[str]:
-    """The address of a server that answers this to all, or what is written."""
+def served(answer: str) -> Iterator[str]:
+    """The address of a server that answers this to all."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            if isinstance(answer, str):
-                self.wfile.write(answer.encode())
-            else:
-                with contextlib.suppress(OSError):
-                    answer(self.wfile.write)
+            self.wfile.write(answer.encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -153,20 +145,6 @@ def test_no_address_is_asked_on_the_loop_while_the_broker_runs(tmp_path: Path, b
     with served(key_set(issuer())) as url, pytest.raises(ConfigError, match="when the broker starts"):
         mechanisms.made(bearer_settings(url))
     assert let_in(mechanisms.made(bearer_settings(path.as_uri())), issuer().sign(CLOCK.now_ms()))
-
-
-def test_an_address_that_answers_a_little_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_sets, "_TIMEOUT_S", 0.2)
-    given_up = threading.Event()
-
-    def drip(write: Callable[[bytes], object]) -> None:
-        while not given_up.wait(0.01):
-            write(b" ")
-
-    with served(drip) as url:
-        with pytest.raises(KeySetError, match=r"it took longer than 0\.2 s"):
-            fetch_keys(url, None)
-        given_up.set()
 
 
 def test_classes_of_java_are_not_run() -> None:

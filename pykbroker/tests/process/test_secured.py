@@ -9,15 +9,20 @@ import pytest
 
 from pykbroker.process.life import Life
 from pykbroker.process.secured import SecuredListeners
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.security.ready_made import ReadyMade
 from pykbroker.tests.kit.certificates import HOSTS, authority, now_ms, with_small_key, written
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.secured import SecuredNode, client_context, secured_node, tls_settings
 from pykbroker.tests.network.test_tls import LOCATION, alter, serial_of
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+
+NOW_MS = now_ms()
 
 
 async def serials(node: SecuredNode) -> tuple[str, str]:
@@ -56,6 +61,47 @@ def test_stores_are_each_brokers_own(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_certificates_are_renewed_while_it_runs(tmp_path: Path) -> None:
+    """Of the listeners that are named, of every broker, for new connections; what is altered besides stays."""
+    made = [ready_made(), ready_made()]
+    first, second = (each.key_store(days) for each, days in zip(made, (1.0, 2.0), strict=True))
+    at_hand: list[dict[str, str]] = []
+    rules = "listener.name.ssl.ssl.principal.mapping.rules"
+    named = "listener.name.ssl."
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        settings = {f"{named}{name}": value for name, value in first.items()} | {"connections.max.idle.ms": "-1"}
+        async with secured_node(tmp_path, {"SSL": "SSL"}, settings, clock, brokers=2) as node:
+            node.node.renew_certificates(lambda: at_hand.pop() if at_hand else {})
+            begun, ends = await serials(node), node.node.certificates_end(1)["SSL"]
+            open_one, plain = await node.connect("SSL", client_context(), 1), await node.connect("PLAINTEXT")
+
+            def an_hour_later() -> None:
+                clock.advance(3_600_000)
+                node.node.cluster.runtime.timers.run_due()
+
+            an_hour_later()
+            assert await serials(node) == begun
+            at_hand.append({f"{named}{name}": value for name, value in second.items()})
+            assert await serials(node) == begun
+            an_hour_later()
+            renewed = await serials(node)
+            assert not set(renewed) & set(begun)
+            assert [node.node.certificates_end(broker)["SSL"] - ends for broker in (1, 2)] == [86400, 86400]
+            assert await alter(plain, {rules: "DEFAULT"}, "1") == 0
+            assert await serials(node) == renewed
+            assert await open_one.ask(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            open_one.close()
+            plain.close()
+
+    asyncio.run(scenario())
+
+
+def ready_made() -> ReadyMade:
+    return ReadyMade("ssl", {"alice": "a"}, lambda: NOW_MS, authority=authority())
+
+
 def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = tls_settings(tmp_path)
     store = Path(settings["ssl.keystore.location"])
@@ -70,6 +116,21 @@ def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: py
     asyncio.run(scenario())
     assert (
         len([record for record in caplog.records if f"{store} holds a private key and is" in record.getMessage()]) == 1
+    )
+
+
+def test_a_metadata_log_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> str:
+        async with secured_node(tmp_path, {"SSL": "SSL", "MORE": "SSL"}, tls_settings(tmp_path), brokers=2) as node:
+            return str(node.node.cluster.logs.metadata_directory.path)
+
+    Path(asyncio.run(scenario()), "__cluster_metadata-0").chmod(0o755)
+    asyncio.run(scenario())
+    assert (
+        sum(
+            "__cluster_metadata-0 holds credentials of SCRAM, and passw" in each.getMessage() for each in caplog.records
+        )
+        == 1
     )
 
 

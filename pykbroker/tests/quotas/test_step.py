@@ -9,6 +9,7 @@ import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.quotas.throttling import Throttling
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.wire.errors import ErrorCode
@@ -91,14 +92,14 @@ def records(answer: Any) -> int:
 
 
 def test_the_step_is_there_while_there_are_quotas(world: World) -> None:
-    assert not world.dispatcher._steps
+    assert not world.dispatcher.places.fills(Place.THROTTLE)
     world.limit("producer_byte_rate", 1000)
     world.limit("consumer_byte_rate", 1000, user="other")
-    assert len(world.dispatcher._steps) == 1
+    assert world.dispatcher.places.fills(Place.THROTTLE)
     world.limit("producer_byte_rate", None)
-    assert len(world.dispatcher._steps) == 1
+    assert world.dispatcher.places.fills(Place.THROTTLE)
     world.limit("consumer_byte_rate", None, user="other")
-    assert not world.dispatcher._steps
+    assert not world.dispatcher.places.fills(Place.THROTTLE)
 
 
 def test_quotas_of_addresses_are_not_for_requests(world: World) -> None:
@@ -107,7 +108,7 @@ def test_quotas_of_addresses_are_not_for_requests(world: World) -> None:
     )
     world.ask(AlterClientQuotasRequest([entry]), 1)
     assert world.image.client_quotas
-    assert not world.dispatcher._steps
+    assert not world.dispatcher.places.fills(Place.THROTTLE)
 
 
 @pytest.mark.parametrize("size", [4000, 8000])
@@ -241,7 +242,7 @@ class Slow:
 
 def test_time_counts_in_percent_of_one_thread_and_costs_a_window_at_most(world: World) -> None:
     world.limit("request_percentage", 5)
-    world.dispatcher.add_step(Slow(world, 500), innermost=True)
+    world.dispatcher.places.fill(Place.INTERCEPT, through(Slow(world, 500)))
     answer = world.ask(ApiVersionsRequest(), 2)  # 50 of 100 in the second, 5 in each of ten are free
     assert answer.throttle_time_ms == 0
     assert 0 < world.ask(ApiVersionsRequest(), 2).throttle_time_ms <= 1000
@@ -251,7 +252,7 @@ def test_time_counts_in_percent_of_one_thread_and_costs_a_window_at_most(world: 
 
 def test_a_refused_request_costs_time_too_and_says_so(world: World) -> None:
     world.limit("request_percentage", 1)
-    world.dispatcher.add_step(Slow(world, 900), innermost=True)
+    world.dispatcher.places.fill(Place.INTERCEPT, through(Slow(world, 900)))
     topics = [CreatableTopic(name="huge", num_partitions=100_000, replication_factor=1)]
     answer = world.ask(CreateTopicsRequest(topics), STRICT)
     assert answer.topics[0].error_code == ErrorCode.POLICY_VIOLATION

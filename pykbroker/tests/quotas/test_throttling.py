@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from pykbroker.process.node import Node
+from pykbroker.requests.pipeline import Place
 from pykbroker.tests.kit.running import RunningBroker, running_broker
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -76,11 +77,11 @@ def test_quotas_hold_after_a_restart_and_cost_nothing_when_they_are_gone(tmp_pat
         async with running_broker(tmp_path) as broker:
             assert broker.node.limiting.throttling is None
             await limit(broker, "request_percentage", 50)
-            assert broker.server.dispatcher._steps
+            assert broker.server.dispatcher.places.fills(Place.THROTTLE)
         async with running_broker(tmp_path) as broker:
-            assert broker.server.dispatcher._steps
+            assert broker.server.dispatcher.places.fills(Place.THROTTLE)
             await limit(broker, "request_percentage", None)
-            assert not broker.server.dispatcher._steps
+            assert not broker.server.dispatcher.places.fills(Place.THROTTLE)
 
     asyncio.run(scenario())
 
@@ -91,6 +92,6 @@ def test_a_process_that_begins_anew_forgets_the_quotas(tmp_path: Path) -> None:
             await limit(broker, "request_percentage", 50)
             node: Node = broker.node
             await node.begin_anew(lambda: (tmp_path / "a").rename(tmp_path / "b") and None)
-            assert not broker.server.dispatcher._steps
+            assert not broker.server.dispatcher.places.fills(Place.THROTTLE)
 
     asyncio.run(scenario())

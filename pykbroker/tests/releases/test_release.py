@@ -26,7 +26,7 @@ def test_every_listed_version_is_served(name: str) -> None:
 def test_the_newest_is_the_broker_as_it_is() -> None:
     newest = release(NEWEST)
     assert newest == Release(NEWEST)
-    assert (newest.table, newest.features, newest.amend) == (SUPPORTED, CURRENT, None)
+    assert (newest.table, newest.features, newest.places) == (SUPPORTED, CURRENT, {})
 
 
 def test_an_unknown_release_is_refused_with_those_there_are() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pykbroker.requests.as_reached import AsReached, host_for
+from pykbroker.requests.pipeline import Place
 from pykbroker.tests.kit.cluster import LISTENER, MemoryCluster, Peer
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
@@ -22,7 +23,7 @@ INSIDE = Peer(host="127.0.0.1", local_host="127.0.0.1")
 
 def world(brokers: int = 1, *, listener: str = LISTENER) -> MemoryCluster:
     made = MemoryCluster(brokers=brokers)
-    made.dispatcher.add_guard(AsReached([listener], lambda: {GATEWAY}, several=brokers > 1).guard)
+    made.dispatcher.places.fill(Place.ADVERTISE, AsReached([listener], lambda: {GATEWAY}, several=brokers > 1).guard)
     return made
 
 
@@ -36,6 +37,10 @@ def world(brokers: int = 1, *, listener: str = LISTENER) -> MemoryCluster:
         (Peer(host=f"::ffff:{GATEWAY}", local_host="::ffff:172.17.0.2"), "localhost"),
         (Peer(host="fd00::3", local_host="fd00::2"), "fd00::2"),
         (Peer(host="fe80::3", local_host="fe80::2"), None),
+        (Peer(host="10.0.2.100", local_host="10.0.2.100"), "localhost"),  # a forwarder of rootless Podman
+        (Peer(host="::ffff:10.89.0.2", local_host="::ffff:10.89.0.2"), "localhost"),
+        (Peer(host="fd00::2", local_host="fd00::2"), "localhost"),
+        (Peer(host="::1", local_host="::1"), "::1"),
         (Peer(host="", local_host=""), None),
     ],
 )

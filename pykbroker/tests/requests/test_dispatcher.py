@@ -1,4 +1,4 @@
-"""The steps of a request, in their order, each with the way before it in its hands."""
+"""From a frame to its answer, around places that are filled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.apis import ApiKey
@@ -22,55 +23,19 @@ def ask(dispatcher: Dispatcher, request: Any = None, version: int = 4) -> Deferr
     return MemoryCluster(dispatcher=dispatcher).post(request or HeartbeatRequest(group_id="g", member_id="m"), version)
 
 
-def named(name: str, order: list[str]) -> Any:
-    def step(broker: Any, ctx: Any, request: Any, proceed: Any) -> Any:
-        order.append(name)
-        return proceed()
-
-    return step
-
-
-def test_steps_run_in_their_order() -> None:
-    order: list[str] = []
-    steps = {name: named(name, order) for name in ("throttle", "intercept")}
-
-    def authorise(_key: int, handle: Any) -> Any:
-        return lambda *asked: order.append("authorise") or handle(*asked)
-
-    answer = ask(Dispatcher(authorise=authorise, **steps)).value
-    assert order == ["intercept", "throttle", "authorise"]
-    assert answer.error_code != 0
-
-
-def test_what_observes_stands_around_steps_that_come_later() -> None:
-    order: list[str] = []
-    dispatcher = Dispatcher(throttle=named("throttle", order))
-    dispatcher.observe_by(lambda _key, handle: lambda *asked: order.append("observe") or handle(*asked))
-    world = MemoryCluster(dispatcher=dispatcher)
-    fault = named("fault", order)
-    dispatcher.add_step(fault)
-    expected = [["observe", "fault", "throttle"], ["observe", "throttle"], ["throttle"]]
-    for way in expected:
-        order.clear()
-        assert world.post(HeartbeatRequest(group_id="g", member_id="m"), 4).value.error_code != 0
-        assert order == way
-        if way == expected[0]:
-            dispatcher.remove_step(fault)
-        else:
-            dispatcher.observe_by(None)
-
-
 def test_a_guard_stands_around_every_handler_from_when_it_is_there() -> None:
     refused = Deferred.failed(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     dispatcher = Dispatcher()
     assert ask(dispatcher).value.error_code == ErrorCode.NOT_COORDINATOR
-    dispatcher.authorise_by(lambda _key, _handle: lambda *_: refused)
+    dispatcher.places.fill(Place.AUTHORISE, lambda _key, _handle: lambda *_: refused)
     assert ask(dispatcher).value.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    dispatcher.places.empty(Place.AUTHORISE)
+    assert ask(dispatcher).value.error_code == ErrorCode.NOT_COORDINATOR
 
 
 def test_a_step_may_answer_by_itself_and_later() -> None:
     later: Deferred[Any] = Deferred()
-    answer = ask(Dispatcher(intercept=lambda *_: later))
+    answer = ask(Dispatcher(filled={Place.INTERCEPT: through(lambda *_: later)}))
     assert not answer.done
     later.complete(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
     assert answer.value.error_code == ErrorCode.REBALANCE_IN_PROGRESS
@@ -88,14 +53,14 @@ def test_a_steps_refusal_is_told_as_the_handlers_own(when) -> None:
             waiting.fail(error)
         return waiting
 
-    answer = ask(Dispatcher(throttle=refuse))
+    answer = ask(Dispatcher(filled={Place.INTERCEPT: through(refuse)}))
     assert answer.done == (when != "later")
     waiting.fail(error)
     assert answer.value.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_a_step_may_see_that_nothing_is_sent() -> None:
-    assert ask(Dispatcher(intercept=lambda *_: None)).value is None
+    assert ask(Dispatcher(filled={Place.INTERCEPT: through(lambda *_: None)})).value is None
 
 
 def test_a_dispatcher_may_have_a_table_of_its_own() -> None:

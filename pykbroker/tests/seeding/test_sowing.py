@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, Producer
 from pykbroker.brokers.broker import Broker
 from pykbroker.client.connection import Connection
 from pykbroker.client.errors import Unreachable
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.seeding.seed import BadSeed
 from pykbroker.testing import Kafka, KafkaCluster
@@ -154,7 +155,7 @@ def test_no_client_comes_before_the_seed() -> None:
 
     over = threading.Event()
     with Kafka(seed={"topics": {"orders": [{"value": "v"}] * count}}) as kafka:
-        kafka.interceptors.steps.append(look)
+        kafka.node.server.dispatcher.places.fill(Place.INTERCEPT, through(look))
         port = int(kafka.bootstrap_servers.rpartition(":")[2])
         asking = threading.Thread(target=ask)
         asking.start()

@@ -33,6 +33,7 @@ from pykbroker.config.loggers import levels
 from pykbroker.controller.client_quotas import QuotaAlteration
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
 from pykbroker.process.life import LifeEnded
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.security.client.settings import ClientSecurity, client_security
 from pykbroker.testing import BadFault, Kafka, NeverMatchedWarning
@@ -323,7 +324,9 @@ class World:
             socket.create_connection((host, int(port)), PATIENCE_S).close()
         kafka.requests()
         return {
-            "steps": kafka._ask(lambda _: (len(node.server.dispatcher._steps), len(kafka._interceptors.steps))),
+            "places": kafka._ask(
+                lambda _: [place.name for place in Place if node.server.dispatcher.places.fills(place)]
+            ),
             "levels": {name: logger.level for name, logger in loggers().items() if logger.level},
             "rules": len(node.faults.book.rules),
             "directory": str(directory),

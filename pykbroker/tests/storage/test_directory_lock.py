@@ -1,4 +1,4 @@
-"""A log directory has one user, in this process too."""
+"""The lock of a log directory, which has one user, in this process too."""
 
 from __future__ import annotations
 
@@ -71,3 +71,24 @@ def test_a_forked_child_holds_nothing(tmp_path: Path) -> None:
         DirectoryLock(str(tmp_path))
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_link_in_its_place_makes_no_file_where_it_leads(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/.lock").symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"):
+        DirectoryLock(str(tmp_path / "data"))
+    assert not target.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to another user")
+def test_another_users_directory_in_a_shared_folder_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    os.chown(tmp_path / "data", 12345, 12345)
+    DirectoryLock(str(tmp_path / "data")).release()
+    (tmp_path / "data/.lock").unlink()
+    tmp_path.chmod(0o1777)
+    with pytest.raises(PermissionError, match="another user \\(uid 12345\\)"):
+        DirectoryLock(str(tmp_path / "data"))
+    assert list((tmp_path / "data").iterdir()) == []

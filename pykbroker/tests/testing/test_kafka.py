@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from pykbroker.brokers.broker import Broker
 from pykbroker.config.setting import ConfigError
-from pykbroker.requests.dispatcher import Step
-from pykbroker.security.context import RequestContext
 from pykbroker.testing import Kafka, KafkaCluster
 
 
@@ -132,24 +127,6 @@ def test_an_unknown_snapshot_is_refused_with_those_that_are_there() -> None:
         kafka.snapshot("b")
         with pytest.raises(LookupError, match="no snapshot 'a'; there are 'b'"):
             kafka.restore("a")
-
-
-def test_steps_are_called_from_the_outermost_in() -> None:
-    called = []
-
-    def step(name: str) -> Step:
-        def pass_on(broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Any]) -> Any:
-            called.append((name, ctx.api_key))
-            return proceed()
-
-        return pass_on
-
-    with Kafka() as kafka:
-        kafka.interceptors.steps += [step("outer"), step("inner")]
-        topics(kafka)
-        assert ("outer", 18) in called
-        assert called[0::2] == [("outer", key) for _, key in called[1::2]]
-        assert {name for name, _ in called[1::2]} == {"inner"}
 
 
 def test_what_hooks_into_a_reset_is_told_before_clients_are_cut_off() -> None:

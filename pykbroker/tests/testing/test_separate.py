@@ -22,7 +22,6 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "export": lambda kafka: kafka.export("never-written.json"),
     "faults": lambda kafka: kafka.faults,
     "group": lambda kafka: kafka.group("g"),
-    "interceptors": lambda kafka: kafka.interceptors,
     "move_coordinator": lambda kafka: kafka.move_coordinator(to=1, group="g"),
     "move_leader": lambda kafka: kafka.move_leader("t", 0, to=1),
     "node": lambda kafka: kafka.node,

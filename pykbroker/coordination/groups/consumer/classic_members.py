@@ -133,7 +133,7 @@ def _settle(step: GroupStep, joining: Joining, find: Find) -> Outcome:
     member_id = step.member.member_id
     group.deadlines.heard_of(member_id, joining.request.session_timeout_ms)
     group.deadlines.expect_sync(member_id, joining.rebalance_timeout_ms())
-    return regexes.resolve(group, step.regex.to_resolve, joining.context) if step.regex.to_resolve else Outcome()
+    return regexes.resolution(group, step.regex.to_resolve, joining.context)
 
 
 def sync(group: ConsumerGroup, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:

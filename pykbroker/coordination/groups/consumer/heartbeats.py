@@ -88,7 +88,7 @@ class Heartbeat:
             return Outcome()
         step.settle(group)
         group.deadlines.heard_of(step.member.member_id, group.session_timeout_ms)
-        return regexes.resolve(group, step.regex.to_resolve, self.context) if step.regex.to_resolve else Outcome()
+        return regexes.resolution(group, step.regex.to_resolve, self.context)
 
     def _member(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> ConsumerMember:
         """The member before this heartbeat; a blank one if it is new."""

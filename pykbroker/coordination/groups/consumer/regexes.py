@@ -7,7 +7,7 @@ interval.ms`` has passed. The member that brought the pattern gets its topics wi
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ResolvedRegex
@@ -15,13 +15,10 @@ from pykbroker.coordination.groups.consumer.member import ConsumerMember
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.consumer.records import epoch_record, regex_record, regex_tombstone
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
-from pykbroker.metadata.image import MetadataImage
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
-
-log = logging.getLogger(__name__)
 
 _LEAST_INTERVAL_MS = 10_000
 
@@ -77,19 +74,35 @@ def _to_resolve(group: ConsumerGroup, old: str | None, new: str | None, *, is_ne
     return wanted if due else frozenset()
 
 
-def resolve(group: ConsumerGroup, patterns: frozenset[str], asker: RequestContext) -> Outcome:
-    """The records of the resolved patterns, and of a higher group epoch if they changed. Patterns match no topic that
-    ``asker``, whose request resolves them, may not describe.
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """An effect: the patterns of a group are to be matched, in a thread. ``asker`` is whose request it is."""
+
+    group_id: str
+    patterns: frozenset[str]
+    asker: RequestContext
+
+
+def resolution(group: ConsumerGroup, patterns: frozenset[str], asker: RequestContext) -> Outcome:
+    """The resolution of a group's patterns as an effect; none if there are no patterns to resolve."""
+    return Outcome(effects=[Resolution(group.group_id, patterns, asker)]) if patterns else Outcome()
+
+
+def resolve(
+    group: ConsumerGroup, matched: Mapping[str, frozenset[str]], asker: RequestContext, version: int
+) -> Outcome:
+    """The records of the resolved patterns (pattern to topics at metadata offset ``version``), and of a higher group epoch
+    if they changed. Patterns match no topic that ``asker``, whose request resolves them, may not describe.
     """
     image = group.around.image
     out = Outcome()
-    topics = group.topics_after([], without=patterns)
+    topics = group.topics_after([], without=matched)
     changed = False
-    for pattern in sorted(patterns):
+    for pattern, names in sorted(matched.items()):
         if not group.subscribed_to(pattern):
             continue
-        found = _describable(group, _topics_like(pattern, image), asker)
-        resolved = ResolvedRegex(found, image.offset, group.around.clock.now_ms())
+        found = _describable(group, names, asker)
+        resolved = ResolvedRegex(found, version, group.around.clock.now_ms())
         before = group.regexes.get(pattern)
         changed |= (frozenset() if before is None else before.topics) != found
         topics |= found
@@ -117,15 +130,3 @@ def _compile(pattern: str) -> None:
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}.",
         ) from error
-
-
-def _topics_like(pattern: str, image: MetadataImage) -> frozenset[str]:
-    """The topics whose whole name matches; none for a pattern that does not compile, which an older log may hold."""
-    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
-
-    try:
-        compiled = compile_pattern(pattern)
-    except InvalidPattern as error:
-        log.warning("Subscribed topic regex %r ignored: %s", pattern, error)
-        return frozenset()
-    return frozenset(name for name in image.topics if compiled.matches(name))

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
 from pykbroker.coordination.groups.classic.joining import Joining
+from pykbroker.coordination.groups.consumer.regexes import Resolution
 from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern
 from pykbroker.coordination.groups.records import decode, encode
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
@@ -45,6 +47,14 @@ def context(version: int = 9, client_id: str = "client") -> RequestContext:
     return RequestContext(11, version, 1, client_id, "127.0.0.1", "PLAINTEXT", "User:ANONYMOUS")
 
 
+def _compiles(text: str) -> bool:
+    try:
+        compile_pattern(text)
+    except InvalidPattern:
+        return False
+    return True
+
+
 class Harness:
     """Requests in short form; ``log`` is what would be on disk."""
 
@@ -67,6 +77,7 @@ class Harness:
     def run(self, outcome: Outcome) -> None:
         """As runtime.py does it."""
         replies: list[tuple[Deferred, object]] = []
+        effects: list[Resolution] = []
         step: Outcome | None = outcome
         while step is not None:
             failure = (self.append_error or self.refusing) if step.records else None
@@ -82,6 +93,7 @@ class Harness:
                     assert record is not None
                     self.shard.replay(record)
                 replies += step.replies
+                effects += step.effects
                 step = step.then() if step.then is not None else None
             elif step.otherwise is not None:
                 replies += step.replies
@@ -89,11 +101,22 @@ class Harness:
             else:
                 replies += [(waiting, KafkaError(failure)) for waiting, _ in step.replies]
                 step = None
+        for asked in effects:
+            self._resolve(asked)
         for waiting, response in replies:
             if isinstance(response, KafkaError):
                 waiting.fail(response)
             else:
                 waiting.complete(response)
+
+    def _resolve(self, asked: Resolution) -> None:
+        """Match patterns at once."""
+        image = self.around.image
+        matched = {
+            text: frozenset(compile_pattern(text).those_of(image.topics)) if _compiles(text) else frozenset()
+            for text in asked.patterns
+        }
+        self.run(self.shard.resolved(asked, matched, image.offset))
 
     def forget(self, parts: Iterator[Part]) -> None:
         """Carry out one part after the other."""

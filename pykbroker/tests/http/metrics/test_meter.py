@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.http.metrics.meter import Asked, RequestMeter
+from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import ManualClock, SystemClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.http.asking import WithHttp, of
@@ -156,7 +157,7 @@ def _sent(topic: TopicProduceData, batches: int, values: int) -> ProduceRequest:
 def test_a_topic_is_one_whether_clients_say_its_name_or_its_id() -> None:
     world = MemoryCluster()
     meter = RequestMeter(SystemClock())
-    world.dispatcher.observe_by(meter.around)
+    world.dispatcher.places.fill(Place.MEASURE, meter.around)
     for count in range(1, 3):
         topic_id = world.topic("t", partitions=2)
         for batches in (1, 2):

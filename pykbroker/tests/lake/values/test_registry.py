@@ -58,6 +58,31 @@ def address() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_user_and_password_follow_no_redirect(code: int) -> None:
+    heard: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/elsewhere"):
+                heard.append(self.headers["Authorization"])
+            self.send_response(code)
+            self.send_header("Location", f"http://localhost:{server.server_port}/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        with pytest.raises(LakeError, match=r"sends on to .*/elsewhere'"):
+            Registry(f"http://me:secret@127.0.0.1:{server.server_port}", pause=no_pause).schema(1)
+        server.shutdown()
+        thread.join()
+    assert heard == []
+
+
 def test_schemas_come_with_those_that_they_name(address: str) -> None:
     registry = Registry(f"http://me:p%40ss@{address}")
     assert registry.url == f"http://{address}".rstrip("/")

@@ -62,14 +62,16 @@ class ConsumerHarness(Harness):
         image.topics[name] = image.topics_by_id[topic_id] = TopicImage(name, topic_id, made)
         if known is None:
             self.around.topics_created_at = image.offset
-        self.shard.topics_changed([name])
+        for _ in self.shard.topics_changed([name]):
+            pass
         return topic_id
 
     def delete_topic(self, name: str) -> None:
         image = self.around.image
         image.offset += 1
         del image.topics_by_id[image.topics.pop(name).id]
-        self.shard.topics_changed([name])
+        for _ in self.shard.topics_changed([name]):
+            pass
 
     def by_id(self, owned: Partitions) -> list[TopicPartitions]:
         """Partitions of topics by name, as requests have them."""

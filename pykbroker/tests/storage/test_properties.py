@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.config.properties import PropertiesError, load, parse_properties, text_of
+from pykbroker.storage.properties import PropertiesError, load, parse_properties, text_of
 
 JAVA_READS = {
     "a=b\\": {"a": "b"},

@@ -1,0 +1,125 @@
+"""Requests that name many items: the work is divided over turns of the loop, with requests of others in between.
+
+A handler writes its loop as a generator that yields the weight of each item (``runtime/slices.py``) and returns the
+response. A few items are answered at once, without a wait. Otherwise the connection handles no further request until this
+one is answered, as Apache Kafka handles one request of a connection at a time: so a later commit is not overtaken by the
+rest of an earlier one, and a client has one such request in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+
+from pykbroker.runtime.waits import Deferred
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
+    from pykbroker.security.context import RequestContext
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+#: Partitions of a request that are appended and replayed together, and their weight.
+AT_ONCE = 200
+WEIGHT_OF_A_PART = 400
+
+
+def in_slices(broker: Broker, ctx: RequestContext, work: Work[T]) -> T | Deferred[T]:
+    """The result of ``work``, or the wait for it. Raises what its first steps raise; the wait fails with what later ones raise."""
+    found = broker.cluster.runtime.slices.run(work)
+    if isinstance(found, Deferred) and not found.done:
+        ctx.in_slices = True
+    return found
+
+
+@overload
+def each(
+    broker: Broker,
+    ctx: RequestContext,
+    items: Sequence[U],
+    answer: Callable[[U], Deferred[T]],
+    *,
+    weight: float = 1,
+    once: Callable[[U], Hashable] | None = None,
+) -> list[T] | Deferred[list[T]]: ...
+
+
+@overload
+def each(
+    broker: Broker,
+    ctx: RequestContext,
+    items: Sequence[U],
+    answer: Callable[[U], T],
+    *,
+    weight: float = 1,
+    once: Callable[[U], Hashable] | None = None,
+) -> list[T] | Deferred[list[T]]: ...
+
+
+def each(
+    broker: Broker,
+    ctx: RequestContext,
+    items: Sequence[U],
+    answer: Callable[[U], Any],
+    *,
+    weight: float = 1,
+    once: Callable[[U], Hashable] | None = None,
+) -> list[Any] | Deferred[list[Any]]:
+    """``answer`` of each item, in order; see ``Slices.each``."""
+    found = broker.cluster.runtime.slices.each(items, answer, weight=weight, once=once)
+    if isinstance(found, Deferred) and not found.done:
+        ctx.in_slices = True
+    return found
+
+
+class OfPartitions(Protocol):
+    """A topic of a request or response, with a list of partitions."""
+
+    partitions: list[Any]
+
+
+P = TypeVar("P", bound=OfPartitions)
+
+
+def is_small(topics: Sequence[OfPartitions]) -> bool:
+    """Whether the topics have so few partitions together that they are worked on at once."""
+    if len(topics) == 1:  # the usual case
+        return len(topics[0].partitions) <= AT_ONCE
+    return len(topics) + sum([len(topic.partitions) for topic in topics]) <= AT_ONCE
+
+
+def in_parts(topics: Iterable[P]) -> Iterator[list[P]]:
+    """The topics in parts that ``is_small`` accepts; one that is divided is copied, with some of its partitions in each."""
+    part: list[P] = []
+    room = AT_ONCE
+    for topic in topics:
+        partitions = topic.partitions
+        begin = 0
+        while True:
+            if room <= 1:
+                yield part
+                part, room = [], AT_ONCE
+            some = partitions[begin : begin + room - 1]
+            if len(some) == len(partitions):
+                part.append(topic)
+            else:
+                piece = copy(topic)
+                piece.partitions = some
+                part.append(piece)
+            room -= 1 + len(some)
+            begin += len(some)
+            if begin >= len(partitions):
+                break
+    yield part
+
+
+def join_parts(topics: list[P], more: Iterable[P], name: Callable[[P], object]) -> None:
+    """Add ``more`` to the topics; a topic that goes on with the last one, by its ``name``, is joined to it."""
+    for topic in more:
+        if topics and name(topics[-1]) == name(topic):
+            topics[-1].partitions += topic.partitions
+        else:
+            topics.append(topic)

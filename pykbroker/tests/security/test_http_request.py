@@ -1,0 +1,171 @@
+"""Requests to issuers over real sockets: where a redirect leads, and servers that never finish."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from pykbroker.security.client.login import LoginFailed
+from pykbroker.security.client.tokens import TokenEndpoint
+from pykbroker.security.http_request import answer_of
+from pykbroker.security.sasl.key_sets import fetch_keys
+from pykbroker.security.sasl.signed_tokens import KeySetError
+from pykbroker.tests.kit.certificates import authority, broker
+from pykbroker.tests.kit.tokens import issuer, key_set
+
+
+class Server:
+    """Redirects every request to ``elsewhere``, or else answers with keys and a token; ``heard`` are the Authorization headers."""
+
+    def __init__(self, elsewhere: str | None = None, code: int = 302) -> None:
+        self.heard: list[str | None] = []
+        self.elsewhere = elsewhere
+        self.code = code
+        self.address = ""
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        self.heard.append(handler.headers["Authorization"])
+        if self.elsewhere is None:
+            handler.send_response(200)
+            handler.end_headers()
+            handler.wfile.write(json.dumps({"access_token": "good", **json.loads(key_set(issuer()))}).encode())
+        else:
+            handler.send_response(self.code)
+            handler.send_header("Location", self.elsewhere)
+            handler.end_headers()
+
+    @contextmanager
+    def running(self, *, tls: bool = False) -> Iterator[Server]:
+        answer = self.answer
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                answer(self)
+
+            do_POST = do_GET
+
+            def log_message(self, *_: object) -> None:
+                """Nobody reads it."""
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            if tls:
+                server.socket = _server_context().wrap_socket(server.socket, server_side=True)
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            self.address = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/"
+            try:
+                yield self
+            finally:
+                server.shutdown()
+                thread.join()
+
+
+def _server_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(broker().pem)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
+TRUSTING = ssl.create_default_context(cadata=authority().certificate)
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("tls", [False, True])
+def test_credentials_follow_no_redirect(code: int, tls: bool) -> None:
+    with ExitStack() as stack:
+        other = stack.enter_context(Server().running())
+        first = stack.enter_context(Server(other.address, code).running(tls=tls))
+        token = TokenEndpoint(first.address, "me", "secret", None, TRUSTING if tls else None)
+        with pytest.raises(LoginFailed, match=f"redirects to '{other.address}'.*credentials are not sent on") as failed:
+            token()
+        assert "secret" not in str(failed.value)
+        assert len(first.heard) == 1
+        assert other.heard == []
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_keys_are_not_fetched_where_a_redirect_leaves_https(code: int) -> None:
+    with ExitStack() as stack:
+        plain = stack.enter_context(Server().running())
+        secured = stack.enter_context(Server(plain.address, code).running(tls=True))
+        with pytest.raises(KeySetError, match=f"redirects from https to '{plain.address}'"):
+            fetch_keys(secured.address, TRUSTING)
+        assert plain.heard == []
+
+
+def test_keys_are_fetched_where_a_redirect_is_as_safe_as_the_address() -> None:
+    with ExitStack() as stack:
+        at_last = stack.enter_context(Server().running(tls=True))
+        between = stack.enter_context(Server(at_last.address).running(tls=True))
+        plain = stack.enter_context(Server(between.address).running())
+        assert [key.kid for key in fetch_keys(plain.address, TRUSTING)] == ["first"]
+
+
+@pytest.mark.parametrize("elsewhere", ["file:///etc/passwd", "ftp://127.0.0.1/keys", "data:,x"])
+def test_no_redirect_leads_to_another_protocol(elsewhere: str) -> None:
+    with Server(elsewhere).running() as server, pytest.raises(KeySetError, match="returned no keys"):
+        fetch_keys(server.address, None)
+
+
+# Servers that never finish: each sends a piece well within every timeout of a socket
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nX: "
+BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@contextmanager
+def dripping(beginning: bytes, piece: bytes) -> Iterator[str]:
+    ended = threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        with listening.accept()[0] as client:
+            client.recv(65536)
+            client.sendall(beginning)
+            while not ended.wait(0.02):
+                try:
+                    client.sendall(piece)
+                except OSError:
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "piece"), [(HEAD, b"x"), (HEAD, b"x\r\nX: "), (BODY, b" "), (CHUNKED, b"1\r\nx\r\n")]
+)
+def test_an_answer_that_never_ends_is_given_up(beginning: bytes, piece: bytes) -> None:
+    """It ends at all: the server goes on until the client hangs up."""
+    with dripping(beginning, piece) as url, pytest.raises(OSError, match=r"took too long|timed out"):
+        answer_of(url, None, timeout_s=0.3)
+
+
+def test_an_answer_has_at_most_a_megabyte() -> None:
+    with (
+        dripping(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * (1 << 20)) as url,
+        pytest.raises(ValueError, match="more than 1048576"),
+    ):
+        answer_of(url, None)
+
+
+@pytest.mark.parametrize("beginning", [b"\x00\x00\x00\x10", b"HTTP/1.1 200\r\nX: " + b"x" * 100_000])
+def test_what_is_not_http_is_an_error_of_the_address(beginning: bytes) -> None:
+    with dripping(beginning, b"\r\n") as url, pytest.raises(KeySetError, match="not HTTP"):
+        fetch_keys(url, None)
