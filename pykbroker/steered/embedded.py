@@ -76,6 +76,11 @@ class Embedded:
         return made
 
     @property
+    def is_permanent(self) -> bool:
+        """Whether the data outlives the process, so that reset and restore are refused."""
+        return self._kept is not None
+
+    @property
     def snapshots(self) -> list[str]:
         """The names of the snapshots."""
         return sorted(self._snapshots)
