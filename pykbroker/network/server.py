@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import signal
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _IDLE_CHECK_MS = 10_000
+_NEVER_SET = threading.Event()
+_BREATH_S = 0.00005
+#: While somebody waits for memory: how often the connections are asked for some, and how long a frame may be on its way,
+#: which is the default of clients' request.timeout.ms.
+_RELIEF_MS = 250
+_FRAME_LIMIT_S = 30
 #: How often the parent process is checked. Polling getppid costs nothing and works on every system.
 _PARENT_CHECK_S = 0.5
+
+
+def breathe() -> None:
+    """Let the loop run, in a thread that computes: it would else wait 5 ms each time for the interpreter's lock."""
+    _NEVER_SET.wait(_BREATH_S)
 
 
 class Threads:
@@ -68,6 +80,7 @@ class Server:
         self._wake_up: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._serving = False
+        self._relieving = False
         self._closed = False
 
     # ---- sockets -----------------------------------------------------------------------------------------------------
@@ -112,8 +125,10 @@ class Server:
         self._cluster = cluster
         cluster.runtime.offload = partial(self.offload, self._threads)
         cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
+        cluster.runtime.breathe = breathe
         cluster.runtime.turns.call_soon = self._loop.call_soon
         cluster.runtime.wake_queue.schedule = lambda run: self._loop.call_soon(self._in_turn, run)
+        cluster.runtime.memory.relieve = partial(self._relieve, cluster)
         self._drive(cluster)
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
 
@@ -127,7 +142,7 @@ class Server:
         """Cut the connections and stop the cluster's timers. The sockets keep listening; connections before the next
         ``start_serving`` are closed.
         """
-        self._serving = False
+        self._serving = self._relieving = False
         if self._cluster is not None:
             self._cluster.runtime.timers.wake = None
             self._cluster.runtime.wake_queue.schedule = None
@@ -188,6 +203,33 @@ class Server:
             return Deferred.failed(error)
         running.add_done_callback(arrived)
         return deferred
+
+    def _relieve(self, cluster: Cluster) -> None:
+        """Somebody waits for memory: connections give back what they only keep, now, and as long as somebody waits. Frames that
+        have been on their way for longer than clients wait for an answer are given up.
+        """
+        if self._relieving:
+            return
+        self._relieving = True
+
+        def relieve() -> None:
+            self._relieving = cluster.runtime.memory.waiting > 0
+            if not self._relieving:
+                return
+            since = cluster.runtime.clock.monotonic() - _FRAME_LIMIT_S
+            for sockets in self._sockets.values():
+                for connection in list(sockets.connections):
+                    connection.release_memory()
+                    if connection.is_stalled(since):
+                        log.warning(
+                            "Connection from %s:%d closed: a part of its request arrived more than %d s ago, the rest "
+                            "has not, and others wait for the memory",
+                            *(connection.host, connection.port, _FRAME_LIMIT_S),
+                        )
+                        connection.cut()
+            cluster.runtime.client_timers.after(_RELIEF_MS, relieve)
+
+        cluster.runtime.wake_queue.add(relieve)
 
     def _look_after_idle(self, cluster: Cluster, limit_ms: int) -> None:
         """Release the receive blocks of idle connections, and close those idle for ``limit_ms`` (if positive)."""

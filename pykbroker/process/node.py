@@ -29,6 +29,7 @@ from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.memory_limit import set_limits
 from pykbroker.process.one_by_one import OneByOne, done
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
@@ -291,6 +292,7 @@ class Node:
         self.limiting.follow(cluster)
         if self._secured is not None:
             self._secured.follow(cluster)
+        set_limits(cluster.runtime.memory, config)
         self.server.take_up(cluster)
         if self.before_clients is not None:
             await done(self.before_clients(cluster))

@@ -192,7 +192,7 @@ class _Batch:
 
     def _append(self, records: list[Record]) -> None:
         batch = wire.encode_batch([self._encodable(record) for record in records], base_offset=0)
-        appended = self._partition.append_produce(memoryview(bytearray(batch)), to_all=True)
+        appended = self._partition.append_at_once(memoryview(bytearray(batch)))
         if appended.committed is not None:
             self._waits.append(appended.committed)
 
