@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +14,7 @@ from aiohttp import web
 from pykbroker.http import health
 from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
-from pykbroker.http.guard import add_headers, guard, problem
+from pykbroker.http.guard import add_headers, guard, own_names, problem
 from pykbroker.http.metrics.brokers import Brokers
 from pykbroker.http.metrics.certificates import Certificates
 from pykbroker.http.metrics.connections import Connections
@@ -63,7 +65,7 @@ class HttpSide:
 
     def __init__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering]) -> None:
         self._node = node
-        self._options = options
+        self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
         self._make_steering = steering
         self._steering: Steering | None = None
         self._console: Console | None = None

@@ -184,7 +184,14 @@ class SecuredListeners:
             warn_if_exposed(path, "credentials of SCRAM, and passwords in altered settings")
 
     def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
-        """Log warnings about a store, once for all listeners and brokers."""
+        """Log warnings about cipher suites and a store, once for all listeners and brokers."""
+        if made.tls is not None and made.tls.besides and listener not in self._told:
+            self._told.add(listener)
+            log.warning(
+                "Listener %s offers %s, too: before Python 3.15 the suites of TLS 1.3 cannot be chosen one by one. A connection whose "
+                "suite has fewer bits than those of ssl.cipher.suites is refused",
+                *(listener, ", ".join(made.tls.besides)),
+            )
         location = config.listener_value(listener, "ssl.keystore.location")
         if made.tls is not None and location is not None and location not in self._told:
             self._told.add(location)

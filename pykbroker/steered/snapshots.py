@@ -39,7 +39,8 @@ class Snapshots:
         self._node = node
         self._directory = Path(node.cluster.logs.metadata_directory.path)
         self._folder = folder
-        self._permanent = permanent
+        #: Whether the data outlives the process, so that reset and restore are refused.
+        self.permanent = permanent
         self._seed = seed
         self._disk = disk
         self._kept: dict[str, Path] = {}
@@ -110,7 +111,7 @@ class Snapshots:
         self._temporary().remove_later(former)
 
     def _check_may_forget(self, what: str) -> None:
-        if self._permanent:
+        if self.permanent:
             raise RuntimeError(
                 f"{what}() removes all data, but this broker has a permanent data_dir; leave data_dir out"
             )

@@ -21,7 +21,8 @@ async def now(steering: Steering, call: Call) -> dict[str, Any]:
 async def advance(steering: Steering, call: Call) -> dict[str, Any]:
     steering.cluster()
     if steering.time is None:
-        raise Refusal(409, 'time passes by itself here; a test moves that of Kafka(clock="manual")')
+        how = 'Kafka(clock="manual")' if steering.of_a_test else "serve --clock manual"
+        raise Refusal(409, f"time passes by itself here; start the broker by {how} to move it")
     with refusing(400, ValueError):
         ms = milliseconds(call.text("by"))
     with refusing(503, LifeEnded):

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 _LONGEST_NAME: Final = 200
 
 
+def _check_may_forget(steering: Steering) -> None:
+    """Raises Refusal for permanent data, in the words of who started the broker."""
+    if steering.snapshots.permanent:
+        how = "leave data_dir out" if steering.of_a_test else "start it by serve --ephemeral"
+        raise Refusal(409, f"this would remove all data, and this broker keeps its data: {how}")
+
+
 async def reset(steering: Steering, call: Call) -> dict[str, Any]:
+    _check_may_forget(steering)
     with refusing(409, RuntimeError, StartFailed):
         await steering.snapshots.reset()
     return {}
@@ -35,6 +43,7 @@ async def keep(steering: Steering, call: Call) -> dict[str, Any]:
 
 
 async def restore(steering: Steering, call: Call) -> dict[str, Any]:
+    _check_may_forget(steering)
     with refusing(409, RuntimeError, StartFailed, OSError), refusing(404, LookupError):
         await steering.snapshots.restore(call.path["name"])
     return {}

@@ -86,6 +86,21 @@ def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == [], "the data, and what was kept of them, go with the process"
 
 
+def test_serve_is_spoken_to_in_its_own_words(tmp_path: Path) -> None:
+    """What to do is an option of its command line, not Python."""
+    with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
+        address = json.loads(line)["http"]
+        ask(address, "PUT", "/snapshots/one")
+        for path, body, word in (
+            ("/reset", None, "serve --ephemeral"),
+            ("/snapshots/one/restore", None, "serve --ephemeral"),
+            ("/clock/advance", {"by": "1s"}, "serve --clock manual"),
+        ):
+            status, answer = ask(address, "POST", path, body)
+            assert (status, word in answer["title"]) == (409, True), answer
+            assert not any(python in answer["title"] for python in ("data_dir", "()", "Kafka("))
+
+
 def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -> None:
     path = tmp_path / "orders.jsonl"
     path.write_text('{"value": "one book"}\n')
@@ -112,7 +127,7 @@ def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -
 def test_data_that_stay_are_kept(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
         status, answer = ask(json.loads(line)["http"], "POST", "/reset")
-        assert (status, "permanent" in answer["title"]) == (409, True)
+        assert (status, "serve --ephemeral" in answer["title"]) == (409, True)
 
 
 def topics_of(bootstrap: str, create: str | None = None) -> set[str]:
