@@ -209,6 +209,13 @@ class Kafka(Asking, Acting, Observing):
         return found
 
     @property
+    def http_token(self) -> str | None:
+        """What requests by HTTP must send, as ``Authorization: Bearer TOKEN``, where listeners or an authorizer protect the
+        broker; else None.
+        """
+        return None if self._beside is None else self._beside.token
+
+    @property
     def pid(self) -> int:
         """The id of the broker's process. Raises RuntimeError if it does not run."""
         return os.getpid() if self._separate is None else self._separate.pid

@@ -14,6 +14,7 @@ import pytest
 from pykbroker.client.connection import Connection
 from pykbroker.config.setting import ConfigError
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.test_serve import serving
 from pykbroker.tests.process.test_control import tell_blocking
@@ -122,6 +123,22 @@ def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -
         assert now - began["now_ms"] == 4 * 3_600_000
         process.terminate()
         assert process.wait(60) == 0
+
+
+def test_a_protected_broker_of_a_test_has_a_token() -> None:
+    with Kafka(http=0) as kafka:
+        assert kafka.http_token is None
+    protections: list[dict[str, Any]] = [
+        {"settings": {"authorizer.class.name": STANDARD_AUTHORIZER}},
+        {"security": "SSL"},
+    ]
+    for protection in protections:
+        with Kafka(http=0, **protection) as kafka:
+            assert ask(kafka.http_address, "GET", "/faults")[0] == 401
+            connection = http.client.HTTPConnection(kafka.http_address, timeout=30)
+            connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {kafka.http_token}"})
+            assert connection.getresponse().status == 200
+            connection.close()
 
 
 def test_data_that_stay_are_kept(tmp_path: Path) -> None:
