@@ -33,15 +33,16 @@ FROM scratch
 COPY --from=system /layers/system /
 COPY --from=needed /layers/needed /
 COPY --from=package /layers/package /
-# Every command finds the log directory here, under `docker exec`, too. It is not the volume itself: what else lies in the root
-# of a volume (lost+found) is no concern of a broker.
-ENV PATH=/usr/local/bin:/usr/bin:/opt/kafka/bin LANG=C.UTF-8 HOME=/home/appuser PYKBROKER_DATA_DIR=/var/lib/pykbroker/data
-# Any user may run it (`docker run --user 12345`): its folders are everybody's, as /tmp is.
-USER appuser
+ENV PATH=/usr/local/bin:/usr/bin:/opt/kafka/bin LANG=C.UTF-8 HOME=/home/appuser
+# Any user may run it (`docker run --user 12345`): its folders are everybody's, as /tmp is. By number, since Kubernetes'
+# runAsNonRoot cannot look a name up.
+USER 1000:1000
 WORKDIR /home/appuser
-VOLUME ["/var/lib/pykbroker", "/var/lib/kafka/data", "/etc/kafka/secrets", "/mnt/shared/config"]
+# No other folder: an engine makes a volume of each for every container, and where one is mounted it has been asked for.
+VOLUME ["/var/lib/pykbroker"]
 EXPOSE 9092 8080
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=15s --start-period=60s CMD ["python", "-P", "-m", "pykbroker.container", "health"]
+# Asked every second until it is well, which `docker compose up --wait` waits for, then every ten.
+HEALTHCHECK --interval=10s --timeout=15s --start-period=60s --start-interval=1s CMD ["python", "-P", "-m", "pykbroker.container", "health"]
 ENTRYPOINT ["entry"]
 CMD ["/etc/kafka/docker/run"]

@@ -63,6 +63,7 @@ class _Pool:
         elif kafka.running:
             kafka.reset()
             kafka.forget_snapshots()
+            kafka.forget_hooks()
         else:
             kafka.start()  # its last test stopped it
         self._brokers[key] = kafka
@@ -150,13 +151,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _sections(fixture: str, broker: Kafka, when: str) -> Iterator[tuple[str, str]]:
+    from pykbroker.runtime.escaping import escaped  # noqa: PLC0415 - runs without Kafka do not pay for it
+
     try:
         requests = broker.requests()
     except RuntimeError as error:  # the test stopped it
-        yield f"{fixture}: requests at {when}", str(error)
+        yield f"{fixture}: requests at {when}", escaped(str(error))
     else:
         left_out = len(requests) - _SHOWN_REQUESTS
-        shown = [str(each) for each in requests[-_SHOWN_REQUESTS:]] or ["none"]
+        shown = [escaped(str(each)) for each in requests[-_SHOWN_REQUESTS:]] or ["none"]
         before = [f"({left_out} before these)"] if left_out > 0 else []
         yield f"{fixture}: the last requests at {when}", "\n".join(before + shown)
     lines = broker.log_lines[-_SHOWN_LINES:]

@@ -19,6 +19,7 @@ from compat_tests.directories.life import Life
 from compat_tests.directories.log_directories import SharedLogDirectories
 from compat_tests.directories.new_groups import NewGroups
 from compat_tests.directories.tokens import Tokens
+from pykbroker.cli.security_mark import folder_in, mark
 
 #: How the data begins, who serves in each turn, and how that ends.
 _LIVES = {
@@ -40,6 +41,7 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
     try:
         for number, (who, how) in enumerate(map(str.split, turns)):
             directories.start(who)
+            mark(str(directories.paths[0]), "/kept-security")  # as --security does; neither minds the file
             with closing(Client(directories.bootstrap)) as client:
                 if number == 0:
                     life.begin(client)
@@ -57,5 +59,6 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
             directories.end(how)
             if how == "stop":
                 assert faults(kafka_tools, directories) == [], f"turn {number}, {who}"
+        assert folder_in(str(directories.paths[0])) == "/kept-security"
     finally:
         directories.end("kill")

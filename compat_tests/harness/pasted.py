@@ -1,4 +1,4 @@
-"""Runs ``pykbroker serve --security`` and divides its output into the settings for each client."""
+"""Runs ``pykbroker serve --security`` and divides the settings that it writes for people into those for each client."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_END = "# A file for --command-config of each user: "
+_WHERE = re.compile(r"A client connects by the settings in (.*?); files for --command-config: ")
 
 
 class Pasted:
-    """The sections of the output, by client."""
+    """The sections of the text, by client."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -59,7 +59,7 @@ def served(folder: Path, protocol: str, *options: str) -> Iterator[Pasted]:
             [*command, "--listen", "localhost:0", *options], stdout=subprocess.PIPE, stderr=log, text=True
         )
     try:
-        yield Pasted(_until_end(process))
+        yield Pasted(Path(_told(process)).read_text())
     finally:
         process.terminate()
         process.wait(60)
@@ -67,11 +67,12 @@ def served(folder: Path, protocol: str, *options: str) -> Iterator[Pasted]:
         process.stdout.close()
 
 
-def _until_end(process: subprocess.Popen[str]) -> str:
+def _told(process: subprocess.Popen[str]) -> str:
+    """The path that it prints in place of passwords, since its output is no terminal."""
     assert process.stdout is not None
     lines = []
     for line in process.stdout:
         lines.append(line)
-        if line.startswith(_END):
-            return "".join(lines)
+        if found := _WHERE.search(line):
+            return found[1]
     raise AssertionError(f"it ended, and said: {''.join(lines)}")

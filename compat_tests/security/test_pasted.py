@@ -72,4 +72,7 @@ def test_the_next_start_is_the_same(tmp_path: Path) -> None:
                 (settings["sasl.username"], settings["sasl.password"], Path(settings["ssl.ca.location"]).read_text())
             )
     assert found[0] == found[1]
-    assert [path.name for path in (tmp_path / "data-security/clients").iterdir()] == ["carol.properties"]
+    assert sorted(path.name for path in (tmp_path / "data-security/clients").iterdir()) == [
+        "carol.properties",
+        "carol.txt",
+    ]

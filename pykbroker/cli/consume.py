@@ -205,5 +205,5 @@ def _formatter(
     if value_files is not None:
         return ValueFiles(value_files)
     if template is not None:
-        return custom_formatter(template, encoding)
+        return custom_formatter(template, terminal=out.is_terminal, encoding=encoding)
     return column_formatter(columns, terminal=out.is_terminal, encoding=encoding)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -93,7 +92,7 @@ def _dump_batch(out: Output, path: Path, batch: BatchAt, *, records: bool, from_
         shown: dict[str, Any] = {"file": str(path), "batch": batch_as_json(batch)}
         if records:
             shown["records"] = [record_as_dump(path, record, control=control) for record in wanted]
-        out.line(json.dumps(shown, ensure_ascii=False))
+        out.json_line(shown)
         return
     out.styled(batch_as_text(batch), "cyan" if records else "")
     for record in wanted:
@@ -105,7 +104,7 @@ def _dump_table(out: Output, path: Path) -> None:
     rows = read(path)
     if out.as_json:
         for row in rows:
-            out.line(json.dumps({"file": str(path), **row}, ensure_ascii=False))
+            out.json_line({"file": str(path), **row})
     elif rows:
         out.table({name: name.upper().replace("_", " ") for name in rows[0]}, rows)
     else:

@@ -13,6 +13,7 @@ from pykbroker.cli.json_records import record_as_json
 from pykbroker.cli.output import counted
 from pykbroker.cli.times import format_ms
 from pykbroker.client.internal_records import meaning
+from pykbroker.runtime.escaping import escaped
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import BatchHeader, Record, batch_crc_ok, decode_records, read_batch_header
@@ -159,5 +160,4 @@ def _text(data: Buffer | None) -> str:
     """Return bytes as text without control characters."""
     if data is None:
         return "null"
-    text = bytes(data).decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else repr(text)[1:-1]
+    return escaped(bytes(data).decode("utf-8", "backslashreplace"))

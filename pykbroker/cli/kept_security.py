@@ -19,6 +19,8 @@ from pykbroker.security.exposed import warn_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
 from pykbroker.storage.properties import load, text_of
 
+#: What cannot be made again: clients have the authority's certificate, passwords, and tokens signed by this key.
+KEPT: Final = ("authority-key.pem", "users.properties", "token-key.txt")
 #: Users if none are named.
 DEFAULT_USERS: Final = ("alice", "bob")
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]+")

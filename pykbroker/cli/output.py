@@ -1,18 +1,22 @@
-"""Output of commands: tables with colour on a terminal, tab-separated lines elsewhere, JSON on request."""
+"""Output of commands: tables with colour on a terminal, tab-separated lines elsewhere, JSON on request.
+
+All text goes through `runtime/escaping.py` here, so that no command prints words of strangers as they are. What a command prints
+by ``write_bytes`` is bytes of its user's choice: records, as ``consume`` formats them.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
 from pykbroker.client.errors import EXIT_OUTPUT_CLOSED, ClientError
+from pykbroker.runtime.escaping import escaped, escaped_json, paragraph
 
 Row = Mapping[str, Any]
 _NUMERIC = (int, float)
@@ -36,11 +40,15 @@ class Output:
 
     def json(self, value: Any) -> None:
         """Print a JSON document: indented on a terminal, on one line elsewhere."""
-        text = json.dumps(value, ensure_ascii=False, indent=2 if self.is_terminal else None)
         if self.is_terminal:
-            self._console.print_json(text, ensure_ascii=False)
+            text = JSONHighlighter()(Text(escaped_json(value, indent=2)))
+            self._console.print(text, soft_wrap=True)
         else:
-            self.line(text)
+            self.json_line(value)
+
+    def json_line(self, value: Any) -> None:
+        """Print one JSON document of several, on one line."""
+        self.line(escaped_json(value))
 
     def table(self, columns: Mapping[str, str], rows: Iterable[Row], *, title: str | None = None) -> None:
         """Print ``rows`` as a table; ``columns`` gives the heading of each key, in order."""
@@ -48,12 +56,13 @@ class Output:
         if not self.is_terminal:
             if title:
                 self.line(title)
-            self.line("\t".join(columns.values()))
+            self._cells(columns.values())
             for row in rows:
-                self.line("\t".join(_text(row[key]) for key in columns))
+                self._cells(_text(row[key]) for key in columns)
             return
+        caption = None if title is None else Text(escaped(title))
         table = Table(
-            box=None, title=title, title_justify="left", title_style="bold", header_style="dim", pad_edge=False
+            box=None, title=caption, title_justify="left", title_style="bold", header_style="dim", pad_edge=False
         )
         for key, heading in columns.items():
             numeric = bool(rows) and all(isinstance(row[key], _NUMERIC) or row[key] is None for row in rows)
@@ -63,23 +72,26 @@ class Output:
         self._console.print(table)
 
     def line(self, text: str) -> None:
-        """Print a line unchanged."""
-        write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+        """Print a line."""
+        write_bytes(escaped(text).encode() + b"\n")
+
+    def _cells(self, cells: Iterable[str]) -> None:
+        write_bytes("\t".join(map(escaped, cells)).encode() + b"\n")
 
     def styled(self, text: str, style: str) -> None:
         """Print a line, coloured on a terminal."""
         if self.is_terminal:
-            self._console.print(Text(text, style=style))
+            self._console.print(Text(escaped(text), style=style))
         else:
             self.line(text)
 
     def remark(self, text: str) -> None:
         """Print a message on standard error, beside the results."""
-        self._remarks.print(Text(text, style="yellow"))
+        self._remarks.print(Text(paragraph(text), style="yellow"))
 
     def error(self, text: str) -> None:
         """Print an error on standard error."""
-        self._remarks.print(f"[bold red]error:[/] {escape(text)}", highlight=False)
+        self._remarks.print(Text.assemble(("error:", "bold red"), f" {paragraph(text)}"))
 
 
 def counted(number: int, noun: str) -> str:
@@ -94,8 +106,7 @@ def sentence(text: str) -> str:
 
 def harmless(data: bytes, limit: int = 80) -> str:
     """Return the beginning of ``data`` as text that is safe on a terminal."""
-    text = data[:limit].decode("utf-8", "backslashreplace")
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    shown = escaped(data[:limit].decode("utf-8", "backslashreplace"))
     return shown + "..." if len(data) > limit else shown
 
 
@@ -126,4 +137,4 @@ def _text(value: Any) -> str:
 
 
 def _cell(value: Any) -> Text:
-    return Text(_text(value), style="dim" if value is None else "")
+    return Text(escaped(_text(value)), style="dim" if value is None else "")

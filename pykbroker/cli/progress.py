@@ -6,6 +6,7 @@ import sys
 from typing import TextIO
 
 from pykbroker.runtime.clock import Clock
+from pykbroker.runtime.escaping import escaped
 
 _INTERVAL_S = 0.5
 _CLEAR = "\r\x1b[2K"
@@ -24,7 +25,7 @@ class Progress:
     def tell(self, text: str) -> None:
         """Show ``text`` in place of the last one, at most twice a second."""
         if self.shows and self._clock.monotonic() >= self._due:
-            self._stream.write(_CLEAR + text)
+            self._stream.write(_CLEAR + escaped(text))
             self._stream.flush()
             self._dirty = True
             self._due = self._clock.monotonic() + _INTERVAL_S

@@ -1,8 +1,11 @@
-"""How ``consume`` prints a record: columns, a format of the user's, or JSON."""
+"""How ``consume`` prints a record: columns, a format of the user's, or JSON.
+
+On a terminal keys, values and headers are escaped (values keep their tabs and line ends). Elsewhere they are the exact bytes, as of
+``kafka-console-consumer``: a program reads them, and tells records apart by ``--json`` or a format of its own.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 
@@ -11,11 +14,11 @@ from pykbroker.cli.json_records import record_as_json
 from pykbroker.cli.times import format_ms
 from pykbroker.client.errors import UsageError
 from pykbroker.client.offsets import Partition
+from pykbroker.runtime.escaping import escaped, escaped_json, escaped_layout
 from pykbroker.wire.records import Record
 
 NULL = b"null"
 _DIM, _CYAN, _RESET = b"\x1b[2m", b"\x1b[36m", b"\x1b[0m"
-_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "e": "\x1b"}
 _TOKENS = re.compile(r"%(.)|\\(.)|([^%\\]+)|(.)", re.DOTALL)
 
@@ -23,7 +26,7 @@ Formatter = Callable[[Partition, Record], bytes]
 """Makes the bytes to print for a record."""
 
 _FIELDS: dict[str, Formatter] = {
-    "t": lambda partition, _: partition.topic.encode(),
+    "t": lambda partition, _: escaped(partition.topic).encode(),
     "p": lambda partition, _: b"%d" % partition.number,
     "o": lambda _, record: b"%d" % record.offset,
     "T": lambda _, record: b"%d" % record.timestamp,
@@ -39,14 +42,15 @@ FIELDS_HELP = "%t topic, %p partition, %o offset, %T timestamp, %D date, %k key,
 
 def json_formatter(partition: Partition, record: Record) -> bytes:
     """Return the record as a JSON line, which ``produce --json`` reads."""
-    return (
-        json.dumps(record_as_json(*partition, record), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-    )
+    return escaped_json(record_as_json(*partition, record)).encode() + b"\n"
 
 
-def custom_formatter(template: str, encoding: Encoding = Encoding.TEXT) -> Formatter:
-    r"""Return a formatter for a template such as ``%k: %v\n``. Raises UsageError for an unknown field."""
-    known = _fields(encoding)
+def custom_formatter(template: str, *, terminal: bool, encoding: Encoding = Encoding.TEXT) -> Formatter:
+    r"""Return a formatter for a template such as ``%k: %v\n``. Raises UsageError for an unknown field.
+
+    The template's own text is printed as it is: it may colour a terminal.
+    """
+    known = _fields(encoding, terminal=terminal)
     parts: list[Formatter] = []
     for field, escape, text, stray in _TOKENS.findall(template):
         if field == "%":
@@ -63,9 +67,9 @@ def custom_formatter(template: str, encoding: Encoding = Encoding.TEXT) -> Forma
 def column_formatter(columns: str, *, terminal: bool, encoding: Encoding = Encoding.TEXT) -> Formatter:
     """Return a formatter that prints fields (letters as in formats) with tabs between them, the value last.
 
-    On a terminal, fields other than key and value are dim, and control characters are escaped.
+    On a terminal, fields other than key and value are dim.
     """
-    known = _fields(encoding)
+    known = _fields(encoding, terminal=terminal)
     fields = [(letter, known[letter]) for letter in columns]
 
     def plain(partition: Partition, record: Record) -> bytes:
@@ -75,8 +79,6 @@ def column_formatter(columns: str, *, terminal: bool, encoding: Encoding = Encod
         pieces = []
         for letter, field in fields:
             text = field(partition, record)
-            if letter in "kvh":
-                text = _harmless(text)
             style = b"" if letter == "v" else _CYAN if letter == "k" else _DIM
             pieces.append(style + text + _RESET if style else text)
         return b"\t".join(pieces) + b"\n"
@@ -84,19 +86,22 @@ def column_formatter(columns: str, *, terminal: bool, encoding: Encoding = Encod
     return coloured if terminal else plain
 
 
-def _fields(encoding: Encoding) -> dict[str, Formatter]:
+def _fields(encoding: Encoding, *, terminal: bool) -> dict[str, Formatter]:
     """Return the fields of formats, with keys and values in this encoding."""
-    if encoding is Encoding.TEXT:
-        return _FIELDS
-    return _FIELDS | {
-        "k": lambda _, record: encode(record.key, encoding),
-        "v": lambda _, record: encode(record.value, encoding),
-    }
+    fields = _FIELDS
+    if encoding is not Encoding.TEXT:
+        fields = fields | {
+            "k": lambda _, record: encode(record.key, encoding),
+            "v": lambda _, record: encode(record.value, encoding),
+        }
+    if terminal:
+        fields = fields | {"k": _safe(fields["k"], escaped), "h": _safe(fields["h"], escaped)}
+        fields = fields | {"v": _safe(fields["v"], escaped_layout)}
+    return fields
 
 
-def _harmless(data: bytes) -> bytes:
-    text = data.decode("utf-8", "backslashreplace").encode()
-    return _CONTROL.sub(lambda found: b"\\x%02x" % found[0][0], text)
+def _safe(field: Formatter, escape: Callable[[str], str]) -> Formatter:
+    return lambda partition, record: escape(field(partition, record).decode("utf-8", "backslashreplace")).encode()
 
 
 def _constant(data: bytes) -> Formatter:

@@ -107,6 +107,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--security-dir", metavar="DIR", help="where --security keeps them (default: beside the log directory)"
     )
+    made.add_argument(
+        "--new-security",
+        action="store_true",
+        help="let --security make new keys and passwords for a log directory that had others, which are missing",
+    )
     store = made.add_mutually_exclusive_group()
     store.add_argument(
         "--data-dir",
@@ -158,7 +163,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="HOST",
         action="append",
         default=[],
-        help="a host name that HTTP requests may use, beside addresses and names without a dot; repeatable",
+        help="a host name that HTTP requests may use, beside addresses, localhost and the names of the machine and its listeners; repeatable",
     )
     made.add_argument(
         "--schema-registry",
@@ -235,9 +240,9 @@ def _racks(text: str) -> list[str]:
 
 def check_security(options: argparse.Namespace) -> None:
     """Raises ConfigError for options that need --security if it is not given."""
-    if options.security is None and (options.user or options.security_dir):
+    if options.security is None and (options.user or options.security_dir or options.new_security):
         raise ConfigError(
-            "--user and --security-dir are about what --security makes: say which, as --security sasl_ssl"
+            "--user, --security-dir and --new-security are about what --security makes: say which, as --security sasl_ssl"
         )
 
 
@@ -343,5 +348,5 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
     from pykbroker.steered import http_options as http
 
     found = http.parse(options.http, options.http_token_file, options.http_name, options.schema_registry)
-    http.check(found, config.listeners)
+    http.check(found, config)
     return found

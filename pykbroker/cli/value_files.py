@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pykbroker.client.errors import ClientError
 from pykbroker.client.offsets import Partition
+from pykbroker.runtime.escaping import escaped
 from pykbroker.wire.records import Record
 
 
@@ -24,7 +25,9 @@ class ValueFiles:
         """Write the value; returns the line to print. Raises ClientError."""
         if record.value is None:
             return b"-\n"
-        topic = partition.topic.replace("/", "_")  # topic names come from a broker and must not lead out of the folder
+        topic = escaped(partition.topic).replace(
+            "/", "_"
+        )  # topic names come from a broker and must not lead out of the folder
         path = self._folder / f"{topic}-{partition.number}-{record.offset}"
         try:
             with path.open("xb") as file:

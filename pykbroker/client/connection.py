@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Message)
 
 _LARGEST_RESPONSE = 256 * 1024 * 1024  # the first bytes of HTTP or TLS, read as a size, are larger
+#: Before the broker has proved who it is: as much as brokers read of a client then (sasl.server.max.receive.size).
+_LARGEST_AT_FIRST = 512 * 1024
+#: A response may take a second longer for each of these many bytes.
+_SLOWEST_BYTES_PER_S = 1024 * 1024
 _API_VERSIONS_AT_FIRST = 4
 #: The part of the session lifetime after which to reauthenticate, well before the broker closes the connection.
 _PART_OF_SESSION = 0.8
@@ -29,6 +33,9 @@ _PART_OF_SESSION = 0.8
 
 class Connection:
     """A connection to ``host:port``. Responses come in request order; several requests may be in flight.
+
+    Connecting takes at most ``timeout_s`` in all, from the first packet to the end of authentication; so does each response, plus a
+    second for each MiB of it: a broker that sends a byte a second does not hold its client for ever.
 
     Methods that use the network raise Unreachable if the connection breaks or no response comes within ``timeout_s``,
     and ClientError if a response is not Kafka's protocol. With ``security`` they also raise ClientError if the broker's
@@ -46,26 +53,35 @@ class Connection:
         self._sign_in_at: float | None = None
         self._correlation_id = 0
         self._expected: deque[tuple[int, int, int]] = deque()  # correlation id, API key, version
-        try:
-            self._socket = socket.create_connection((host, port), timeout=timeout_s)
-        except socket.gaierror as error:
-            raise Unreachable(f"The host name {host} cannot be resolved: {error.strerror}.") from error
-        except TimeoutError as error:
-            raise Unreachable(f"{self.address} did not answer within {timeout_s:g} s.") from error
-        except OSError as error:
-            raise Unreachable(f"Cannot connect to {self.address}: {error.strerror or error}.") from error
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if security is not None:
-            from pykbroker.client.authentication import with_tls
-
-            self._socket = with_tls(self._socket, host, self.address, security)
         self._served = False
+        #: When connecting, or authenticating again, must have ended; None at other times.
+        self._connected_by: float | None = _now() + timeout_s
+        self._socket = self._connected(host, port, self._connected_by)
         try:
             self._versions = self._negotiate()
             self._sign_in()
         except BaseException:
             self.close()
             raise
+        self._connected_by = None
+
+    def _connected(self, host: str, port: int, due: float) -> socket.socket:
+        try:
+            plain = _first_that_answers(host, port, due)
+        except socket.gaierror as error:
+            raise Unreachable(f"The host name {host} cannot be resolved: {error.strerror}.") from error
+        except (ValueError, OverflowError) as error:  # a broker advertised what is no host name, or no port
+            raise Unreachable(f"{self.address} is no address.") from error
+        except TimeoutError as error:
+            raise Unreachable(f"{self.address} did not answer within {self._timeout_s:g} s.") from error
+        except OSError as error:
+            raise Unreachable(f"Cannot connect to {self.address}: {error.strerror or error}.") from error
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._security is None:
+            return plain
+        from pykbroker.client.authentication import with_tls
+
+        return with_tls(plain, host, self.address, self._security)
 
     def fileno(self) -> int:
         """The socket's descriptor, for ``select``."""
@@ -97,15 +113,14 @@ class Connection:
     def send(self, request: Message, highest: int | None = None, *, answered: bool = True) -> None:
         """Send ``request`` without waiting; ``answered`` is false for Produce with acks=0, which has no response."""
         if self._sign_in_at is not None and not self._expected and SystemClock().monotonic() > self._sign_in_at:
-            self._sign_in()
+            self._sign_in_again()
         key = request.API_KEY
         self._send(request, key, self.version(key, highest), answered=answered)
 
     def receive(self, response: type[R], timeout_s: float | None = None) -> R:
         """Return the response to the oldest request in flight; ``timeout_s`` is added to the connection's own timeout."""
         correlation_id, key, version = self._expected.popleft()
-        self._socket.settimeout(self._timeout_s + (timeout_s or 0))
-        frame = self._read_frame()
+        frame = self._read_frame(timeout_s or 0)
         self._served = True
         try:
             found, pos = decode_response_header(frame, 0, key, version)
@@ -130,6 +145,13 @@ class Connection:
         self._served = False
         if lifetime_ms:
             self._sign_in_at = SystemClock().monotonic() + _PART_OF_SESSION * lifetime_ms / 1000
+
+    def _sign_in_again(self) -> None:
+        self._connected_by = _now() + self._timeout_s
+        try:
+            self._sign_in()
+        finally:
+            self._connected_by = None
 
     # Frames
 
@@ -172,20 +194,24 @@ class Connection:
         if answered:
             self._expected.append((self._correlation_id, key, version))
         try:
+            self._socket.settimeout(self._timeout_s if self._connected_by is None else _left(self._connected_by))
             self._socket.sendall(b"".join(frame.finish()))
         except OSError as error:
             raise self._broken(error) from error
 
-    def _read_frame(self) -> bytes:
-        size = int.from_bytes(self._read(4), "big", signed=True)
-        if not 0 <= size <= _LARGEST_RESPONSE:
+    def _read_frame(self, more_s: float = 0.0) -> bytes:
+        """The next frame, without its size; ``more_s`` is added to the timeout."""
+        due = _now() + self._timeout_s + more_s if self._connected_by is None else self._connected_by
+        size = int.from_bytes(self._read(4, due), "big", signed=True)
+        if not 0 <= size <= (_LARGEST_RESPONSE if self._connected_by is None else _LARGEST_AT_FIRST):
             raise self._not_kafka()
-        return self._read(size)
+        return self._read(size, due if self._connected_by is not None else due + size / _SLOWEST_BYTES_PER_S)
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, size: int, due: float) -> bytes:
         data = bytearray()
         while len(data) < size:
             try:
+                self._socket.settimeout(_left(due))
                 piece = self._socket.recv(min(size - len(data), 1 << 20))
             except OSError as error:
                 raise self._broken(error) from error
@@ -219,3 +245,35 @@ class Connection:
             f"{self.address} does not speak Kafka's plain protocol. Is it a TLS port (then --command-config FILE says how to "
             "connect), or another service's?"
         )
+
+
+def _now() -> float:
+    return SystemClock().monotonic()
+
+
+def _left(due: float) -> float:
+    """The seconds until then, for a socket. Raises TimeoutError if there are none."""
+    left = due - _now()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _first_that_answers(host: str, port: int, due: float) -> socket.socket:
+    """A connection to the first address of the host that accepts one; each has an equal part of the time. Raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    failure: OSError = TimeoutError()
+    for number, (family, kind, protocol, _, address) in enumerate(found):
+        plain = socket.socket(family, kind, protocol)
+        try:
+            plain.settimeout(_left(due) / (len(found) - number))
+            plain.connect(address)
+            plain.settimeout(_left(due))
+        except BaseException as error:
+            plain.close()
+            if not isinstance(error, OSError):
+                raise
+            failure = error
+        else:
+            return plain
+    raise failure

@@ -6,6 +6,7 @@ reached, 130 interrupted, 141 the reader of the output closed it (the last two a
 
 from __future__ import annotations
 
+from pykbroker.runtime.escaping import escaped
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 EXIT_FAILED = 1
@@ -58,6 +59,6 @@ _ADVICE = {
 
 def refusal(what: str, error: KafkaError) -> str:
     """Return the error for a refused request about ``what`` (as "topic orders"), with what to do."""
-    sentence = f"{what}: {error.message.rstrip('.')} ({error.code.name})."
+    sentence = f"{escaped(what)}: {escaped(error.message).rstrip('.')} ({error.code.name})."
     advice = _ADVICE.get(error.code)
     return f"{sentence} {advice}" if advice else sentence

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pykbroker.client.client import Client, raise_for
+from pykbroker.client.errors import ClientError
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_topic_partitions import (
@@ -42,7 +43,7 @@ class Replicas:
 def read_replicas(client: Client, names: Iterable[str], *, may_lack: bool = False) -> dict[str, dict[int, Replicas]]:
     """Return the partitions of each topic by number.
 
-    Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION for a missing topic, unless ``may_lack``.
+    Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION for a missing topic, unless ``may_lack``; ClientError if the pages have no end.
     """
     names = sorted(names)
     if not names:
@@ -65,7 +66,11 @@ def _by_pages(client: Client, names: list[str], *, may_lack: bool) -> dict[str, 
     """Describe topics in pages: a response has a limited number of partitions, and a cursor to the next one."""
     found: dict[str, dict[int, Replicas]] = {name: {} for name in names}
     cursor: Cursor | None = None
+    shown = -1
     while True:
+        if sum(map(len, found.values())) == shown:
+            raise ClientError("The broker answers the same page of partitions again and again.")
+        shown = sum(map(len, found.values()))
         request = DescribeTopicPartitionsRequest(
             topics=[TopicRequest(name=name) for name in names], response_partition_limit=_PAGE, cursor=cursor
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import secrets
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.container import places
 from pykbroker.runtime.levels import LEVELS
+from pykbroker.steered.http_options import protected_by
 
 #: Default address of the HTTP side: all addresses of the container.
 HTTP: Final = "0.0.0.0:8080"
@@ -21,7 +23,7 @@ _REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
 #: The token file that is created if a token is required and none is given.
-TOKEN: Final = Path("/run/pykbroker/http-token")
+TOKEN: Final = places.RUN / "http-token"
 
 
 def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Path = TOKEN) -> list[str]:
@@ -45,14 +47,8 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
     named = environment.get(_TOKEN_VARIABLE)
     if named:
         return [*made, "--http-token-file", named]
-    if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
-        _make_token(token)
-        return [*made, "--http-token-file", str(token)]
+    if protected_by(config) is not None:
+        made_at = places.write(secrets.token_urlsafe(32) + "\n", token)
+        print(f"pykbroker: HTTP requires the token that was made in {made_at}", file=sys.stderr)
+        return [*made, "--http-token-file", str(made_at)]
     return made
-
-
-def _make_token(path: Path) -> None:
-    """Create a token that users of the container can read. With secured listeners, the HTTP side requires one."""
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
-        file.write(secrets.token_urlsafe(32) + "\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from pykbroker.wire.messages.metadata import MetadataResponse
 
 
@@ -26,3 +28,16 @@ class EncodedOnce(MetadataResponse):
         if not self._bytes:
             super().encode(self._bytes, version)
         out += self._bytes
+
+    def encode_in_slices(self, out: bytearray, version: int) -> Generator[int, None, None]:
+        """The same in slices, of which each yields the number of elements that it wrote."""
+        from pykbroker.wire.sliced.metadata import write  # noqa: PLC0415 - start-up counts
+
+        if self.throttle_time_ms or not self._bytes:
+            own = bytearray()
+            yield from write(own, self, version)
+            if not (self.throttle_time_ms or self._bytes):
+                self._bytes += own
+            out += own
+        else:
+            out += self._bytes

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Any, Final
+
+from pykbroker.runtime.escaping import escaped, paragraph
 
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 #: The longest message, in characters: clients may send names of megabytes before they are authenticated.
 MOST_CHARACTERS: Final = 4000
-#: Control characters, and other line separators.
-_ESCAPES: Final = {code: ascii(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 class TextLines(logging.Formatter):
-    """See the module. The traceback of an exception follows in further lines."""
+    """See the module. The traceback of an exception follows in further lines, which are indented."""
 
-    def __init__(self) -> None:
-        super().__init__(_FORMAT)
+    def __init__(self, form: str = _FORMAT) -> None:
+        super().__init__(form)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         record.message = shortened(record.message)
-        line = super().formatMessage(record)
-        return line if line.isprintable() else line.translate(_ESCAPES)
+        return escaped(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
+        return "  " + paragraph(super().formatException(ei))
 
 
 def shortened(message: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.requests.large import LargeRequests, decoded_in_place, encoded_later, large_from
 from pykbroker.requests.pipeline import Guard, Pipeline, Place
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import Peer, RequestContext
@@ -25,7 +26,7 @@ from pykbroker.wire.headers import begin_response, read_request_header
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.handlers.contract import Failed, Handle, Handler, LogsOf
+    from pykbroker.handlers.contract import Answer, Failed, Handle, Handler, LogsOf
     from pykbroker.partitions.partition import Partition
     from pykbroker.wire.headers import RequestHeader
 
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 class _Route:
     """A row of the table with its classes imported, when the first request of its key arrives."""
 
-    __slots__ = ("api", "decode", "failed", "handle", "logs_of", "max_version", "min_version")
+    __slots__ = ("api", "decode", "failed", "handle", "large_from", "max_version", "min_version", "opens")
 
     def __init__(self, api: ServedApi, wrapped: Guard) -> None:
         module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
@@ -44,7 +45,23 @@ class _Route:
         self.decode: Callable[..., tuple[Any, int]] = request_class(api.key).decode
         self.handle: Handle = wrapped(api.key, module.handle)
         self.failed: Failed | None = getattr(module, "failed", None)
-        self.logs_of: LogsOf | None = getattr(module, "logs_of", None)
+        self.opens: LogsOf | None = getattr(module, "logs_of", None)
+        self.large_from = large_from(api.key)
+
+    # What is done with a large request, once it is decoded (``large.HandledApi``)
+
+    def logs_of(self, broker: Broker, version: int, request: Any) -> Iterable[Partition | None]:
+        return () if self.opens is None else self.opens(broker, version, request)
+
+    def respond(self, broker: Broker, ctx: RequestContext, request: Any) -> Answer:
+        try:
+            return self.handle(broker, ctx, request)
+        except KafkaError as error:
+            response: Answer = _failure(self, request, ctx.api_version, error)
+            return response
+
+    def settled(self, request: Any, version: int, response: Deferred[Any]) -> Any:
+        return response.result if response.error is None else _failed(self, request, version, response)
 
 
 class Dispatcher:
@@ -57,6 +74,7 @@ class Dispatcher:
         self._routes: dict[int, _Route] = {}
         self.places = Pipeline(filled or {}, self._changed)
         self._reads_size = self.places.reads_size
+        self._large = LargeRequests()
 
     def _changed(self) -> None:
         self._routes.clear()
@@ -88,13 +106,19 @@ class Dispatcher:
             # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is.
             version = ctx.api_version = 0
             request = None
-        else:
+        elif len(frame) < route.large_from:
             try:
                 request, _ = route.decode(frame, pos, version)
             except WireError as error:
                 raise CloseConnection(f"it sent a malformed request ({error})") from error
-        if broker.cluster.dormant.partitions and route.logs_of is not None:
-            _wait_for_logs(broker, route.logs_of(broker, version, request))
+        else:
+            request = decoded_in_place(key, frame, pos, version)
+            if request is None:
+                if self._reads_size:
+                    ctx.size = len(frame)
+                return self._large.answer(broker, ctx, frame, pos, route)
+        if broker.cluster.dormant.partitions and route.opens is not None:
+            _wait_for_logs(broker, route.opens(broker, version, request))
         if self._reads_size:
             ctx.size = len(frame)
         response: Any
@@ -104,7 +128,7 @@ class Dispatcher:
             response = _failure(route, request, version, error)
         if type(response) is Deferred:
             if not response.done:
-                return _later(route, ctx, request, response)
+                return _later(route, broker, ctx, request, response)
             response = response.result if response.error is None else _failed(route, request, version, response)
         if response is None:
             return None
@@ -184,12 +208,17 @@ def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
     return of_the_whole(request, version, error.code)
 
 
-def _later(route: _Route, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
+def _later(route: _Route, broker: Broker, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:
     """Encodes a response when it is complete."""
-    sent: Deferred[Any] = response.fold(partial(_encoded, route, ctx, request))
-    sent.when_abandoned = response.abandon
+    sent: Deferred[Any]
     if ctx.in_slices and ctx.connection is not None:
+        sent = response.fold(partial(route.settled, request, ctx.api_version)).chain(
+            partial(encoded_later, broker, ctx)
+        )
         ctx.connection.hold(sent)
+    else:
+        sent = response.fold(partial(_encoded, route, ctx, request))
+    sent.when_abandoned = response.abandon
     return sent
 
 

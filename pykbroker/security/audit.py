@@ -26,6 +26,8 @@ _LINES_A_SECOND: Final = 100
 #: Distinct denials remembered, and the characters of a resource name that are remembered and logged.
 _MAX_REMEMBERED: Final = 10_000
 _LONGEST_NAME: Final = 300
+#: In place of an API key: an act over HTTP.
+HTTP: Final = -1
 
 
 class AuditLog:
@@ -88,9 +90,13 @@ def _line(api_key: int, action: Action, verdict: Verdict, count: int) -> str:
     return (
         f"Principal = {action.principal} is {outcome} operation = {name_of(action.operation, OPERATION_NAMES)} "
         f"from host = {action.host} on resource = {name_of(action.resource_type, TYPE_TITLES)}:LITERAL:"
-        f"{action.resource_name} for request = {APIS[api_key].name} with resourceRefCount = {count} "
+        f"{action.resource_name} for request = {_request(api_key)} with resourceRefCount = {count} "
         f"based on rule {_reason(verdict)}"
     )
+
+
+def _request(api_key: int) -> str:
+    return "HTTP" if api_key == HTTP else APIS[api_key].name
 
 
 def _reason(verdict: Verdict) -> str:

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.sessions.comparing import Comparing, Played
 from pykbroker.sessions.recording import api_key, read_answer
 from pykbroker.sessions.session import BadSession, Exchange, Session
@@ -25,6 +26,7 @@ from pykbroker.wire.headers import RequestHeader, decode_response_header, encode
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 TIMEOUT_S: Final = 30.0
+_LARGEST: Final = 256 * 1024 * 1024
 _METADATA_VERSION: Final = 1  # supported by every broker since 0.10, and lists the brokers
 
 
@@ -44,6 +46,7 @@ class _Connection:
     """A connection; responses come in request order."""
 
     def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
+        self._timeout_s = timeout_s
         self._socket = socket.create_connection(address, timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         #: Requests in flight, in order, with the correlation ids of their responses.
@@ -54,15 +57,26 @@ class _Connection:
         self._socket.close()
 
     def send(self, frame: bytes) -> None:
+        self._socket.settimeout(self._timeout_s)
         self._socket.sendall(frame)
 
     def receive(self) -> bytes:
-        """Return the next frame, without its size. Raises EOFError if the connection was closed, and OSError."""
-        return self._read(int.from_bytes(self._read(4), "big"))
+        """Return the next frame, without its size. Raises EOFError if the connection was closed, and OSError, also for a frame that
+        takes longer than the timeout as a whole.
+        """
+        due = SystemClock().monotonic() + self._timeout_s
+        size = int.from_bytes(self._read(4, due), "big")
+        if size > _LARGEST:
+            raise OSError(f"what the broker answers is no response of Kafka's protocol: it would have {size} bytes")
+        return self._read(size, due)
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, size: int, due: float) -> bytes:
         data = bytearray()
         while len(data) < size:
+            left = due - SystemClock().monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
             piece = self._socket.recv(min(size - len(data), 1 << 20))
             if not piece:
                 raise EOFError

@@ -13,7 +13,7 @@ from pykbroker.config.setting import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pykbroker.config.listeners import Listener
+    from pykbroker.config.broker import BrokerConfig
 
 _ADDRESS: Final = re.compile(r"(?:(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<host>[^\[\]:]+)):)?(?P<port>[0-9]{1,5})")
 #: No user and no query: paths are appended to it.
@@ -27,7 +27,7 @@ _SHORTEST_TOKEN: Final = 16
 class HttpOptions:
     """``token``: required for all but health.
 
-    ``names``: further host names in requests, beside addresses and names without a dot.
+    ``names``: further host names in requests, beside addresses, localhost, and the names of the machine and of listeners.
 
     ``schema_registry``: the address of one, for the console.
 
@@ -83,15 +83,23 @@ def read_token(path: Path) -> str:
     return token
 
 
-def check(options: HttpOptions, listeners: Iterable[Listener]) -> None:
-    """Require a token if a listener is secured, since the HTTP side shows the same data. Raises ConfigError."""
-    protected = [listener for listener in listeners if listener.security_protocol != "PLAINTEXT"]
-    if protected and options.token is None:
-        asked = ", ".join(f"{listener.name} ({listener.security_protocol})" for listener in protected)
+def check(options: HttpOptions, config: BrokerConfig) -> None:
+    """Require a token where the broker is protected, since the HTTP side shows the same data. Raises ConfigError."""
+    protection = protected_by(config)
+    if protection is not None and options.token is None:
         raise ConfigError(
-            f"the listeners {asked} are protected, and --http would show what they protect to everybody: "
+            f"{protection}, and --http would show what is protected to everybody: "
             "name a file with a token that who asks must send, --http-token-file FILE"
         )
+
+
+def protected_by(config: BrokerConfig) -> str | None:
+    """Return what protects the broker, listeners or an authorizer; None if everybody who reaches it may do everything."""
+    listeners = [each for each in config.listeners if each.security_protocol != "PLAINTEXT"]
+    if listeners:
+        asked = ", ".join(f"{each.name} ({each.security_protocol})" for each in listeners)
+        return f"the listeners {asked} are protected"
+    return "authorizer.class.name protects the broker" if config["authorizer.class.name"] else None
 
 
 def is_loopback(host: str) -> bool:

@@ -11,11 +11,13 @@ import threading
 from collections import deque
 from typing import Final
 
+from pykbroker.process.log_lines import TextLines
+
 _LOGGER: Final = logging.getLogger("pykbroker")
 _KEPT: Final = 200
 #: A level that works like INFO and can be told from an INFO that the process has set.
 _OURS: Final = logging.INFO - 1
-_FORMAT: Final = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+_FORMAT: Final = TextLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 class LogLines:

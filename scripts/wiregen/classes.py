@@ -116,7 +116,7 @@ def _note(each: Field, reach: Versions) -> str:
 
 def _emit_encode(module: Module, message: MessageSchema, code: Code) -> None:
     with code.block("def encode(self, out: bytearray, version: int) -> None:"):
-        _emit_version_check(module, message, code)
+        emit_version_check(module, message, code)
         with code.block("try:"):
             _by_domain(module, message, "write", code)
         with code.block(f"except {module.use('UNENCODABLE')} as error:"):
@@ -127,7 +127,7 @@ def _emit_decode(module: Module, message: MessageSchema, code: Code) -> None:
     buffer = module.use("Buffer")
     code.line("@staticmethod")
     with code.block(f"def decode(buf: {buffer}, pos: int, version: int) -> tuple[{message.name}, int]:"):
-        _emit_version_check(module, message, code)
+        emit_version_check(module, message, code)
         with code.block("try:"):
             if not message.has_records:
                 code.line("buf = bytes(buf)")
@@ -141,7 +141,8 @@ def _emit_decode(module: Module, message: MessageSchema, code: Code) -> None:
         code.line("return item, pos")
 
 
-def _emit_version_check(module: Module, message: MessageSchema, code: Code) -> None:
+def emit_version_check(module: Module, message: MessageSchema, code: Code) -> None:
+    """Emit the refusal of a version that the message lacks."""
     low, high = message.valid.low, message.valid.high
     with code.block(f"if version != {low}:" if low == high else f"if not {low} <= version <= {high}:"):
         code.line(f'raise {module.use("unknown_version")}("{message.name}", version)')

@@ -27,7 +27,7 @@ class Reader:
         cls = self.module.classes[self.message.name, self.struct.name]
         name = function(self.module, self.message, self.struct, "read", flexible=self.flexible)
         tagged = [each for each in self.struct.fields if each.tagged & self.versions] if self.flexible else []
-        with self.code.block(f"def {name}({self._parameters()}) -> tuple[{cls}, int]:"):
+        with self.code.block(f"def {name}({self._parameters()}) -> {self._returns(f'tuple[{cls}, int]')}:"):
             for segment in segments(self.struct, self.versions, flexible=self.flexible):
                 self._segment(segment)
             self.code.line(f"item = {cls}({', '.join(self._arguments())})")
@@ -36,6 +36,10 @@ class Reader:
             self.code.line("return item, pos")
         if tagged:
             self._tags_function(f"{name}_tags", cls, tagged)
+
+    def _returns(self, result: str) -> str:
+        """The annotation of what the function returns."""
+        return result
 
     def _parameters(self) -> str:
         buffer = self.module.use("Buffer") if self.message.has_records else "bytes"

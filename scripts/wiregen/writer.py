@@ -30,7 +30,7 @@ class Writer:
         version = ", version: int" if needs_version(self.message, self.struct, flexible=self.flexible) else ""
         tagged = [each for each in self.struct.fields if each.tagged & self.versions] if self.flexible else []
         start = len(self.code.lines)
-        with self.code.block(f"def {name}(out: bytearray, item: {cls}{version}) -> None:"):
+        with self.code.block(f"def {name}(out: bytearray, item: {cls}{version}) -> {self._returns()}:"):
             self._refuse_absent()
             for segment in segments(self.struct, self.versions, flexible=self.flexible):
                 self._segment(segment)
@@ -40,6 +40,10 @@ class Writer:
                 self.code.line("pass")
         if tagged:
             self._tags_function(name, cls, tagged, version)
+
+    def _returns(self) -> str:
+        """The annotation of what the function returns."""
+        return "None"
 
     def _refuse_absent(self) -> None:
         """Refuse fields that no version of this domain has, if they have a value and are not ignorable."""

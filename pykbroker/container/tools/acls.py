@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from pykbroker.client.client import Client, raise_for
 from pykbroker.container.tools.acl_rules import Entry, Pattern, Rules, patterns, rules
+from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.security.acl import Acl, AclFilter
 from pykbroker.security.resources import PATTERN_NAMES
@@ -81,7 +82,7 @@ def _list(client: Client, options: argparse.Namespace) -> None:
     if not options.principal:
         _print(found)
     for principal in options.principal:
-        print(f"ACLs for principal `{principal.strip()}`")
+        print_lines(f"ACLs for principal `{principal.strip()}`")
         _print(
             {each: [one for one in entries if one.principal == principal.strip()] for each, entries in found.items()}
         )
@@ -90,11 +91,15 @@ def _list(client: Client, options: argparse.Namespace) -> None:
 def _print(found: Rules) -> None:
     for pattern, entries in sorted(found.items()):
         if entries:
-            print(f"Current ACLs for resource `{pattern}`:\n{_lines(sorted(entries))}\n")
+            print_lines(f"Current ACLs for resource `{pattern}`:")
+            _print_entries(sorted(entries))
+            print_lines()
 
 
-def _lines(entries: Iterable[Entry]) -> str:
-    return "".join(f"\t{entry}\n" for entry in entries).removesuffix("\n")
+def _print_entries(entries: Sequence[Entry], before_first: str = "") -> None:
+    """Print entries as Kafka's command does: with a tab before each, and what it has before the first."""
+    for number, entry in enumerate(entries):
+        print_cells("" if number else before_first, str(entry))
 
 
 def _described(client: Client, wanted: AclFilter) -> list[Acl]:
@@ -126,9 +131,11 @@ def _add(client: Client, options: argparse.Namespace) -> None:
     for pattern, entries in wanted.items():
         there = {Entry(*acl[3:]) for acl in _described(client, AclFilter(*pattern))}
         for entry in there.intersection(entries):
-            print(f"Acl (pattern={pattern}, entry={entry}) already exists.")
+            print_lines(f"Acl (pattern={pattern}, entry={entry}) already exists.")
         if missing := [entry for entry in entries if entry not in there]:
-            print(f"Adding ACLs for resource `{pattern}`: \n {_lines(missing)}\n")
+            print_lines(f"Adding ACLs for resource `{pattern}`: ")
+            _print_entries(missing, " ")
+            print_lines()
             _create(client, [AclCreation(*_bound(pattern, entry)) for entry in missing])
 
 
@@ -144,16 +151,17 @@ def _create(client: Client, creations: list[AclCreation]) -> None:
 
 def _remove(client: Client, options: argparse.Namespace) -> None:
     for pattern, entries in rules(options).items():
-        if entries:
-            question = f"remove ACLs: \n {_lines(entries)}\n from resource filter `{pattern}`"
-        else:
-            question = f"delete all ACLs for resource filter `{pattern}`"
-        if options.force or _agreed(f"Are you sure you want to {question}? (y/n)"):
+        if options.force or _agreed(pattern, entries):
             _delete(client, [AclFilter(*_bound(pattern, entry)) for entry in entries] or [AclFilter(*pattern)])
 
 
-def _agreed(question: str) -> bool:
-    print(question, flush=True)
+def _agreed(pattern: Pattern, entries: Sequence[Entry]) -> bool:
+    if entries:
+        print_lines("Are you sure you want to remove ACLs: ")
+        _print_entries(entries, " ")
+        print_lines(f" from resource filter `{pattern}`? (y/n)", flush=True)
+    else:
+        print_lines(f"Are you sure you want to delete all ACLs for resource filter `{pattern}`? (y/n)", flush=True)
     return sys.stdin.readline().strip().lower() == "y"
 
 

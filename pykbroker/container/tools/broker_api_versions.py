@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pykbroker import __version__
 from pykbroker.client.client import Client, raise_for
+from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, connect
 from pykbroker.wire.apis import APIS
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -14,11 +15,14 @@ def main(words: list[str]) -> None:
     made.connecting()
     with connect(made.parse_args(words)) as client:
         for broker in client.metadata([]).brokers:
-            print(
+            print_lines(
                 f"{broker.host}:{broker.port} (id: {broker.node_id} rack: {broker.rack or 'null'} isFenced: false) -> ("
             )
-            print(",\n".join(_apis(client, broker.node_id)))
-            print(")")
+            *lines, last = _apis(client, broker.node_id) or [""]
+            for line in lines:
+                print_cells("", f"{line},")
+            print_cells("", last)
+            print_lines(")")
 
 
 def _apis(client: Client, node_id: int) -> list[str]:
@@ -35,7 +39,7 @@ def _apis(client: Client, node_id: int) -> list[str]:
             else f"{item.min_version} to {item.max_version}"
         )
         usable = f" [usable: {connection.version(item.api_key)}]" if connection.supports(item.api_key) else ""
-        lines.append(f"\t{name}({item.api_key}): {versions}{usable}")
+        lines.append(f"{name}({item.api_key}): {versions}{usable}")
     return lines
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pykbroker.client.client import Client, raise_for
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -42,14 +43,14 @@ def main(words: list[str]) -> None:
         elif action == "delete":
             changes = [AlterableConfig(each.name, _DELETE, None) for each in _settings(client, options.name)]
             _change(client, options.name, changes)
-            print(f"Deleted client metrics config for {options.name}.")
+            print_lines(f"Deleted client metrics config for {options.name}.")
         elif action == "list":
-            print("\n".join(_names(client)))
+            print_lines(*_names(client))
         else:
             for name in [options.name] if options.name is not None else _names(client):
-                print(f"Client metrics configs for {name} are:")
+                print_lines(f"Client metrics configs for {name} are:")
                 for each in _settings(client, name):
-                    print(f"  {each.name}={each.value}")
+                    print_lines(f"  {each.name}={each.value}")
 
 
 def _options() -> Options:
@@ -85,7 +86,7 @@ def _alter(client: Client, options: argparse.Namespace) -> None:
         if value is not None
     ]
     _change(client, name, changes)
-    print(f"Altered client metrics config for {name}.")
+    print_lines(f"Altered client metrics config for {name}.")
 
 
 def _change(client: Client, name: str, changes: list[AlterableConfig]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pykbroker.client.client import Client
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, connect
 
 
@@ -16,7 +17,7 @@ def main(words: list[str]) -> None:
 
 
 def _id(client: Client) -> None:
-    print(f"Cluster ID: {client.metadata([]).cluster_id}")
+    print_lines(f"Cluster ID: {client.metadata([]).cluster_id}")
 
 
 def _endpoints(client: Client) -> None:
@@ -27,4 +28,4 @@ def _endpoints(client: Client) -> None:
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print(" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+        print_lines(" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))

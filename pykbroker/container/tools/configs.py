@@ -11,6 +11,7 @@ from pykbroker.client.client import Client, raise_for
 from pykbroker.client.config_source import config_source
 from pykbroker.client.connection import Connection
 from pykbroker.container.tools import quota_configs
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, settings
 from pykbroker.container.tools.scram_users import credential
 from pykbroker.security.sasl.scram import MECHANISMS
@@ -148,7 +149,9 @@ def _alter(client: Client, options: argparse.Namespace) -> None:
     request = IncrementalAlterConfigsRequest(resources=[resource])
     for answer in _where(client, options).call(request, IncrementalAlterConfigsResponse).responses:
         raise_for(answer.error_code, answer.error_message)
-    print(f"Completed updating {'default ' if not options.entity_name else ''}config for {_title_of_change(options)}.")
+    print_lines(
+        f"Completed updating {'default ' if not options.entity_name else ''}config for {_title_of_change(options)}."
+    )
 
 
 def _title_of_change(options: argparse.Namespace) -> str:
@@ -167,13 +170,13 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
         raise_for(answer.error_code, answer.error_message)
         shown = [item for item in answer.configs if options.all or _is_dynamic(item, options)]
         kind = "All" if options.all else "Dynamic"
-        print(
+        print_lines(
             f"{kind} configs for {_title(options)} are:"
             if name
             else f"Default configs for {_title(options).removeprefix('default ')} are:"
         )
         for item in sorted(shown, key=lambda item: item.name):
-            print(
+            print_lines(
                 f"  {item.name}={_value(item)} sensitive={str(item.is_sensitive).lower()} synonyms={{{_synonyms(item)}}}"
             )
 
@@ -227,7 +230,9 @@ def _alter_entity(client: Client, options: argparse.Namespace) -> None:
         _alter_user(client, options.entity_name, added, removed)
     else:
         quota_configs.alter(client, options.kinds, options.names, added, removed)
-    print(f"Completed updating {'' if options.entity_name else 'default '}config for {_title_of_change(options)}.")
+    print_lines(
+        f"Completed updating {'' if options.entity_name else 'default '}config for {_title_of_change(options)}."
+    )
 
 
 def _alter_user(client: Client, user: str | None, added: dict[str, str], removed: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from contextlib import closing
 from typing import Final
 
@@ -15,6 +14,7 @@ from pykbroker.client.fetcher import Fetched, Fetcher
 from pykbroker.client.membership import Membership
 from pykbroker.client.offsets import EARLIEST, LATEST, Partition, committed_offsets, list_offsets
 from pykbroker.container.tools.console_format import Form
+from pykbroker.container.tools.printing import print_error
 from pykbroker.container.tools.running import Options, ToolError, connect, name_and_value, settings
 
 _POLL_S: Final = 0.5
@@ -102,7 +102,7 @@ class Printing:
                     self._print(fetched)
                 flush()
                 if patience_ms is not None and clock.monotonic() - last >= patience_ms / 1000:
-                    print("[no record came within --timeout-ms]", file=sys.stderr)
+                    print_error("[no record came within --timeout-ms]")
                     return
 
     def finish(self) -> None:
@@ -110,7 +110,7 @@ class Printing:
         if self._membership is not None:
             self._commit()
             self._membership.leave()
-        print(f"Processed a total of {self.printed} messages", file=sys.stderr)
+        print_error(f"Processed a total of {self.printed} messages")
 
     def _assign(self) -> None:
         if self._membership is not None and self._group is not None:

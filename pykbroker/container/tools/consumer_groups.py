@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,6 +11,7 @@ from pykbroker.client.group_state import Group, find_groups, kind_of, read_group
 from pykbroker.client.offsets import LATEST, committed_offsets, list_offsets
 from pykbroker.container.tools import group_offsets
 from pykbroker.container.tools.columns import print_spaced
+from pykbroker.container.tools.printing import print_error, print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -65,7 +65,8 @@ def _list(client: Client, options: argparse.Namespace) -> None:
     states, types = _named("state", options.state, _STATES), _named("type", options.type, _TYPES)
     groups = {group.group_id: group for node in client.nodes() for group in find_groups(node)}
     if states is None and types is None:
-        print("".join(f"{name}\n" for name in sorted(groups)), end="")
+        for name in sorted(groups):
+            print_lines(name)
         return
     rows = [
         (name, *([kind_of(group)] if types is not None else []), *([group.group_state] if states is not None else []))
@@ -96,7 +97,8 @@ def _describe(client: Client, name: str, options: argparse.Namespace) -> None:
             raise
         raise ToolError(f"Error: Consumer group '{name}' does not exist.") from error
     if not group.members:
-        print(f"\nConsumer group '{name}' has no active members.", file=sys.stderr)
+        print_error("")
+        print_error(f"Consumer group '{name}' has no active members.")
     if options.state is not None:
         coordinator = f"{group.coordinator} ({client.node_id(group.coordinator)})"
         print_spaced([("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
@@ -138,4 +140,4 @@ def _delete(client: Client, name: str, _options: argparse.Namespace) -> None:
     for answer in client.coordinator(name).call(request, DeleteGroupsResponse).results:
         if answer.error_code:
             raise KafkaError(error_code(answer.error_code))
-    print(f"Deletion of requested consumer groups ('{name}') was successful.")
+    print_lines(f"Deletion of requested consumer groups ('{name}') was successful.")

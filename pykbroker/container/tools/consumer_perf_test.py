@@ -14,6 +14,7 @@ from typing import Final
 from pykbroker.client.client import Client
 from pykbroker.container.tools.group_reader import GroupReader
 from pykbroker.container.tools.perf_stats import ReadStats
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect_by, name_and_value, settings
 
 _COLUMNS: Final = (
@@ -32,7 +33,7 @@ def main(words: list[str]) -> None:
         raise ToolError("Reporting interval must be greater than 0.")
     given = settings(options.command_config) | dict(map(name_and_value, options.command_property))
     if not options.hide_header:
-        print(f"{'time, threadId' if options.show_detailed_stats else 'start.time, end.time'}, {_COLUMNS}")
+        print_lines(f"{'time, threadId' if options.show_detailed_stats else 'start.time, end.time'}, {_COLUMNS}")
     with connect_by(given, options.bootstrap_server or given.get("bootstrap.servers")) as client:
         group = options.group or f"perf-consumer-{random.randrange(100_000)}"
         _run(client, options, group)
@@ -95,16 +96,16 @@ def _run(client: Client, options: argparse.Namespace, group: str) -> None:
             came, now = reading.poll(), clock.monotonic()
             last = now if came else last
             if options.show_detailed_stats and now - reported >= options.reporting_interval / 1000:
-                print(f"{_time(clock.now_ms())}, 0, {reading.stats.rates(before, now - reported)}", flush=True)
+                print_lines(f"{_time(clock.now_ms())}, 0, {reading.stats.rates(before, now - reported)}", flush=True)
                 before, reported = copy(reading.stats), now
         if reading.stats.records < options.num_records:
-            print(
+            print_lines(
                 "WARNING: Exiting before consuming the expected number of records: timeout "
                 f"({options.timeout} ms) exceeded. You can use the --timeout option to increase the timeout."
             )
         if not options.show_detailed_stats:
             rates = reading.stats.rates(ReadStats(), clock.monotonic() - begin)
-            print(f"{_time(begin_ms)}, {_time(clock.now_ms())}, {rates}")
+            print_lines(f"{_time(begin_ms)}, {_time(clock.now_ms())}, {rates}")
         sys.stdout.flush()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -11,6 +10,7 @@ from typing import Final
 from pykbroker.cli.command_config import security_of
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.client.errors import ClientError
+from pykbroker.container.tools.printing import print_error
 from pykbroker.container.tools.running import Options, ToolError, settings
 from pykbroker.runtime.clock import Clock, SystemClock
 from pykbroker.wire.errors import KafkaError, WireError
@@ -23,7 +23,7 @@ _PATIENCE_S: Final = 5.0
 def main(words: list[str]) -> None:
     options = _options().parse_args(words)
     if options.command == "zk-ready":
-        print("ZooKeeper is not needed and is not waited for: the broker keeps its metadata itself.", file=sys.stderr)
+        print_error("ZooKeeper is not needed and is not waited for: the broker keeps its metadata itself.")
         return
     given = settings(options.command_config)
     brokers = options.bootstrap_server or given.get("bootstrap.servers")

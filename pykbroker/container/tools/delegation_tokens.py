@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from pykbroker.client.client import Client, raise_for
+from pykbroker.container.tools.printing import print_lines, print_unended
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.wire.messages.create_delegation_token import (
     CreatableRenewers,
@@ -72,12 +73,12 @@ def _options() -> Options:
 
 
 def _create(client: Client, renewers: Sequence[Principal], owners: Sequence[Principal], life: int) -> None:
-    print(f"Calling create token operation with renewers :{_listed(renewers)} , max-life-time-period :{life}")
+    print_lines(f"Calling create token operation with renewers :{_listed(renewers)} , max-life-time-period :{life}")
     owner = owners[0] if owners else ("", "")
     asked = CreateDelegationTokenRequest(*owner, [CreatableRenewers(*each) for each in renewers], life)
     made = client.any().call(asked, CreateDelegationTokenResponse)
     raise_for(made.error_code)
-    print(f"Created delegation token with tokenId : {made.token_id}")
+    print_lines(f"Created delegation token with tokenId : {made.token_id}")
     token = DescribedDelegationToken(
         principal_type=made.principal_type, principal_name=made.principal_name,
         token_requester_principal_type=made.token_requester_principal_type,
@@ -90,21 +91,21 @@ def _create(client: Client, renewers: Sequence[Principal], owners: Sequence[Prin
 
 
 def _renew(client: Client, text: str, hmac: bytes, period: int) -> None:
-    print(f"Calling renew token operation with hmac :{text} , renew-time-period :{period}")
+    print_lines(f"Calling renew token operation with hmac :{text} , renew-time-period :{period}")
     answer = client.any().call(RenewDelegationTokenRequest(hmac, period), RenewDelegationTokenResponse)
     raise_for(answer.error_code)
-    print(f"Completed renew operation. New expiry date : {_date(answer.expiry_timestamp_ms)}", end="")
+    print_unended(f"Completed renew operation. New expiry date : {_date(answer.expiry_timestamp_ms)}")
 
 
 def _expire(client: Client, text: str, hmac: bytes, period: int) -> None:
-    print(f"Calling expire token operation with hmac :{text} , expire-time-period :{period}")
+    print_lines(f"Calling expire token operation with hmac :{text} , expire-time-period :{period}")
     answer = client.any().call(ExpireDelegationTokenRequest(hmac, period), ExpireDelegationTokenResponse)
     raise_for(answer.error_code)
-    print(f"Completed expire operation. New expiry date : {_date(answer.expiry_timestamp_ms)}", end="")
+    print_unended(f"Completed expire operation. New expiry date : {_date(answer.expiry_timestamp_ms)}")
 
 
 def _describe(client: Client, owners: Sequence[Principal]) -> None:
-    print(
+    print_lines(
         f"Calling describe token operation for owners: {_listed(owners)}"
         if owners
         else "Calling describe token operation for current user."
@@ -112,7 +113,7 @@ def _describe(client: Client, owners: Sequence[Principal]) -> None:
     named = [DescribeDelegationTokenOwner(*each) for each in owners] or None
     answer = client.any().call(DescribeDelegationTokenRequest(named), DescribeDelegationTokenResponse)
     raise_for(answer.error_code)
-    print(f"Total number of tokens : {len(answer.tokens)}", end="")
+    print_unended(f"Total number of tokens : {len(answer.tokens)}")
     _print(answer.tokens)
 
 
@@ -132,8 +133,8 @@ def _print(tokens: Iterable[DescribedDelegationToken]) -> None:
 
 
 def _row(cells: Sequence[str]) -> None:
-    print()
-    print(" ".join(cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)))
+    print_lines()
+    print_lines(" ".join(cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)))
 
 
 def _principal(text: str) -> Principal:

@@ -9,6 +9,7 @@ from pykbroker.client.delete_records import delete_before
 from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.json_plans import check_distinct, entries, number, partition_of
+from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -24,11 +25,11 @@ def main(words: list[str]) -> None:
     found = [(partition_of(entry), number(entry, "offset")) for entry in entries(options.offset_json_file)]
     check_distinct([partition for partition, _ in found], "Offset json file contains duplicate topic partitions")
     with connect(options) as client:
-        print("Executing records delete operation")
-        answers = [f"partition: {partition}\t{_delete(client, partition, offset)}" for partition, offset in found]
-        print("Records delete operation completed:")
-        for answer in answers:
-            print(answer)
+        print_lines("Executing records delete operation")
+        answers = [(partition, _delete(client, partition, offset)) for partition, offset in found]
+        print_lines("Records delete operation completed:")
+        for partition, answer in answers:
+            print_cells(f"partition: {partition}", answer)
 
 
 def _delete(client: Client, partition: Partition, offset: int) -> str:

@@ -20,6 +20,7 @@ from pykbroker.cli.dump_tables import (
 from pykbroker.cli.dump_verify import faults
 from pykbroker.client.errors import ClientError
 from pykbroker.container.tools.dumped_records import batch_line, record_line
+from pykbroker.container.tools.printing import print_error, print_lines
 from pykbroker.container.tools.record_decoders import DECODERS, Decoder, plain
 from pykbroker.container.tools.running import Options, ToolError
 from pykbroker.wire.errors import WireError
@@ -44,16 +45,16 @@ def main(words: list[str]) -> None:
     decoder = _decoder(options)
     deep = options.deep_iteration or decoder is not None
     for path in (Path(name) for name in options.files.split(",")):
-        print(f"Dumping {path}")
+        print_lines(f"Dumping {path}")
         if path.name.endswith((".log", ".checkpoint")):
             _dump_log(path, options.max_bytes, decoder, deep=deep, terse=options.skip_record_metadata)
         elif path.suffix in (".index", ".timeindex") and (options.verify_index_only or options.index_sanity_check):
             _verify(path, said=options.index_sanity_check)
         elif path.suffix in _PRINTERS:
             for line in _PRINTERS[path.suffix](path):
-                print(line)
+                print_lines(line)
         else:
-            print(f"Ignoring unknown file {path}", file=sys.stderr)
+            print_error(f"Ignoring unknown file {path}")
 
 
 def _decoder(options: argparse.Namespace) -> Decoder | None:
@@ -74,7 +75,7 @@ def _decoder(options: argparse.Namespace) -> Decoder | None:
 
 
 def _dump_log(path: Path, limit: int, decoder: Decoder | None, *, deep: bool, terse: bool) -> None:
-    print(_title(path))
+    print_lines(_title(path))
     gaps: list[tuple[int, int]] = []
     with mapped(path) as content:
         end = 0
@@ -83,21 +84,21 @@ def _dump_log(path: Path, limit: int, decoder: Decoder | None, *, deep: bool, te
             for batch in batches(content):
                 if batch.position + batch.header.size > limit:
                     return
-                print(batch_line(batch))
+                print_lines(batch_line(batch))
                 end = batch.position + batch.header.size
                 for record in batch.records() if deep else []:
                     if last >= 0 and record.offset != last + 1:
                         gaps.append((last, record.offset))
                     last = record.offset
-                    print(record_line(batch, record, decoder=decoder, terse=terse))
+                    print_lines(record_line(batch, record, decoder=decoder, terse=terse))
         except WireError as error:
-            print(f"{path}: {error}", file=sys.stderr)
+            print_error(f"{path}: {error}")
         if end < len(content) and limit == _NO_LIMIT:
-            print(f"Found {len(content) - end} invalid bytes at the end of {path.name}")
+            print_lines(f"Found {len(content) - end} invalid bytes at the end of {path.name}")
     if gaps:
-        print(f"Non-consecutive offsets in {path.absolute()}", file=sys.stderr)
+        print_error(f"Non-consecutive offsets in {path.absolute()}")
     for before, after in gaps:
-        print(f"  {before} is followed by {after}", file=sys.stderr)
+        print_error(f"  {before} is followed by {after}")
 
 
 def _title(path: Path) -> str:
@@ -113,9 +114,9 @@ def _verify(path: Path, *, said: bool) -> None:
     """Print only the faults of an index."""
     wrong = [fault for fault in faults(path.with_suffix(".log")) if fault.startswith(f"{path.name}:")]
     for fault in wrong:
-        print(fault, file=sys.stderr)
+        print_error(fault)
     if said and not wrong:
-        print(f"{path} passed sanity check.")
+        print_lines(f"{path} passed sanity check.")
 
 
 def _offsets(path: Path) -> Iterator[str]:
@@ -143,7 +144,7 @@ def _producers(path: Path) -> Iterator[str]:
     try:
         entries = producer_snapshot(path)
     except ClientError as error:
-        print(error.message, file=sys.stderr)
+        print_error(error.message)
         return
     for entry in entries:
         line = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.record_json import text
 from pykbroker.runtime.clock import Clock, SystemClock
 
@@ -15,4 +16,4 @@ class Events:
         self._clock = clock or SystemClock()
 
     def tell(self, event: str, **fields: Any) -> None:
-        print(text({"timestamp": self._clock.now_ms(), "name": event, **fields}), flush=True)
+        print_lines(text({"timestamp": self._clock.now_ms(), "name": event, **fields}), flush=True)

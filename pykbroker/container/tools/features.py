@@ -8,6 +8,7 @@ from typing import Final
 from pykbroker import __version__
 from pykbroker.client.client import Client, raise_for
 from pykbroker.container.tools import release_versions
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.metadata.features import METADATA_VERSION
 from pykbroker.wire.errors import KafkaError, error_code
@@ -64,7 +65,7 @@ def _describe(client: Client) -> None:
     levels = {item.name: item.max_version_level for item in answer.finalized_features}
     epoch = "-" if answer.finalized_features_epoch < 0 else answer.finalized_features_epoch
     for item in sorted(answer.supported_features, key=lambda item: item.name):
-        print(
+        print_lines(
             f"Feature: {item.name:<41} SupportedMinVersion: {_shown(item.name, item.min_version):<16} "
             f"SupportedMaxVersion: {_shown(item.name, item.max_version):<16} "
             f"FinalizedVersionLevel: {_shown(item.name, levels.get(item.name, 0)):<16} Epoch: {epoch}"
@@ -106,7 +107,7 @@ def _wanted(options: argparse.Namespace) -> dict[str, int]:
     else:
         wanted = _levels(options.feature)
         if options.metadata is not None:
-            print(" `metadata` flag is deprecated and may be removed in a future release.")
+            print_lines(" `metadata` flag is deprecated and may be removed in a future release.")
             wanted |= {METADATA_VERSION: release_versions.metadata_level(options.metadata)}
     if not wanted:
         raise ToolError(f"You must specify at least one feature to {options.command}")
@@ -133,27 +134,27 @@ def _update(client: Client, options: argparse.Namespace, wanted: dict[str, int])
         if result.error_code:
             failed += 1
             said = KafkaError(error_code(result.error_code), result.error_message or None).message
-            print(f"{'Can' if options.dry_run else 'Could'} not {verb} {name}{to}. {said}")
+            print_lines(f"{'Can' if options.dry_run else 'Could'} not {verb} {name}{to}. {said}")
         else:
-            print(f"{name} {'can be' if options.dry_run else 'was'} {_DONE[verb]}{to}.")
+            print_lines(f"{name} {'can be' if options.dry_run else 'was'} {_DONE[verb]}{to}.")
     if failed:
         raise ToolError(f"{failed} out of {len(wanted)} operation(s) failed.")
 
 
 def _print_mapping(release: str) -> None:
     level = release_versions.metadata_level(release)
-    print(f"{METADATA_VERSION}={level} ({release})")
+    print_lines(f"{METADATA_VERSION}={level} ({release})")
     for feature, its_level in release_versions.levels_of(level).items():
-        print(f"{feature}={its_level}")
+        print_lines(f"{feature}={its_level}")
 
 
 def _print_needs(feature: str, level: int) -> None:
     if feature == METADATA_VERSION:
         if (name := release_versions.level_name(level)) is None:
             raise ToolError(f"Unknown metadata.version {level}")
-        print(f"{feature}={level} ({name}) has no dependencies.")
+        print_lines(f"{feature}={level} ({name}) has no dependencies.")
         return
     needs = release_versions.needs_of(feature, level)
-    print(f"{feature}={level} {'requires:' if needs else 'has no dependencies.'}")
+    print_lines(f"{feature}={level} {'requires:' if needs else 'has no dependencies.'}")
     for name, needed in needs.items():
-        print(f"    {name}={needed} ({release_versions.level_name(needed)})")
+        print_lines(f"    {name}={needed} ({release_versions.level_name(needed)})")

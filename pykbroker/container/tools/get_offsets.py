@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect
 
 _NAMED: Final = {"earliest": EARLIEST, "latest": LATEST, "max-timestamp": -3}
@@ -50,7 +51,7 @@ def main(words: list[str]) -> None:
             raise ToolError("Could not match any topic-partitions with the specified filters")
         found = list_offsets(client, dict.fromkeys(wanted, when))
     for partition in sorted(wanted):
-        print(f"{partition.topic}:{partition.number}:{found[partition] if found[partition] >= 0 else ''}")
+        print_lines(f"{partition.topic}:{partition.number}:{found[partition] if found[partition] >= 0 else ''}")
 
 
 def _chosen(text: str) -> Callable[[str, int], bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import sys
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.client.client import Client, raise_for
 from pykbroker.client.offsets import Bounds, Partition, by_topic, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.container.tools.columns import print_spaced
+from pykbroker.container.tools.printing import print_error, print_lines
 from pykbroker.container.tools.running import Options, ToolError, exactly_one
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.offset_delete import (
@@ -56,7 +57,7 @@ def reset(client: Client, groups: Sequence[str], options: argparse.Namespace) ->
     if options.execute and options.dry_run:
         raise ToolError("Only one of --execute and --dry-run may be given.")
     if not options.execute and not options.dry_run:
-        print(_NOT_SAID, file=sys.stderr)
+        print_error(_NOT_SAID)
     planned = {name: _plan(client, name, form, options, several=len(groups) > 1) for name in groups}
     if options.execute:
         for name, places in planned.items():
@@ -67,10 +68,16 @@ def reset(client: Client, groups: Sequence[str], options: argparse.Namespace) ->
         for each, offset in sorted(places.items())
     ]
     if options.export:
-        lines = csv.writer(sys.stdout, lineterminator="\n")
-        lines.writerows(row if len(groups) > 1 else row[1:] for row in rows)
+        for row in rows:
+            print_lines(_as_csv(row if len(groups) > 1 else row[1:]))
     else:
         print_spaced([("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), *rows])
+
+
+def _as_csv(row: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(row)
+    return line.getvalue()
 
 
 def _asked(options: argparse.Namespace, name: str) -> bool:
@@ -160,7 +167,7 @@ def delete(client: Client, group: str, options: argparse.Namespace) -> None:
         for each in topic.partitions
     } | {(name, "-"): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for name in unknown}
     failed = [code for code in told.values() if code is not ErrorCode.NONE]
-    print(f"\nRequest succeeded for deleting offsets from group {group}.")
+    print_lines("", f"Request succeeded for deleting offsets from group {group}.")
     print_spaced(
         [
             ("TOPIC", "PARTITION", "STATUS"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from pykbroker.client.group_state import find_groups, kind_of
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 
 _ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
@@ -27,4 +28,4 @@ def main(kind: str, kip: str, words: list[str]) -> None:
         for node in client.nodes():
             for group in client.retrying(partial(find_groups, node)):
                 if kind_of(group).lower() == kind:
-                    print(group.group_id)
+                    print_lines(group.group_id)

@@ -11,6 +11,7 @@ from pykbroker.client.client import Client, raise_for
 from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.elect_leaders import (
@@ -76,11 +77,11 @@ def _elect(client: Client, kind: str, partitions: list[Partition] | None) -> Non
     fine = [partition for partition, result in found.items() if result.error_code == ErrorCode.ELECTION_NOT_NEEDED]
     failed = {partition: result for partition, result in found.items() if partition not in {*elected, *fine}}
     if elected:
-        print(f"Successfully completed leader election ({kind.upper()}) for partitions {_joined(elected)}")
+        print_lines(f"Successfully completed leader election ({kind.upper()}) for partitions {_joined(elected)}")
     if fine:
-        print(f"Valid replica already elected for partitions {_joined(fine)}")
+        print_lines(f"Valid replica already elected for partitions {_joined(fine)}")
     for partition, result in failed.items():
-        print(f"Error completing leader election ({kind.upper()}) for partition: {partition}: {_said(result)}")
+        print_lines(f"Error completing leader election ({kind.upper()}) for partition: {partition}: {_said(result)}")
     if failed:
         raise ToolError(f"{len(failed)} replica(s) could not be elected")
 

@@ -13,6 +13,7 @@ from pykbroker.client.client import Client
 from pykbroker.client.log_dir_state import describe_log_dirs
 from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.exceptions import exception
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.reassignment_plan import Replica
 from pykbroker.container.tools.running import ToolError
 from pykbroker.wire.errors import ErrorCode
@@ -81,7 +82,7 @@ def move(client: Client, wanted: Mapping[Replica, str], timeout_ms: int) -> None
     while True:
         for replica in _started(client, pending):
             node, partition = replica
-            print(
+            print_lines(
                 f"Successfully started moving log directory to {pending.pop(replica)} for replica {partition} with broker {node} "
             )
         if not pending:

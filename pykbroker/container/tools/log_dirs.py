@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from functools import partial
 from typing import Any
 
 from pykbroker.client.client import Client
 from pykbroker.client.log_dir_state import describe_log_dirs
 from pykbroker.container.tools.exceptions import exception_class
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect
+from pykbroker.runtime.escaping import escaped_json
 from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsResult
 
 
@@ -35,14 +36,14 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
             f"ERROR: The given brokers do not exist from --broker-list: {_joined(missing)}. "
             f"Current existent brokers: {_joined(known)}"
         )
-    print("Querying brokers for log directories information")
+    print_lines("Querying brokers for log directories information")
     topics = {name for name in options.topic_list.split(",") if name}
     brokers = [
         {"broker": node, "logDirs": [_directory(found, topics) for found in _ask(client, node)]}
         for node in dict.fromkeys(wanted)
     ]
-    print(f"Received log directory information from brokers {_joined(dict.fromkeys(wanted))}")
-    print(json.dumps({"brokers": brokers, "version": 1}, separators=(",", ":"), ensure_ascii=False))
+    print_lines(f"Received log directory information from brokers {_joined(dict.fromkeys(wanted))}")
+    print_lines(escaped_json({"brokers": brokers, "version": 1}, separators=(",", ":")))
 
 
 def _ask(client: Client, node: int) -> list[DescribeLogDirsResult]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pykbroker.client.client import Client
 from pykbroker.client.quorum_state import describe_quorum, metadata_partition
 from pykbroker.container.tools.columns import print_columns
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect
 from pykbroker.wire.messages.describe_quorum import (
     DescribeQuorumResponse,
@@ -57,7 +58,7 @@ def _status(client: Client) -> None:
         ("CurrentVoters", _listed(answer, found.current_voters)),
         ("CurrentObservers", _listed(answer, found.observers)),
     ):
-        print(f"{name + ':':<23} {value}")
+        print_lines(f"{name + ':':<23} {value}")
 
 
 def _leader(found: DescribeQuorumResponsePartitionData) -> ReplicaState:

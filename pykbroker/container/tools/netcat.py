@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from pykbroker.container.tools.printing import print_error
 from pykbroker.container.tools.running import Options, ToolError
 
 _PATIENCE_S: Final = 10.0
@@ -61,8 +62,8 @@ def _is_open(options: argparse.Namespace, port: int) -> bool:
                 fault = error
                 continue
         if options.v:
-            print(f"Connection to {options.host} {port} port [tcp/*] succeeded!", file=sys.stderr)
+            print_error(f"Connection to {options.host} {port} port [tcp/*] succeeded!")
         return True
     if options.v:
-        print(f"nc: connect to {options.host} port {port} (tcp) failed: {fault}", file=sys.stderr)
+        print_error(f"nc: connect to {options.host} port {port} (tcp) failed: {fault}")
     return False

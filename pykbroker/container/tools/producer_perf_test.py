@@ -13,6 +13,7 @@ from pykbroker.client.client import Client
 from pykbroker.client.offsets import Partition
 from pykbroker.client.producer import Producer
 from pykbroker.container.tools.perf_stats import SendStats
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect_by, name_and_value, settings
 from pykbroker.wire.records import Compression, Record
 
@@ -81,12 +82,12 @@ def _values(options: argparse.Namespace) -> Iterator[bytes]:
     if options.payload_file is None:
         return iter(lambda: bytes(65 + source.randrange(_LETTERS) for _ in range(options.record_size)), None)
     path = Path(options.payload_file)
-    print(f"Reading payloads from: {path.absolute()}")
+    print_lines(f"Reading payloads from: {path.absolute()}")
     if not path.exists() or not path.stat().st_size:
         raise ToolError("File does not exist or empty file provided.")
     between = "\n" if options.payload_delimiter == "\\n" else options.payload_delimiter
     found = [part.encode() for part in path.read_text(encoding="utf-8").rstrip(between).split(between)]
-    print(f"Number of records read: {len(found)}")
+    print_lines(f"Number of records read: {len(found)}")
     return iter(lambda: source.choice(found), None)
 
 
@@ -112,10 +113,10 @@ def _run(
         now = clock.monotonic()
         stats.add(len(records), sum(len(record.value or b"") for record in records), now - sent)
         if (line := stats.due(now)) is not None:
-            print(line, flush=True)
+            print_lines(line, flush=True)
         if rate is not None:
             time.sleep(max(begin + stats.records / rate - clock.monotonic(), 0))
-    print(stats.total(clock.monotonic()))
+    print_lines(stats.total(clock.monotonic()))
 
 
 def _batch(values: Iterator[bytes], most: int, size: int, now_ms: int) -> list[Record]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from pykbroker.client.client import Client, raise_for
 from pykbroker.client.quota_state import ANY, DEFAULT, EXACT, alter_quotas, described_quotas
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import ToolError
 from pykbroker.security.sasl.scram import MECHANISMS
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
@@ -30,7 +31,7 @@ def describe(client: Client, kinds: Sequence[str], names: Sequence[str]) -> None
     """Print the quotas and, for users alone, their SCRAM credentials. Raises ToolError."""
     for entry in _quotas(client, kinds, names):
         values = ", ".join(f"{value.key}={as_java(value.value)}" for value in entry.values)
-        print(f"Quota configs for {_title(entry)} are {values}")
+        print_lines(f"Quota configs for {_title(entry)} are {values}")
     if list(kinds) == ["users"] and "" not in names:
         _describe_credentials(client, names)
 
@@ -70,7 +71,7 @@ def _describe_credentials(client: Client, names: Sequence[str]) -> None:
         known = ", ".join(
             f"{MECHANISMS[each.mechanism]}=iterations={each.iterations}" for each in user.credential_infos
         )
-        print(f"SCRAM credential configs for user-principal '{user.user}' are {known}")
+        print_lines(f"SCRAM credential configs for user-principal '{user.user}' are {known}")
 
 
 def alter(

@@ -11,6 +11,7 @@ from pykbroker.client.offsets import Partition
 from pykbroker.client.reassignments import alter_moves, ongoing_moves
 from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.container.tools import log_dir_moves
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.reassignment_plan import Plan, as_json, check_plan, read_plan, read_topics
 from pykbroker.container.tools.reassignment_throttles import clear_throttles, moves, throttle_log_dirs, throttle_moves
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
@@ -62,8 +63,8 @@ def _generate(client: Client, options: argparse.Namespace) -> None:
         factor = len(next(iter(its.values())))
         found = place_partitions(brokers, len(its), factor, random.Random())
         proposed.brokers |= {Partition(topic, number): replicas for number, replicas in enumerate(found)}
-    print(f"Current partition replica assignment\n{as_json(current)}\n")
-    print(f"Proposed partition reassignment configuration\n{as_json(proposed)}")
+    print_lines("Current partition replica assignment", as_json(current), "")
+    print_lines("Proposed partition reassignment configuration", as_json(proposed))
 
 
 def _brokers(client: Client, options: argparse.Namespace) -> list[BrokerImage]:
@@ -125,12 +126,12 @@ def _execute(client: Client, options: argparse.Namespace) -> None:
         )
     _check_brokers(client, plan)
     current = _assigned(client, {partition.topic for partition in plan.brokers}, plan.brokers)
-    print(
-        f"Current partition replica assignment\n\n{as_json(current)}\n\n"
-        "Save this to use as the --reassignment-json-file option during rollback"
+    print_lines(
+        *("Current partition replica assignment", "", as_json(current), ""),
+        "Save this to use as the --reassignment-json-file option during rollback",
     )
     if max(options.throttle, options.replica_alter_log_dirs_throttle) >= 0:
-        print(
+        print_lines(
             "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle "
             "is removed."
         )
@@ -139,7 +140,7 @@ def _execute(client: Client, options: argparse.Namespace) -> None:
     if options.replica_alter_log_dirs_throttle >= 0:
         throttle_log_dirs(client, {node for node, _ in plan.log_dirs}, options.replica_alter_log_dirs_throttle)
     _check("Error reassigning partition(s)", alter_moves(client, plan.brokers))
-    print(f"Successfully started partition reassignment{_s(plan.brokers)} for {_joined(plan.brokers)}")
+    print_lines(f"Successfully started partition reassignment{_s(plan.brokers)} for {_joined(plan.brokers)}")
     if plan.log_dirs:
         log_dir_moves.move(client, plan.log_dirs, options.timeout)
 
@@ -160,23 +161,21 @@ def _verify(client: Client, options: argparse.Namespace) -> None:
         for name, there in read_replicas(client, {each.topic for each in plan.brokers}, may_lack=True).items()
         for number, replicas in there.items()
     }
-    print("Status of partition reassignment:")
+    print_lines("Status of partition reassignment:")
     for partition, wanted in sorted(plan.brokers.items()):
         replicas = current.get(partition, [])
         if partition in ongoing:
-            print(f"Reassignment of partition {partition} is still in progress.")
+            print_lines(f"Reassignment of partition {partition} is still in progress.")
         elif replicas == wanted:
-            print(f"Reassignment of partition {partition} is completed.")
+            print_lines(f"Reassignment of partition {partition} is completed.")
         else:
-            print(
+            print_lines(
                 f"There is no active reassignment of partition {partition}, but replica set is {_numbers(replicas)} "
                 f"rather than {_numbers(wanted)}."
             )
     found = log_dir_moves.places(client, plan.log_dirs)
-    print(
-        "\n".join(
-            place.told(replica, plan.log_dirs[replica]) for replica, place in sorted(found.items(), key=_by_replica)
-        )
+    print_lines(
+        *(place.told(replica, plan.log_dirs[replica]) for replica, place in sorted(found.items(), key=_by_replica))
     )
     if not ongoing and all(place.future is None for place in found.values()) and not options.preserve_throttles:
         clear_throttles(client, plan.brokers)
@@ -188,15 +187,15 @@ def _cancel(client: Client, options: argparse.Namespace) -> None:
     if active:
         answers = alter_moves(client, dict.fromkeys(active))
         _check(f"Error cancelling partition reassignment{_s(active)} for", answers)
-        print(f"Successfully cancelled partition reassignment{_s(active)} for: {_joined(active)}")
+        print_lines(f"Successfully cancelled partition reassignment{_s(active)} for: {_joined(active)}")
     else:
-        print("None of the specified partition reassignments are active.")
+        print_lines("None of the specified partition reassignments are active.")
     found = log_dir_moves.places(client, plan.log_dirs)
     back = {replica: place.current for replica, place in found.items() if place.future is not None and place.current}
     if back:
         log_dir_moves.move(client, back, options.timeout)
     else:
-        print("None of the specified partition moves are active.")
+        print_lines("None of the specified partition moves are active.")
     if not options.preserve_throttles:
         clear_throttles(client, plan.brokers)
 
@@ -205,13 +204,13 @@ def _list(client: Client, options: argparse.Namespace) -> None:
     del options
     ongoing = ongoing_moves(client)
     if not ongoing:
-        print("No partition reassignments found.")
+        print_lines("No partition reassignments found.")
         return
-    print("Current partition reassignments:")
+    print_lines("Current partition reassignments:")
     for partition, each in ongoing.items():
         adding = f" adding: {_numbers(each.adding_replicas)}." if each.adding_replicas else ""
         removing = f" removing: {_numbers(each.removing_replicas)}." if each.removing_replicas else ""
-        print(f"{partition}: replicas: {_numbers(each.replicas)}.{adding}{removing}")
+        print_lines(f"{partition}: replicas: {_numbers(each.replicas)}.{adding}{removing}")
 
 
 def _check(complaint: str, answers: Mapping[Partition, ReassignablePartitionResponse]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of, text
 from pykbroker.container.tools.running import ToolError
+from pykbroker.runtime.escaping import escaped_json
 
 ANY_LOG_DIR: Final = "any"
 Replica = tuple[int, Partition]
@@ -77,7 +78,7 @@ def as_json(plan: Plan) -> str:
         }
         for partition, replicas in sorted(plan.brokers.items())
     ]
-    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"), ensure_ascii=False)
+    return escaped_json({"version": 1, "partitions": partitions}, separators=(",", ":"))
 
 
 def _listed(items: Iterable[object]) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from pykbroker.client.client import Client, raise_for
 from pykbroker.client.connection import Connection
 from pykbroker.client.offsets import Partition
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -52,24 +53,24 @@ def throttle_moves(client: Client, moving: Mapping[Partition, Move], rate: int) 
         _alter_topic(client, topic, values)
     for node in sorted({node for sources, targets in moving.values() for node in sources | targets}):
         _alter_broker(client, node, dict.fromkeys(_RATES, str(rate)))
-    print(f"The inter-broker throttle limit was set to {rate} B/s")
+    print_lines(f"The inter-broker throttle limit was set to {rate} B/s")
 
 
 def throttle_log_dirs(client: Client, brokers: Iterable[int], rate: int) -> None:
     """Limit moves between log directories, in bytes per second. Raises the KafkaError of the response."""
     for node in sorted(set(brokers)):
         _alter_broker(client, node, {_LOG_DIR_RATE: str(rate)})
-    print(f"The replica-alter-dir throttle limit was set to {rate} B/s")
+    print_lines(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
 
 def clear_throttles(client: Client, wanted: Mapping[Partition, list[int]]) -> None:
     """Remove the throttles of all brokers, since those involved are not known. Raises the KafkaError of the response."""
     brokers = sorted({*client.node_ids(), *(node for replicas in wanted.values() for node in replicas)})
-    print(f"Clearing broker-level throttles on broker{_s(brokers)} {','.join(map(str, brokers))}")
+    print_lines(f"Clearing broker-level throttles on broker{_s(brokers)} {','.join(map(str, brokers))}")
     for node in brokers:
         _alter_broker(client, node, dict.fromkeys((*_RATES, _LOG_DIR_RATE)))
     topics = sorted({partition.topic for partition in wanted})
-    print(f"Clearing topic-level throttles on topic{_s(topics)} {','.join(topics)}")
+    print_lines(f"Clearing topic-level throttles on topic{_s(topics)} {','.join(topics)}")
     for topic in topics:
         _alter_topic(client, topic, dict.fromkeys((_LEADERS, _FOLLOWERS)))
 

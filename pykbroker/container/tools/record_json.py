@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 from pykbroker.container.tools.quota_configs import as_java
+from pykbroker.runtime.escaping import escaped_json
 from pykbroker.wire.internal.layouts import LAYOUTS
 from pykbroker.wire.message import WireStruct
 from pykbroker.wire.primitives import uuid_to_str
@@ -26,7 +26,7 @@ def text(value: Any) -> str:
         return f"[{','.join(map(text, value))}]"
     if isinstance(value, float):
         return as_java(value)
-    return json.dumps(value, ensure_ascii=False)
+    return escaped_json(value)
 
 
 def _struct(message: WireStruct, version: int, record: str, name: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pykbroker.cli.command_config import read, security_of
 from pykbroker.cli.output import OutputClosed
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.client.errors import EXIT_FAILED, EXIT_INTERRUPTED, ClientError
+from pykbroker.container.tools.printing import print_error
 from pykbroker.wire.errors import KafkaError, WireError
 
 _TIMEOUT_S = 60.0
@@ -106,7 +107,7 @@ def run(name: str, main: Callable[[list[str]], None], words: list[str]) -> int:
     except (OutputClosed, BrokenPipeError):
         sys.stdout = open("/dev/null", "w")  # noqa: PTH123, SIM115 - stays open for the interpreter's last flush
     except (ToolError, ClientError, KafkaError, WireError, OSError) as error:
-        print(f"{name}: {getattr(error, 'message', None) or error}", file=sys.stderr)
+        print_error(f"{name}: {getattr(error, 'message', None) or error}")
         return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

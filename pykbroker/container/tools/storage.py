@@ -9,6 +9,7 @@ from pathlib import Path
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.container.formatting import RELEASE_VERSION, directories, format_new, formatted
+from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError
 from pykbroker.container.tools.scram_users import scram_user
 from pykbroker.storage import checkpoints
@@ -36,7 +37,7 @@ def main(words: list[str]) -> None:
     made.add_argument("--no-initial-controllers", "-N", action="store_true", help="has no effect")
     options = made.parse_args(words)
     if options.command == "random-uuid":
-        print(uuid_to_str(secrets.token_bytes(16)))
+        print_lines(uuid_to_str(secrets.token_bytes(16)))
     elif options.command == "format":
         _format(options)
     else:
@@ -70,14 +71,14 @@ def _format(options: argparse.Namespace) -> None:
         raise ToolError(str(error)) from error
     for directory in made:
         kind = "metadata" if directory == config.metadata_log_dir else "data"
-        print(f"Formatting {kind} directory {directory} with metadata.version {RELEASE_VERSION}.")
+        print_lines(f"Formatting {kind} directory {directory} with metadata.version {RELEASE_VERSION}.")
     if not made:
-        print("All of the log directories are already formatted.")
+        print_lines("All of the log directories are already formatted.")
 
 
 def _info(config: BrokerConfig) -> None:
-    print("Found log directories:")
+    print_lines("Found log directories:")
     for directory in directories(config):
-        print(f"  {directory}")
+        print_lines(f"  {directory}")
         for name, value in sorted(checkpoints.read_meta_properties(RealDisk(), directory).items()):
-            print(f"    {name}={value}")
+            print_lines(f"    {name}={value}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import Final, Protocol, cast
+
+from pykbroker.container.tools.printing import print_error
 
 #: Names as in Confluent's image; Apache Kafka's end with ``.sh``.
 TOOLS: Final = {
@@ -61,7 +62,7 @@ def main(name: str, words: list[str]) -> int:
         from pykbroker.container.tools.elsewhere import INSTEAD
 
         instead = f"instead: {INSTEAD[name]}" if name in INSTEAD else f"there are {', '.join(TOOLS)}"
-        print(f"There is no command {name}; {instead}.", file=sys.stderr)
+        print_error(f"There is no command {name}; {instead}.")
         return 1
     tool = cast("Tool", importlib.import_module(f"pykbroker.container.tools.{module}"))
     return run(name, tool.main, words)

@@ -9,6 +9,7 @@ from typing import Final
 
 from pykbroker.client.client import Client, raise_for
 from pykbroker.client.replica_state import Replicas, read_replicas
+from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, name_and_value
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.create_partitions import (
@@ -97,7 +98,7 @@ def _expression(text: str) -> str:
 
 def _list(client: Client, options: argparse.Namespace) -> None:
     for topic in _found(client, options):
-        print(topic.name)
+        print_lines(topic.name or "")
 
 
 def _create(client: Client, options: argparse.Namespace) -> None:
@@ -114,7 +115,7 @@ def _create(client: Client, options: argparse.Namespace) -> None:
     if answer.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and options.if_not_exists:
         return
     raise_for(answer.error_code, answer.error_message)
-    print(f"Created topic {options.topic}.")
+    print_lines(f"Created topic {options.topic}.")
 
 
 def _assignments(text: str | None) -> list[CreatableReplicaAssignment]:
@@ -139,9 +140,10 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
         name = topic.name or ""
         settings = _settings(client, name)
         if chosen:
-            least = next(int(item.value or 1) for item in settings if item.name == _MIN_ISR)
+            least = next((int(item.value or 1) for item in settings if item.name == _MIN_ISR), 1)
             some = {n: each for n, each in state[name].items() if any(fits(each, least) for fits in chosen)}
-            print("".join(f"{line}\n" for line in _partitions(name, some)), end="")
+            for cells in _partitions(name, some):
+                print_cells(*cells)
         else:
             _print(topic, _overrides(settings), state[name], options)
 
@@ -152,21 +154,22 @@ def _print(
     if options.topics_with_overrides and not overrides:
         return
     copies = max((len(each.replicas) for each in state.values()), default=0)
-    print(
-        f"Topic: {topic.name}\tTopicId: {uuid_to_str(topic.topic_id)}\tPartitionCount: {len(state)}\t"
-        f"ReplicationFactor: {copies}\tConfigs: {overrides}"
+    print_cells(
+        *(f"Topic: {topic.name}", f"TopicId: {uuid_to_str(topic.topic_id)}", f"PartitionCount: {len(state)}"),
+        *(f"ReplicationFactor: {copies}", f"Configs: {overrides}"),
     )
     if not options.topics_with_overrides:
-        for line in _partitions(topic.name or "", state):
-            print(line)
+        for cells in _partitions(topic.name or "", state):
+            print_cells(*cells)
 
 
-def _partitions(name: str, state: dict[int, Replicas]) -> Iterator[str]:
+def _partitions(name: str, state: dict[int, Replicas]) -> Iterator[tuple[str, ...]]:
     for number, each in sorted(state.items()):
         leader = "none" if each.leader < 0 else each.leader
         yield (
-            f"\tTopic: {name}\tPartition: {number}\tLeader: {leader}\tReplicas: {_joined(each.replicas)}\t"
-            f"Isr: {_joined(each.isr)}\tElr: {_joined(each.elr)}\tLastKnownElr: {_joined(each.last_known_elr)}"
+            *("", f"Topic: {name}", f"Partition: {number}", f"Leader: {leader}", f"Replicas: {_joined(each.replicas)}"),
+            *(f"Isr: {_joined(each.isr)}", f"Elr: {_joined(each.elr)}"),
+            f"LastKnownElr: {_joined(each.last_known_elr)}",
         )
 
 

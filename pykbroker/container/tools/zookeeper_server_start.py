@@ -5,8 +5,8 @@ Scripts for Kafka before 4.0 call it.
 
 from __future__ import annotations
 
-import sys
+from pykbroker.container.tools.printing import print_error
 
 
 def main(words: list[str]) -> None:
-    print("ZooKeeper is not needed and is not started: the broker keeps its metadata itself.", file=sys.stderr)
+    print_error("ZooKeeper is not needed and is not started: the broker keeps its metadata itself.")

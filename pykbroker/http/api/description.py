@@ -14,12 +14,13 @@ from pykbroker.http.api.table import ROUTES
 #: Responses of every route that changes something.
 _CHANGING: Final = {
     400: "invalid parameters or body",
-    403: "sent by a page of another site",
+    403: "the authorizer denies it, or it was sent by a page of another site",
     408: "the body did not come in time",
     415: "wrong Content-Type, or a Content-Encoding",
 }
 _ALL: Final = {
     401: "the token is missing or wrong",
+    403: "the authorizer denies it",
     421: "the Host header is not a known name of the broker",
     503: "it is stopping",
 }

@@ -10,9 +10,11 @@ from aiohttp import hdrs, web
 from pykbroker.http.api.description import description
 from pykbroker.http.api.route import Call, Route, Text
 from pykbroker.http.api.table import ROUTES
+from pykbroker.http.asker import Asker
 from pykbroker.http.body import read, read_object
 from pykbroker.http.guard import problem
 from pykbroker.http.origin import is_own
+from pykbroker.http.rights import API
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
 
@@ -35,7 +37,9 @@ async def answer(request: web.Request, steering: Steering) -> web.StreamResponse
         route, words = _find(request, path)
         if route.changes:
             check_origin(request, route.takes or (_JSON,))
-        found = await route.handler(steering, await _call(request, route, words))
+        asker = Asker(steering.node, request.remote or "")
+        asker.check(API[route.name], words)
+        found = await route.handler(steering, await _call(request, route, words, asker))
         if isinstance(found, Text):
             return web.Response(text=found.text, content_type=found.kind, charset="utf-8")
         return web.json_response(found)
@@ -62,12 +66,12 @@ def _only(request: web.Request, methods: list[str]) -> None:
         raise web.HTTPMethodNotAllowed(request.method, methods)
 
 
-async def _call(request: web.Request, route: Route, words: dict[str, str]) -> Call:
-    """Call the handler of a route. Raises Refusal."""
+async def _call(request: web.Request, route: Route, words: dict[str, str], asker: Asker) -> Call:
+    """Return the parameters of a request. Raises Refusal."""
     query = _query(request, route)
     if route.takes:
-        return Call(words, query, {}, request.content_type, await read(request, route.most))
-    return Call(words, query, await _body(request, route))
+        return Call(asker, words, query, {}, request.content_type, await read(request, route.most))
+    return Call(asker, words, query, await _body(request, route))
 
 
 def check_origin(request: web.Request, kinds: Collection[str]) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
+    from pykbroker.http.asker import Asker
     from pykbroker.steered.steering import Steering
 
 _LARGEST_BODY: Final = 64 * 1024
@@ -19,8 +20,9 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The parameters of a request: of the path, of the query, and the body. All of them are untrusted."""
+    """Who asks, and the parameters of the path, of the query, and the body. All of them are untrusted."""
 
+    asker: Asker
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.api.route import Call, Text
 from pykbroker.http.api.schemas import SEED, TEXT
+from pykbroker.security.operations import CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
 from pykbroker.seeding.harvesting import TooMuch, harvest_slowly
 from pykbroker.seeding.reading import read_bytes
-from pykbroker.seeding.seed import BadSeed
+from pykbroker.seeding.seed import BadSeed, Seed
 from pykbroker.seeding.sowing import sow
 from pykbroker.seeding.writing import text
 from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.asker import Asker
     from pykbroker.steered.steering import Steering
 
 #: Format of a seed to its media type.
@@ -36,21 +40,53 @@ GIVES: Final = {kind: TAKES[kind] for kind in _KINDS.values()}
 LARGEST: Final = 16 * 1024 * 1024
 #: An export can be imported again: in the same format it is about as large.
 _MOST_BYTES: Final = 8 * 1024 * 1024
+#: Topics whose rights are asked for in one turn.
+_AT_ONCE: Final = 100
+_LONGEST_NAME: Final = 249
 
-TOPIC: Final = {"topic": "the topic of lines and rows without a topic"}
+OF_LINES: Final = {"topic": "the topic of lines and rows without a topic"}
 WHICH: Final = {
     "topics": "comma-separated names; by default all but internal topics",
     "form": f"one of {', '.join(_KINDS)}; by default the first",
 }
 
 
+async def _check_sowing(cluster: Cluster, asker: Asker, seed: Seed) -> None:
+    """Require the rights of CreateTopics and Produce, for all topics before any is created. Raises Refusal."""
+    written = {record.topic for record in seed.records}
+    for number, name in enumerate(dict.fromkeys([*(topic.name for topic in seed.topics), *written])):
+        if name in written:
+            asker.require(WRITE, TOPIC, name)
+        is_known = name in cluster.metadata.image.topics and asker.may(DESCRIBE, TOPIC, name)
+        if not is_known and not asker.may(CREATE, CLUSTER, CLUSTER_NAME):
+            asker.require(CREATE, TOPIC, name)
+        if not number % _AT_ONCE:
+            await asyncio.sleep(0)
+
+
+async def _readable(cluster: Cluster, asker: Asker, named: list[str]) -> list[str]:
+    """Return the topics to export: those that were named, or all that the asker may describe. Raises Refusal."""
+    topics = cluster.metadata.image.topics
+    found = []
+    for number, name in enumerate(named or sorted(topics)):
+        if named or (not name.startswith("__") and asker.may(DESCRIBE, TOPIC, name)):
+            asker.require(READ, TOPIC, name)
+            asker.require(DESCRIBE_CONFIGS, TOPIC, name)
+            if name not in topics:
+                raise Refusal(404, f"there is no topic {name[:_LONGEST_NAME]!r}")
+            found.append(name)
+        if not number % _AT_ONCE:
+            await asyncio.sleep(0)
+    return found
+
+
 async def sown(steering: Steering, call: Call) -> dict[str, Any]:
     with refusing(400, BadSeed), refusing(415, ModuleNotFoundError):
         form = f".{_FORMS[call.kind]}"
         seed = await asyncio.to_thread(read_bytes, call.raw, form, "body", call.query.get("topic"))
-    async with steering.living:
-        with refusing(409, BadSeed):
-            done = await steering.outcome(sow(steering.cluster(), seed))
+    await _check_sowing(steering.cluster(), call.asker, seed)
+    with refusing(409, BadSeed):
+        done = await steering.outcome(sow(steering.cluster(), seed))
     return {"topics": done.topics, "records": done.records}
 
 
@@ -58,8 +94,9 @@ async def harvested(steering: Steering, call: Call) -> Text:
     form = call.query.get("form", "jsonl")
     if form not in _KINDS:
         raise Refusal(400, f"form is {form[:40]!r}; write one of {', '.join(_KINDS)}")
-    names = [name for name in call.query.get("topics", "").split(",") if name]
+    named = [name for name in call.query.get("topics", "").split(",") if name]
+    names = await _readable(steering.cluster(), call.asker, named)
     with refusing(404, LookupError), refusing(409, TooMuch):
-        seed = await steering.outcome(harvest_slowly(steering.cluster(), names, _MOST_BYTES))
+        seed = await steering.outcome(harvest_slowly(steering.cluster(), names, _MOST_BYTES)) if names else Seed()
     with refusing(415, ModuleNotFoundError):
         return Text(_KINDS[form], await asyncio.to_thread(text, seed, f".{form}"))

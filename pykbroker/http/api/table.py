@@ -78,7 +78,7 @@ ROUTES: Final = (
         *("POST", "/seeds", "sowSeed", "Import topics and records.", seeds.sown, schemas.SOWN),
         takes=seeds.TAKES,
         most=seeds.LARGEST,
-        query=seeds.TOPIC,
+        query=seeds.OF_LINES,
         refusals={409: "the cluster refuses a topic or a record"},
     ),
     Route(

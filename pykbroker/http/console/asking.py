@@ -1,43 +1,43 @@
 """Sends Kafka requests to the brokers of this process, like a client but without a socket.
 
 It has a dispatcher of its own, without fault injection, quotas and request log: these concern clients, and the console
-is where faults are removed. Authorization applies: with an authorizer, the console is ``User:console``.
+is where faults are removed. Authorization applies: requests have the principal and the address of who asks by HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
 from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.http.asker import PRINCIPAL
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.requests.pipeline import Place
-from pykbroker.security.context import RequestContext, TimeSpent
+from pykbroker.security.context import TimeSpent
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
-from pykbroker.steered.outcomes import Outcomes
-from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.steered.outcomes import outcome, present
+from pykbroker.steered.refusal import Refusal
 from pykbroker.storage.log.stored import StoredRecords
-from pykbroker.wire.apis import ApiKey, response_class
+from pykbroker.wire.apis import response_class
 from pykbroker.wire.errors import KafkaError, WireError, error_code
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.http.asker import Asker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.process.life import Lives
     from pykbroker.runtime.waits import Deferred
     from pykbroker.wire.message import Message
 
 T = TypeVar("T")
 
-PRINCIPAL: Final = "User:console"
-_HOST: Final = "127.0.0.1"
 _COORDINATOR_VERSION: Final = 3
 #: Key types of FindCoordinator.
 GROUP, TRANSACTION = 0, 1
@@ -46,7 +46,6 @@ GROUP, TRANSACTION = 0, 1
 class _Peer:
     """The console as the peer of a connection, for handlers."""
 
-    host = _HOST
     port = 0
     local_host = ""
     principal = PRINCIPAL
@@ -54,8 +53,9 @@ class _Peer:
     time_spent: TimeSpent | None = None
     by_token = False
 
-    def __init__(self, listener: str) -> None:
+    def __init__(self, listener: str, host: str) -> None:
         self.listener = listener
+        self.host = host
 
     def mute(self, ms: float) -> None:
         """No quotas apply to the console."""
@@ -67,18 +67,21 @@ class _Peer:
 class Brokers:
     """The brokers of a process, as long as it runs; after a reset they have another cluster."""
 
-    def __init__(self, current: Callable[[], Cluster | None]) -> None:
-        self._current = current
-        self._dispatcher: Dispatcher | None = None
+    def __init__(self, lives: Lives, asker: Asker, *, authorises: bool) -> None:
+        self._lives = lives
+        self.asker = asker
+        self._dispatcher = _dispatcher(authorises=authorises)
         self._asked = 0
-        self._outcomes = Outcomes()
+
+    def asked_by(self, asker: Asker) -> Brokers:
+        """Return the same brokers for another asker."""
+        made = copy.copy(self)
+        made.asker = asker
+        return made
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
-        cluster = self._current()
-        if cluster is None:
-            raise Refusal(503, BETWEEN)
-        return cluster
+        return present(self._lives)
 
     def running(self) -> list[int]:
         """Return the ids of the running brokers. Raises Refusal if there is none."""
@@ -96,15 +99,7 @@ class Brokers:
 
     def sees(self, topic: str) -> bool:
         """Whether the console may describe a topic."""
-        return self.may(DESCRIBE, TOPIC, topic)
-
-    def may(self, operation: int, resource_type: int, name: str) -> bool:
-        """Whether the console is authorized for an operation on a resource."""
-        authorizer = self.cluster().authorizer
-        if authorizer is None:
-            return True
-        asker = RequestContext(int(ApiKey.METADATA), 0, 0, "console", _HOST, "", PRINCIPAL)
-        return authorizer.may(asker, operation, resource_type, name, tells=False)
+        return self.asker.may(DESCRIBE, TOPIC, topic)
 
     async def ask(self, request: Message, version: int, node_id: int | None = None) -> Any:
         """Return the response of a broker, by default any that runs. Raises Refusal, and WireError."""
@@ -141,11 +136,10 @@ class Brokers:
         return int(answer.node_id)
 
     async def _handed_in(self, broker: Broker, frame: memoryview) -> Any:
-        dispatcher = self._dispatcher or self._made(broker.cluster)
-        peer = _Peer(broker.endpoints[0].listener)
+        peer = _Peer(broker.endpoints[0].listener, self.asker.host)
         while True:
             try:
-                answer = dispatcher.answer(broker, peer, frame)
+                answer = self._dispatcher.answer(broker, peer, frame)
             except NotYet as error:
                 await self.outcome(error.until)
             except CloseConnection as error:
@@ -159,14 +153,10 @@ class Brokers:
         If the caller is cancelled, the wait is abandoned.
         """
         try:
-            return await self._outcomes.of(wait)
+            return await outcome(self._lives, wait)
         except asyncio.CancelledError:
             wait.abandon()
             raise
-
-    def dropped(self) -> None:
-        """Refuse what waits for a cluster that is no more."""
-        self._outcomes.drop()
 
     async def _whole(self, cluster: Cluster, piece: Any) -> bytes:
         """Return a piece of an answer; one that is in a file is read in a thread."""
@@ -174,14 +164,13 @@ class Brokers:
             return bytes(await self.outcome(cluster.runtime.offload_read(piece.slice, 0, len(piece))))
         return bytes(piece)
 
-    def _made(self, cluster: Cluster) -> Dispatcher:
-        if cluster.authorizer is None:
-            self._dispatcher = Dispatcher()
-        else:
-            from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
 
-            self._dispatcher = Dispatcher(filled={Place.AUTHORISE: authorise})
-        return self._dispatcher
+def _dispatcher(*, authorises: bool) -> Dispatcher:
+    if not authorises:
+        return Dispatcher()
+    from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
+
+    return Dispatcher(filled={Place.AUTHORISE: authorise})
 
 
 def raise_for(code: int, message: str | None = None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import TYPE_CHECKING
 
+from pykbroker.http.asker import Asker
 from pykbroker.http.console.asking import Brokers
 from pykbroker.http.turn import Turn
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.console.registry import Registry
     from pykbroker.http.metrics.meter import RequestMeter
     from pykbroker.process.node import Node
@@ -23,14 +24,16 @@ class Console:
         self.node = node
         self.meter = meter
         self.clock = clock
-        self.brokers = Brokers(self._current)
-        node.on_dropped.append(self.brokers.dropped)
+        self.brokers = Brokers(node.lives, Asker(node, ""), authorises=bool(node.config["authorizer.class.name"]))
         self.registry = registry
         #: Open connections that follow appended records.
         self.tails: set[asyncio.Task[None]] = set()
 
-    def _current(self) -> Cluster | None:
-        return self.node.current
+    def asked_by(self, host: str) -> Console:
+        """Return the same console for who asks from an address: it has the state, and brokers of the asker."""
+        made = copy.copy(self)
+        made.brokers = self.brokers.asked_by(Asker(self.node, host))
+        return made
 
     def turn(self) -> Turn:
         """Return what divides work over turns of the loop."""
@@ -38,7 +41,6 @@ class Console:
 
     async def close(self) -> None:
         """Cancel the tails."""
-        self.node.on_dropped.remove(self.brokers.dropped)
         tails = list(self.tails)
         for each in tails:
             each.cancel()

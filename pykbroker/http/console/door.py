@@ -5,7 +5,7 @@ Names are in the query or the body, never in the path: a group may be called ``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
@@ -28,8 +28,9 @@ from pykbroker.http.console import (
 )
 from pykbroker.http.console.call import Call
 from pykbroker.http.guard import problem
+from pykbroker.http.rights import CONSOLE
 from pykbroker.steered.refusal import Refusal
-from pykbroker.wire.errors import KafkaError, WireError
+from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.http.console.console import Console
@@ -41,6 +42,13 @@ _KINDS: Final = ("application/json",)
 _LARGEST_BODY: Final = 256 * 1024
 #: A produced record may be larger; JSON escapes may take six bytes for each of its own.
 _LARGEST: Final = {"/records/produce": 8 * 1024 * 1024}
+
+_DENIALS: Final = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 
 _LOOKS: Final[dict[str, Handler]] = {
     "/overview": brokers.overview,
@@ -83,22 +91,26 @@ async def answer(request: web.Request, console: Console) -> web.StreamResponse:
     try:
         if path in _LOOKS:
             _only(request, hdrs.METH_GET)
-            return _said(await _LOOKS[path](console, Call(dict(request.query), request)))
+            return _said(await _done(path, _LOOKS[path], console, dict(request.query), request))
         if path in _CHANGES:
             _only(request, hdrs.METH_POST)
             check_origin(request, _KINDS)
-            return _said(
-                await _CHANGES[path](
-                    console, Call(await read_object(request, _LARGEST.get(path, _LARGEST_BODY)), request)
-                )
-            )
+            body = await read_object(request, _LARGEST.get(path, _LARGEST_BODY))
+            return _said(await _done(path, _CHANGES[path], console, body, request))
     except Refusal as refusal:
         return problem(refusal.status, str(refusal))
     except KafkaError as error:
-        return problem(409, str(error))
+        return problem(403 if error.code in _DENIALS else 409, str(error))
     except WireError as error:
         return problem(422, f"the data cannot be read: {error}")
     return problem(404, "there is no such path")
+
+
+async def _done(path: str, handler: Handler, console: Console, said: Mapping[str, Any], request: web.Request) -> Any:
+    """Call a handler, if who asks has the rights of the act. Raises Refusal."""
+    asked = console.asked_by(request.remote or "")
+    asked.brokers.asker.check(CONSOLE[path], said)
+    return await handler(asked, Call(said, request))
 
 
 def _said(value: Any) -> web.StreamResponse:

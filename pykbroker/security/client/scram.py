@@ -17,6 +17,8 @@ ALGORITHMS: Final = {name: HASHES[number] for number, name in MECHANISMS.items()
 _CHALLENGE: Final = re.compile(
     r"r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[^,]+),i=(?P<iterations>[1-9]\d{0,8})(?:,.*)?"
 )
+#: As in librdkafka: half a second of work, in which nothing interrupts it. Brokers store at most 16384 (KIP-554).
+_MOST_ITERATIONS: Final = 1_000_000
 _BINDING: Final = "c=biws"  # "n,," in Base64: no channel binding
 
 
@@ -54,6 +56,10 @@ class ScramLogin:
         if iterations < MIN_ITERATIONS:
             raise LoginFailed(
                 f"the broker asks for {iterations} iterations, but fewer than {MIN_ITERATIONS} are not secure"
+            )
+        if iterations > _MOST_ITERATIONS:
+            raise LoginFailed(
+                f"the broker asks for {iterations} iterations, but at most {_MOST_ITERATIONS} are computed"
             )
         salted = hashlib.pbkdf2_hmac(self._algorithm, self._password, _decoded(said["salt"]), iterations)
         unproved = f"{_BINDING},r={said['nonce']}"

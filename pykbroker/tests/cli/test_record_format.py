@@ -30,20 +30,36 @@ RECORD = Record(
     ],
 )
 def test_formats(template: str, printed: bytes) -> None:
-    assert custom_formatter(template)(WHERE, RECORD) == printed
+    assert custom_formatter(template, terminal=False)(WHERE, RECORD) == printed
 
 
 def test_nulls() -> None:
-    assert custom_formatter("%k %K %v %V")(WHERE, Record()) == b"null -1 null -1"
+    assert custom_formatter("%k %K %v %V", terminal=False)(WHERE, Record()) == b"null -1 null -1"
 
 
 def test_an_unknown_field_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="%z is not a field of a format; the fields are %t topic"):
-        custom_formatter("%z")
+        custom_formatter("%z", terminal=False)
 
 
 def test_columns_are_exact_bytes_where_no_terminal_is() -> None:
     assert column_formatter("okv", terminal=False)(WHERE, RECORD) == b"42\tk\xff\tv\x1b[31m\n"
+
+
+@pytest.mark.parametrize(
+    ("template", "printed"),
+    [
+        ("\\e[1m%v\\e[0m\\n", b"\x1b[1mv\\x1b[31m\\x9b\t\n\\u202e\x1b[0m\n"),
+        ("%k", b"k\\n\\xff"),
+        ("%h", b"a\\x9b=\\x1bc"),
+        ("%t", b"o\\x1b"),
+    ],
+)
+def test_formats_do_no_harm_to_a_terminal(template: str, printed: bytes) -> None:
+    """The format's own escapes are its user's; a value has its lines, a key and a header are of one."""
+    value = "v\x1b[31m\x9b\t\n\u202e".encode()
+    record = Record(key=b"k\n\xff", value=value, headers=(("a\x9b", b"\x1bc"),))
+    assert custom_formatter(template, terminal=True)(Partition("o\x1b", 0), record) == printed
 
 
 def test_columns_do_no_harm_to_a_terminal() -> None:

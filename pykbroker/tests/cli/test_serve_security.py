@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from pykbroker.cli.check import main as check
 from pykbroker.cli.serve_options import configuration, parser
 from pykbroker.cli.serve_security import ServedSecurity, folder_of
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
+from pykbroker.storage.properties import load
 from pykbroker.tests.cli.test_serve import refused, serving
 
 
@@ -45,6 +51,28 @@ def test_without_an_address_it_is_on_the_usual_one(tmp_path: Path) -> None:
     assert config.explicit["listener.name.ssl.ssl.client.auth"] == "requested"
 
 
+@pytest.mark.parametrize("of_somebodys_own", [False, True])
+def test_the_brokers_certificates_are_made_anew_well_before_they_expire(tmp_path: Path, of_somebodys_own: bool) -> None:
+    now = [1_800_000_000_000]
+    arguments = ["--security", "ssl", "--data-dir", str(tmp_path / "data"), "--listen", "a:1", "--listen", "b:2"]
+    if of_somebodys_own:
+        arguments += ["--set", "listener.name.ssl2.ssl.keystore.type=PEM"]
+    options = parser().parse_args(arguments)
+    config = configuration(options)
+    security = ServedSecurity(options, config, folder_of(options, config), lambda: now[0])
+    security.configured(config)
+    renewed = []
+    for _ in range(365):
+        now[0] += 86_400_000
+        renewed.append(security.renewed())
+    (made,) = filter(None, renewed)
+    assert 200 < renewed.index(made) < 300
+    chain = {name: value for name, value in made.items() if name.endswith(".certificate.chain")}
+    assert {name.split(".")[2] for name in chain} == ({"ssl"} if of_somebodys_own else {"ssl", "ssl2"})
+    ends = x509.load_pem_x509_certificates(next(iter(chain.values())).encode())[0].not_valid_after_utc
+    assert ends.timestamp() * 1000 > now[0] + 200 * 86_400_000
+
+
 def test_what_somebody_sets_himself_stays(tmp_path: Path) -> None:
     config = made(
         tmp_path,
@@ -56,8 +84,6 @@ def test_what_somebody_sets_himself_stays(tmp_path: Path) -> None:
 
 
 def test_certificates_are_for_the_names_by_which_it_is_reached(tmp_path: Path) -> None:
-    from cryptography import x509
-
     config = made(
         tmp_path,
         *("--security", "ssl", "--listen", "0.0.0.0:0", "--listen", "10.1.2.3:0"),
@@ -85,6 +111,63 @@ def test_programs_are_told_where_everything_is(tmp_path: Path) -> None:
         assert "password" not in line
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_passwords_are_printed_to_a_terminal_only(tmp_path: Path, is_terminal: bool) -> None:
+    """Other output is a log's: of systemd, a container, a CI."""
+    ours, theirs = pty.openpty() if is_terminal else os.pipe()
+    command = [
+        sys.executable,
+        "-m",
+        "pykbroker",
+        "serve",
+        "--data-dir",
+        str(tmp_path / "data"),
+        "--listen",
+        "127.0.0.1:0",
+    ]
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen([*command, "--security", "sasl_ssl"], stdout=theirs, stderr=log) as process,
+    ):
+        os.close(theirs)
+        printed = b""
+        while b"bob.properties" not in printed:  # the last word
+            printed += os.read(ours, 65536)
+        process.kill()
+    os.close(ours)
+    users = load(tmp_path / "data-security/users.properties")
+    assert (users["alice"].encode() in printed) == is_terminal
+    assert users["alice"] in (tmp_path / "data-security/clients/alice.txt").read_text()
+    assert str(tmp_path / "data-security/clients/alice.properties").encode() in printed
+    assert users["alice"] not in (tmp_path / "log").read_text()
+
+
+def test_a_log_directory_that_is_restored_alone_gets_no_new_authority(tmp_path: Path) -> None:
+    where = ("--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0", "--security", "sasl_ssl")
+    kept = tmp_path / "data-security"
+    for _ in range(2):
+        with serving(*where, "--json"):
+            pass
+    saved = {path: path.read_bytes() for path in kept.iterdir() if path.is_file()}
+    shutil.copytree(tmp_path / "data", tmp_path / "restored", ignore=shutil.ignore_patterns("control.sock"))
+    elsewhere = ("--data-dir", str(tmp_path / "restored"), *where[2:])
+    status, err = refused(*elsewhere)
+    assert status == 2
+    assert f"{tmp_path}/restored was served with the keys and passwords in {kept}, but" in err
+    assert "--new-security" in err
+    assert not (tmp_path / "restored-security").exists()
+    with serving(*elsewhere, "--security-dir", str(kept), "--json") as (_, line):
+        assert json.loads(line)["security"]["folder"] == str(kept)
+    assert {path: path.read_bytes() for path in saved} == saved
+    (kept / "users.properties").unlink()
+    status, err = refused(*where)
+    assert "has no users.properties: with new ones" in err
+    with serving(*elsewhere, "--new-security", "--json") as (_, line):
+        assert json.loads(line)["security"]["folder"] == str(tmp_path / "restored-security")
+    with serving(*elsewhere, "--json"):
+        pass
+
+
 def test_no_credential_is_readable_by_others_whatever_the_umask(tmp_path: Path) -> None:
     """The metadata log holds SCRAM's credentials, and passwords in altered settings."""
     data = tmp_path / "data"
@@ -102,6 +185,7 @@ def test_no_credential_is_readable_by_others_whatever_the_umask(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--new-security",), "say which, as --security sasl_ssl"),
         (("--user", "carol"), "say which, as --security sasl_ssl"),
         (("--security-dir", "x"), "say which, as --security sasl_ssl"),
         (

@@ -9,10 +9,13 @@ import pytest
 from pykbroker.cli.serve_options import parser
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.container.options import arguments
+from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.steered.http_options import read_token
 
 PLAIN = BrokerConfig({"listeners": "PLAINTEXT://:9092"})
 SECURED = BrokerConfig({"listeners": "SASL_PLAINTEXT://:9092", "security.inter.broker.protocol": "SASL_PLAINTEXT"})
+
+AUTHORIZED = BrokerConfig({"listeners": "PLAINTEXT://:9092", "authorizer.class.name": STANDARD_AUTHORIZER})
 
 
 def test_without_a_word_everybody_is_told_how_he_came_and_http_is_on(tmp_path: Path) -> None:
@@ -44,10 +47,12 @@ def test_variables_say_otherwise(environment: dict[str, str], expected: list[str
     assert arguments(environment, PLAIN) == ["--advertise", "as-reached", *expected]
 
 
-def test_protected_listeners_get_a_token_each_time_another(tmp_path: Path) -> None:
+@pytest.mark.parametrize("config", [SECURED, AUTHORIZED])
+def test_a_protected_broker_gets_a_token_each_time_another(tmp_path: Path, config: BrokerConfig, capsys) -> None:
     file = tmp_path / "token"
-    assert arguments({}, SECURED, token=file)[-2:] == ["--http-token-file", str(file)]
+    assert arguments({}, config, token=file)[-2:] == ["--http-token-file", str(file)]
+    assert f"the token that was made in {file}" in capsys.readouterr().err
     first = read_token(file)
-    arguments({}, SECURED, token=file)
+    arguments({}, config, token=file)
     assert read_token(file) != first
     assert file.stat().st_mode & 0o777 == 0o600

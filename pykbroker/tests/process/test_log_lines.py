@@ -25,6 +25,11 @@ def test_it_moves_no_cursor() -> None:
     assert "g\\x1b[2J\\x9b1A" in TextLines().format(record("Group %s", "g\x1b[2J\x9b1A"))
 
 
+def test_it_turns_no_text_around_and_hides_none() -> None:
+    line = TextLines().format(record("Group %s", "a\u202eb\u200bc\ud800"))
+    assert line.endswith("Group a\\u202eb\\u200bc\\ud800")
+
+
 def test_what_people_read_stays_as_it_is() -> None:
     assert TextLines().format(record("Gruppe %s", "Bröt 漢字 'a' \\n")).endswith(" test: Gruppe Bröt 漢字 'a' \\n")
 
@@ -38,11 +43,11 @@ def test_a_message_that_is_too_long_is_cut(form: logging.Formatter) -> None:
 
 def test_a_trace_follows_in_lines_of_its_own() -> None:
     try:
-        raise ValueError("why")
+        raise ValueError("why \x1bc\n2026-01-01 INFO forged: a line")
     except ValueError as error:
         failed = logging.LogRecord(
             "test", logging.ERROR, "", 0, "It\nfailed", (), (ValueError, error, error.__traceback__)
         )
     first, *trace = TextLines().format(failed).splitlines()
     assert first.endswith("It\\nfailed")
-    assert trace[-1] == "ValueError: why"
+    assert trace[-2:] == ["  ValueError: why \\x1bc", "  2026-01-01 INFO forged: a line"]

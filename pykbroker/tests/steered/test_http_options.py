@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.config.listeners import Listener
+from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
+from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.steered.http_options import HttpOptions, check, parse
 
-_PLAIN = Listener("INSIDE", "PLAINTEXT", "127.0.0.1", 9092)
-_PROTECTED = Listener("OUTSIDE", "SASL_SSL", "0.0.0.0", 9093)
+_PLAIN = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:9092"})
+_PROTECTED = BrokerConfig(
+    {
+        "listeners": "PLAINTEXT://127.0.0.1:9092,OUTSIDE://:9093",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SASL_SSL",
+    }
+)
+_AUTHORIZED = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:9092", "authorizer.class.name": STANDARD_AUTHORIZER})
 
 
 @pytest.mark.parametrize(
@@ -76,8 +83,9 @@ def test_a_token_file_that_is_missing(tmp_path: Path) -> None:
         parse("8080", tmp_path / "missing")
 
 
-def test_protected_listeners_want_a_token() -> None:
-    check(HttpOptions("127.0.0.1", 0), [_PLAIN])
-    check(HttpOptions("127.0.0.1", 0, token="0123456789abcdef"), [_PLAIN, _PROTECTED])
-    with pytest.raises(ConfigError, match=r"OUTSIDE \(SASL_SSL\) are protected.*--http-token-file"):
-        check(HttpOptions("127.0.0.1", 0), [_PLAIN, _PROTECTED])
+def test_a_protected_broker_wants_a_token() -> None:
+    check(HttpOptions("127.0.0.1", 0), _PLAIN)
+    for protected, why in ((_PROTECTED, r"OUTSIDE \(SASL_SSL\) are protected"), (_AUTHORIZED, "authorizer.class.name")):
+        check(HttpOptions("127.0.0.1", 0, token="0123456789abcdef"), protected)
+        with pytest.raises(ConfigError, match=f"{why}.*--http-token-file"):
+            check(HttpOptions("127.0.0.1", 0), protected)

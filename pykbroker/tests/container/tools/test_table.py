@@ -81,7 +81,7 @@ def test_a_command_that_is_elsewhere(name: str, capsys: pytest.CaptureFixture[st
     ("words", "told"),
     [
         (["--list", "--zookeeper", "zk:2181"], "There is no ZooKeeper: --bootstrap-server HOST:PORT"),
-        (["--list", "--colour"], "unrecognized arguments: --colour\nIt takes "),
+        (["--list", "--colour"], "unrecognized arguments: --colour\n  It takes "),
     ],
 )
 def test_an_option_that_there_is_not(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,6 +75,6 @@ def test_without_an_authorizer_there_are_none() -> None:
 
 def test_whom_the_authorizer_does_not_know() -> None:
     with with_http(settings=_AUTHORIZER | {"super.users": "User:ANONYMOUS"}) as http:
-        assert http.refusal("/acls")[1].startswith("CLUSTER_AUTHORIZATION_FAILED")
-        assert http.changed("/acls/add", **_ONE).json["title"].startswith("CLUSTER_AUTHORIZATION_FAILED")
-        assert http.changed("/acls/remove", **_ONE).json["title"].startswith("CLUSTER_AUTHORIZATION_FAILED")
+        assert "may not describe the cluster;" in http.refusal("/acls")[1]
+        assert "may not alter the cluster;" in http.changed("/acls/add", **_ONE).json["title"]
+        assert "may not alter the cluster;" in http.changed("/acls/remove", **_ONE).json["title"]

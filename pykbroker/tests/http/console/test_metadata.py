@@ -71,4 +71,4 @@ def test_who_may_not_see_it() -> None:
     authorizer = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
     with with_http(settings=authorizer) as http:
         status, why = http.refusal("/metadata")
-        assert (status, "ClusterAction" in why) == (403, True)
+        assert (status, "may not cluster action the cluster" in why) == (403, True)

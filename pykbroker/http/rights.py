@@ -1,0 +1,111 @@
+"""What each act over HTTP requires of the authorizer, in one table: the rights of the same act by Kafka's protocol.
+
+Acts that Kafka lacks change what all clients have (faults, brokers, clock, reset, snapshots): they require Alter on the
+cluster, with which access lists can be changed, too. What shows the requests or the metadata of everybody requires
+ClusterAction, as a broker has it. The doors ask before a handler is called, by ``asker.py``; a test walks every route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from pykbroker.security.operations import (
+    ALTER,
+    ALTER_CONFIGS,
+    CLUSTER_ACTION,
+    CREATE,
+    DELETE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    READ,
+    WRITE,
+)
+from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID
+
+#: In place of a parameter: each resource that is shown or changed, which the handler asks for; any resource of the type.
+EACH: Final = "*each"
+ANY: Final = "*any"
+#: In place of a type: that of the parameter ``of``.
+BY_KIND: Final = -1
+
+
+class Right(NamedTuple):
+    """An operation on a resource: the cluster, or the one that the parameter ``name`` names.
+
+    ``or_cluster``: the operation on the cluster suffices, too.
+    """
+
+    operation: int
+    resource_type: int = CLUSTER
+    name: str = ""
+    or_cluster: bool = False
+
+
+Table = Mapping[str, tuple[Right, ...]]
+
+_SEE: Final = (Right(DESCRIBE),)
+_CHANGE: Final = (Right(ALTER),)
+_SEE_ALL: Final = (Right(CLUSTER_ACTION),)
+
+#: Below ``/api/v1``, by the name of the route.
+API: Final[Table] = {
+    "listFaults": _SEE,
+    "addFault": _CHANGE,
+    "clearFaults": _CHANGE,
+    "getFault": _SEE,
+    "removeFault": _CHANGE,
+    "listBrokers": _SEE,
+    "stopBroker": _CHANGE,
+    "killBroker": _CHANGE,
+    "startBroker": _CHANGE,
+    "getClock": _SEE,
+    "advanceClock": _CHANGE,
+    "reset": _CHANGE,
+    "listSnapshots": _SEE,
+    "keepSnapshot": _CHANGE,
+    "restoreSnapshot": _CHANGE,
+    "sowSeed": (Right(CREATE, TOPIC, EACH, or_cluster=True), Right(WRITE, TOPIC, EACH)),
+    "harvestSeed": (Right(READ, TOPIC, EACH), Right(DESCRIBE_CONFIGS, TOPIC, EACH)),
+    "listRequests": _SEE_ALL,
+    "forgetRequests": _SEE_ALL,
+    "recordRequests": _SEE_ALL,
+    "listLoggers": (Right(DESCRIBE_CONFIGS),),
+    "setLevel": (Right(ALTER_CONFIGS),),
+}
+
+_TOPIC: Final = (Right(DESCRIBE, TOPIC, "topic"),)
+_RECORDS: Final = (Right(READ, TOPIC, "topic"),)
+
+#: Below ``/console/api``, by path.
+CONSOLE: Final[Table] = {
+    "/overview": _SEE,
+    "/brokers": _SEE,
+    "/topics": (Right(DESCRIBE, TOPIC, EACH),),
+    "/topic": _TOPIC,
+    "/partitions": _TOPIC,
+    "/records": _RECORDS,
+    "/record": _RECORDS,
+    "/tail": _RECORDS,
+    "/groups": (Right(DESCRIBE, GROUP, EACH),),
+    "/group": (Right(DESCRIBE, GROUP, "group"),),
+    "/transactions": (Right(DESCRIBE, TRANSACTIONAL_ID, EACH),),
+    "/settings": (Right(DESCRIBE_CONFIGS, BY_KIND, "name"),),
+    "/acls": _SEE,
+    "/quotas": (Right(DESCRIBE_CONFIGS),),
+    "/metadata": _SEE_ALL,
+    "/schema": (Right(READ, TOPIC, ANY),),
+    "/pulse": _SEE,
+    "/topics/create": (Right(CREATE, TOPIC, "topic", or_cluster=True),),
+    "/topics/delete": (Right(DELETE, TOPIC, "topic"),),
+    "/topics/partitions": (Right(ALTER, TOPIC, "topic"),),
+    "/topics/empty": (Right(DELETE, TOPIC, "topic"),),
+    "/records/produce": (Right(WRITE, TOPIC, "topic"),),
+    "/groups/delete": (Right(DELETE, GROUP, "group"),),
+    "/groups/reset": (Right(READ, GROUP, "group"), Right(READ, TOPIC, "topic")),
+    "/transactions/abort": (Right(WRITE, TRANSACTIONAL_ID, "id"),),
+    "/settings/alter": (Right(ALTER_CONFIGS, BY_KIND, "name"),),
+    "/acls/add": _CHANGE,
+    "/acls/remove": _CHANGE,
+    "/quotas/alter": (Right(ALTER_CONFIGS),),
+}

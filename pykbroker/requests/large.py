@@ -1,0 +1,229 @@
+"""Large requests and answers: decoded, handled and encoded in slices, so that nobody else waits for one.
+
+A frame of a megabyte may name hundreds of thousands of things, and a small one may ask for an answer as large. The frame is
+copied, since the receive block is used again, and a limited number of bytes of such frames is worked on at a time: others wait
+in their connections.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Generator, Iterable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.runtime.waits import Deferred, as_wait
+from pykbroker.wire.apis import APIS, ApiKey
+from pykbroker.wire.errors import WireError
+from pykbroker.wire.headers import begin_response
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.handlers.contract import Answer
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.primitives import Buffer
+
+#: Bytes from which a frame is large: below it decoding takes a millisecond or two, whatever it names.
+LARGE = 8 * 1024
+#: The same for APIs whose frames are large because of the records in them.
+LARGE_WITH_RECORDS = 64 * 1024
+#: The most things that one request may name. Each takes some hundred bytes of memory, as often as it is named.
+MOST_ELEMENTS = 1_000_000
+#: Bytes of large frames that are worked on at a time, besides the first.
+MOST_BYTES = 16 * 1024 * 1024
+#: The most things of a request with records that is handled at once, so that its frame need not be copied.
+_AT_ONCE = 400
+#: The weight of decoding or encoding an element.
+_WEIGHT = 0.25
+
+_WITH_RECORDS = frozenset({ApiKey.PRODUCE})
+
+
+def large_from(api_key: int) -> int:
+    """The number of bytes from which a frame of an API is large."""
+    return LARGE_WITH_RECORDS if api_key in _WITH_RECORDS else LARGE
+
+
+class LargeRequests:
+    """The large requests of a dispatcher, and the bytes of their frames that are worked on."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._waiting: list[Deferred[None]] = []
+
+    def answer(self, broker: Broker, ctx: RequestContext, frame: memoryview, at: int, api: HandledApi) -> Any:
+        """The pieces of the answer to a request whose body begins at ``at`` in ``frame``, or the wait for them; the connection
+        handles no other request until this one is handled. Raises CloseConnection, and NotYet if other large requests must
+        be worked on first.
+        """
+        size = len(frame)
+        if self._bytes and self._bytes + size > MOST_BYTES:
+            until: Deferred[None] = Deferred()
+            self._waiting.append(until)
+            raise NotYet(until)
+        self._bytes += size
+        request = _Large(broker, ctx, api)
+        request.handled.settled().map(lambda _: self._ended(size)).or_log("ending the work on a large request")
+        copied: Buffer = memoryview(bytearray(frame)) if ctx.api_key in _WITH_RECORDS else bytes(frame)
+        try:
+            found = broker.cluster.runtime.slices.run(request.work(copied, at))
+        except Exception:
+            request.handled.complete(None)
+            raise
+        if isinstance(found, Deferred) and not found.done:
+            found.settled().pass_to(request.handled)
+            found.when_abandoned = request.abandon
+            if not request.handled.done and ctx.connection is not None:
+                ctx.connection.hold(request.handled)
+        else:
+            request.handled.complete(None)
+        return found
+
+    def _ended(self, size: int) -> None:
+        """Its work has ended; requests that wait for it try again."""
+        self._bytes -= size
+        waiting, self._waiting = self._waiting, []
+        for until in waiting:
+            until.complete(None)
+
+
+class HandledApi(Protocol):
+    """What the dispatcher does with a decoded request."""
+
+    def logs_of(self, broker: Broker, version: int, request: Any, /) -> Iterable[Partition | None]:
+        """The partitions whose logs must be open."""
+        ...
+
+    def respond(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
+        """Call the handler; a KafkaError becomes the response. Raises CloseConnection."""
+        ...
+
+    def settled(self, request: Any, version: int, response: Deferred[Any], /) -> Any:
+        """The response that was waited for; a KafkaError becomes one. Raises any other error."""
+        ...
+
+
+class _Large:
+    """One large request; ``handled`` is done when later requests of its connection may be handled."""
+
+    def __init__(self, broker: Broker, ctx: RequestContext, api: HandledApi) -> None:
+        self._broker = broker
+        self._ctx = ctx
+        self._api = api
+        self.handled: Deferred[None] = Deferred()
+        self._abandon: Callable[[], None] | None = None
+
+    def abandon(self) -> None:
+        """The client is gone."""
+        if self._abandon is not None:
+            self._abandon()
+
+    def work(self, frame: Buffer, at: int) -> Work[Any]:
+        """Decode, handle and encode; the result is the pieces of the answer."""
+        ctx, broker = self._ctx, self._broker
+        request = yield from decoded(ctx.api_key, frame, at, ctx.api_version)
+        dormant = broker.cluster.dormant
+        closed: set[Partition] = set()
+        for partition in self._api.logs_of(broker, ctx.api_version, request) if dormant.partitions else ():
+            if partition in dormant.partitions:
+                closed.add(partition)
+            yield _WEIGHT
+        if closed:
+            run = broker.cluster.runtime.slices.run
+            return dormant.open(closed).chain(lambda _: as_wait(run(self._handle(request))))
+        return (yield from self._handle(request))
+
+    def _handle(self, request: Any) -> Work[Any]:
+        ctx = self._ctx
+        response = self._api.respond(self._broker, ctx, request)
+        if not ctx.in_slices:
+            self.handled.complete(None)
+        if isinstance(response, Deferred):
+            if not response.done:
+                self._abandon = response.abandon
+                later = response.fold(partial(self._api.settled, request, ctx.api_version))
+                return later.chain(partial(encoded_later, self._broker, ctx))
+            response = self._api.settled(request, ctx.api_version, response)
+        return (yield from encoded(ctx, response))
+
+
+def encoded_later(broker: Broker, ctx: RequestContext, response: Any) -> Deferred[Any]:
+    """The wait for the pieces of the answer's frame."""
+    return as_wait(broker.cluster.runtime.slices.run(encoded(ctx, response)))
+
+
+def decoded_in_place(api_key: int, frame: memoryview, at: int, version: int) -> Any:
+    """The request, if its frame is large because of its records alone: it may be handled at once, and need not be copied. Else
+    None. Raises CloseConnection if it is malformed.
+    """
+    read = _sliced(api_key, "read") if api_key in _WITH_RECORDS else None
+    if read is None:
+        return None
+    elements = 0
+    steps = read(frame, at, version)
+    try:
+        while elements < _AT_ONCE:
+            elements += next(steps)
+    except StopIteration as ended:
+        return ended.value[0]
+    except WireError as error:
+        raise CloseConnection(f"it sent a malformed request ({error})") from error
+    return None
+
+
+def decoded(api_key: int, frame: Buffer, at: int, version: int) -> Generator[float, None, Any]:
+    """The request whose body begins at ``at``. Raises CloseConnection if it is malformed or names too many things."""
+    read = _sliced(api_key, "read")
+    elements = 0
+    try:
+        if read is None:
+            yield len(frame) / 1024
+            return APIS[api_key].request.decode(frame, at, version)[0]
+        steps = read(frame, at, version)
+        while True:
+            try:
+                count = next(steps)
+            except StopIteration as ended:
+                return ended.value[0]
+            elements += count
+            if elements > MOST_ELEMENTS:
+                raise CloseConnection(f"it sent a request that names more than {MOST_ELEMENTS} things")
+            yield count * _WEIGHT
+    except WireError as error:
+        raise CloseConnection(f"it sent a malformed request ({error})") from error
+
+
+def encoded(ctx: RequestContext, response: Any) -> Work[Any]:
+    """The pieces of the answer's frame; None for no response."""
+    if response is None:
+        return None
+    api_key, version = ctx.api_key, ctx.api_version
+    out = begin_response(api_key, version, ctx.correlation_id)
+    own = getattr(response, "encode_in_slices", None)
+    write = _sliced(api_key, "write")
+    if own is not None:
+        yield from _weighed(own(out, version))
+    elif write is not None and type(response) is APIS[api_key].response:
+        yield from _weighed(write(out, response, version))
+    else:
+        response.encode(out, version)
+    return out.finish()
+
+
+def _weighed(steps: Generator[int, None, None]) -> Generator[float, None, None]:
+    for count in steps:
+        yield count * _WEIGHT
+
+
+@cache
+def _sliced(api_key: int, name: str) -> Callable[..., Generator[int, None, Any]] | None:
+    """``read`` or ``write`` of an API in slices; None if it has no lists."""
+    try:
+        module = importlib.import_module(f"pykbroker.wire.sliced.{APIS[api_key].module}")
+    except ModuleNotFoundError:
+        return None
+    found: Callable[..., Generator[int, None, Any]] | None = getattr(module, name, None)
+    return found
