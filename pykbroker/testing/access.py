@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from asyncio import _get_running_loop, wrap_future
+from asyncio import _get_running_loop
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -66,15 +66,14 @@ class Access(ABC):
         return self._run(called())
 
     def _ask_later(self, function: Callable[..., Deferred[T]], *args: Any, **named: Any) -> T:
-        """The same for a function that returns a Deferred: return when it is done."""
+        """The same for a function that returns a Deferred: return when it is done. Raises LifeEnded if the brokers stop, or are
+        reset, before.
+        """
 
         async def called() -> T:
-            over: Future[None] = Future()
-            answer = function(self._cluster, *args, **named)
-            answer.settled().map(over.set_result)
-            await wrap_future(over)
+            answer = await self._here.node.lives.outcome(function(self._cluster, *args, **named))
             self._waits.look()
-            return answer.value
+            return answer
 
         return self._run(called())
 
