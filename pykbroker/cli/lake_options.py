@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -19,8 +19,8 @@ from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import artifacts, needs
 from pykbroker.lake.book import LocalFolder, described
 from pykbroker.lake.description import FILE, Format, check_format
-from pykbroker.lake.trouble import LakeError, sentence
-from pykbroker.runtime.clock import SystemClock
+from pykbroker.lake.trouble import LakeError, is_java_gone, sentence
+from pykbroker.runtime.clock import Clock, SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
 
 _LINE_EVERY_S = 10.0
@@ -35,6 +35,10 @@ KafkaOptions = Annotated[
         help="A setting of Spark's Kafka client; wins over --command-config.",
         rich_help_panel="Connection",
     ),
+]
+Keep = Annotated[
+    str,
+    typer.Option("--keep", metavar="TIME", help="How long Delta Lake and Iceberg keep earlier snapshots."),
 ]
 Master = Annotated[
     str | None,
@@ -63,6 +67,10 @@ def lake_errors() -> Iterator[None]:
     except LakeError as error:
         raise ClientError(str(error)) from error
     except Exception as error:
+        if is_java_gone(error):
+            raise ClientError(
+                "Java, in which Spark runs, has ended: it was killed, or the machine has no memory left. What was committed stays; run this again."
+            ) from error
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
         said = "\n".join([str(error), *getattr(error, "__notes__", ())])
@@ -143,7 +151,7 @@ def session(
     """Yield a Spark session for tables of this format, or of the lake's; checks that its packages are there first."""
     options = dict(map(name_and_value, conf or ()))
     files = tuple(filter(None, (jars or "").split(",")))
-    needs.need_package("pyspark", "spark")
+    needs.need_spark()
     if replays:
         needs.need_package("confluent_kafka", "spark")
     if replays or tasks:
@@ -165,7 +173,8 @@ def session(
             with files_noted(folder.path / LOG), artifacts.removed(spark):
                 yield spark
         finally:
-            spark.stop()
+            with suppress(Exception):  # without Java, there is nothing to stop
+                spark.stop()
     finally:
         folder.remove()
 
@@ -191,11 +200,12 @@ def format_of(lake: str) -> Format | None:
 class Teller:
     """Shows the progress of a job: in one line of a terminal, else in a line of its own now and then."""
 
-    def __init__(self, out: Output) -> None:
-        self._clock = SystemClock()
+    def __init__(self, out: Output, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._progress = Progress(self._clock)
         self._out = out
         self._due = self._clock.monotonic() + _LINE_EVERY_S
+        self._last = ""
 
     def __enter__(self) -> Self:
         return self
@@ -204,10 +214,11 @@ class Teller:
         self._progress.done()  # clear the line
 
     def tell(self, sight: Any) -> None:
-        """Show the newest progress: rewritten in place on a terminal, else printed from time to time."""
+        """Show the newest progress: rewritten in place on a terminal, else printed from time to time if it has changed."""
         line = sight.line()
         if self._progress.shows:
             self._progress.tell(line)
-        elif self._clock.monotonic() >= self._due:
+        elif self._clock.monotonic() >= self._due and line != self._last:
             self._out.remark(line)
+            self._last = line
             self._due = self._clock.monotonic() + _LINE_EVERY_S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pykbroker.cli.lake_options import Teller
@@ -62,7 +62,10 @@ def told(look: Callable[[], Any], out: Output, every_s: float = _LOOK_EVERY_S) -
     ended = threading.Event()
 
     def tell() -> None:
-        with Teller(out) as teller:
+        with (
+            Teller(out) as teller,
+            suppress(Exception),
+        ):  # what is only shown never ends the job, which says what is wrong
             while not ended.wait(every_s):
                 teller.tell(look())
 

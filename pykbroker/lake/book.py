@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -29,6 +31,9 @@ class Readable(Protocol):
 
     def names(self, name: str) -> list[str]:
         """The sorted names in the folder ``name`` without hidden ones; empty if it does not exist."""
+
+    def files(self, name: str) -> dict[str, int]:
+        """The files below the folder ``name``, relative to it, and their sizes in bytes; without hidden ones."""
 
 
 class LocalFolder:
@@ -60,6 +65,17 @@ class LocalFolder:
             return []
         except OSError as error:
             raise LakeError(f"{self.at(name)} cannot be read: {error.strerror}.") from None
+
+    def files(self, name: str) -> dict[str, int]:
+        found = {}
+        top = self._path / name
+        for folder, _, names in os.walk(top):
+            for each in names:
+                if not each.startswith((".", "_")):
+                    path = Path(folder, each)
+                    with suppress(FileNotFoundError):  # compaction or a batch has removed it meanwhile
+                        found[path.relative_to(top).as_posix()] = path.stat().st_size
+        return found
 
 
 class Book:

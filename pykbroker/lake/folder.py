@@ -103,7 +103,7 @@ class Folder:
         found: dict[str, int] = {}
         if not self.exists(name):
             return found
-        base = len(self.at(name)) + 1
+        base = len(self.at(name).rstrip("/")) + 1
         each = self._files.listFiles(self._path(name), True)
         while each.hasNext():
             status = each.next()

@@ -13,7 +13,8 @@ from pathlib import Path
 from zipfile import is_zipfile
 
 from pykbroker.extras import install_hint
-from pykbroker.lake.description import FILE
+from pykbroker.lake.description import FILE, Format
+from pykbroker.lake.spark_versions import line_of
 from pykbroker.lake.trouble import Missing
 
 JAVA = 17  # the oldest that Spark 4 runs on
@@ -27,6 +28,14 @@ def need_package(name: str, extra: str) -> None:
         found = None
     if found is None:
         raise Missing(f"This needs the Python package {name}: {install_hint(extra)}.")
+
+
+def need_spark() -> None:
+    """Raises Missing if PySpark is not installed, or in a version on which the lake does not run."""
+    need_package("pyspark", "spark")
+    import pyspark  # noqa: PLC0415 - only commands that start Spark need it
+
+    line_of(pyspark.__version__)
 
 
 def need_java() -> None:
@@ -97,6 +106,19 @@ def need_lake_or_room(path: str) -> None:
             raise Missing(f"{path} is no folder.")
         if any(not each.name.startswith(".") for each in local.iterdir()):
             raise Missing(f"{path} is not empty and no lake of ours; name another folder with --to.")
+
+
+_OBJECT_STORES = frozenset(["s3", "s3a", "s3n", "gs", "oss", "obs", "cosn", "wasb", "wasbs"])
+"""Schemes of object stores, which copy where a file system renames."""
+
+
+def need_atomic_renames(path: str, table: Format) -> None:
+    """Raises Missing for plain Parquet in an object store: a kill while files are moved would leave some twice, or readers without."""
+    if table is Format.PARQUET and path.partition("://")[0] in _OBJECT_STORES and "://" in path:
+        raise Missing(
+            f"{path} is in an object store, where plain Parquet cannot be added exactly once: nothing is renamed there in one step. "
+            "Use --format delta."
+        )
 
 
 def need_writable(file: Path, option: str) -> None:

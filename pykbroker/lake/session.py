@@ -8,20 +8,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
+import pyspark
 from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
 
 from pykbroker.lake.description import Format
 from pykbroker.lake.spark_log import LOG, logging_to, standard_error_to
+from pykbroker.lake.spark_versions import connector, packages
 from pykbroker.lake.trouble import LakeError, Missing
 
-#: The packages that Spark downloads from Maven Central at its first start if no jars are given.
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
-PACKAGES = {
-    Format.DELTA: "io.delta:delta-spark_2.13:4.0.0",
-    Format.ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
-}
+CONNECTOR = connector(pyspark.__version__)
 EXTENSIONS = {
     Format.DELTA: "io.delta.sql.DeltaSparkSessionExtension",
     Format.ICEBERG: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -35,6 +33,8 @@ _EXACT = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
+#: What Spark's resolver says if a package is not found, or its jar is not.
+_UNRESOLVED = ("unresolved dependency", "download failed", "[NOT FOUND ")
 _JAVA = "spark.driver.extraJavaOptions"
 #: Spark's Kafka source passes timestamps through java.sql.Timestamp: in the machine's zone, those before 1900 would be moved by minutes.
 _IN_UTC = "-Duser.timezone=UTC"
@@ -74,9 +74,7 @@ def settings(options: SparkOptions, tables: Collection[Format], scratch: Path, *
     if options.jars:
         found["spark.jars"] = ",".join(options.jars)
     elif not submitted:
-        found["spark.jars.packages"] = ",".join(
-            [CONNECTOR, *(PACKAGES[table] for table in tables if table in PACKAGES)]
-        )
+        found["spark.jars.packages"] = ",".join(packages(pyspark.__version__, tables))
     if options.master or not submitted:
         found["spark.master"] = options.master or "local[*]"
     if found.get("spark.master", "").startswith("local"):
@@ -97,21 +95,50 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
     if not submitted:
         given = wanted.get(_JAVA, "")
         wanted[_JAVA] = f"{logging_to(log)} -Djava.io.tmpdir={folder} {_IN_UTC} {given}".rstrip()
+    try:
+        return _started(wanted, log)
+    except Exception as error:
+        said = _end_of(log)
+        if "spark.jars.packages" not in wanted or not any(sign in said for sign in _UNRESOLVED):
+            raise LakeError(f"Spark did not start: {error}\nThe end of its log:\n{said}") from error
+    try:
+        return _started({"spark.jars.ivySettings": str(central_alone(folder)), **wanted}, log)
+    except Exception as error:
+        raise LakeError(
+            f"Spark's resolver did not find {wanted['spark.jars.packages']} (or what they need): --jars (or PYKBROKER_SPARK_JARS) names files that "
+            f"you have.\nThe end of its log:\n{_end_of(log)}"
+        ) from error
+
+
+def _started(wanted: Mapping[str, str], log: Path) -> SparkSession:
     builder = SparkSession.Builder().appName("pykbroker lake")
     for name, value in wanted.items():
         builder = builder.config(name, value)
-    try:
-        with standard_error_to(log):
-            return builder.getOrCreate()
-    except Exception as error:
-        said = log.read_text(errors="replace")[-1500:] if log.exists() else ""
-        raise LakeError(f"Spark did not start: {error}\nThe end of its log:\n{said}") from error
+    with standard_error_to(log):
+        return builder.getOrCreate()
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text(errors="replace")[-1500:] if log.exists() else ""
+
+
+def central_alone(folder: Path) -> Path:
+    """Settings of Spark's resolver, Ivy, with Maven Central alone, in a file in ``folder``. Spark's own look first into Maven's local folder, and
+    fail if this has the description of a package without its jar, as Maven leaves it where only the description was needed.
+    """
+    root = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", "https://repo1.maven.org/maven2/")  # as Spark's own settings
+    file = folder / "ivysettings.xml"
+    file.write_text(
+        '<ivysettings><settings defaultResolver="central"/><resolvers>'
+        f'<ibiblio name="central" m2compatible="true" root={quoteattr(root)}/></resolvers></ivysettings>\n'
+    )
+    return file
 
 
 def check_jars(spark: SparkSession, table: Format) -> None:
     """Raises Missing if Spark does not have the classes of the table's format."""
     if table in EXTENSIONS:
-        need_class(spark, EXTENSIONS[table], PACKAGES[table])
+        need_class(spark, EXTENSIONS[table], packages(pyspark.__version__, [table])[-1])
 
 
 def need_class(spark: SparkSession, name: str, package: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from contextlib import suppress
 from typing import Any
 
 from pykbroker.lake.ledger import Entry, Offsets, behind, flat
@@ -56,12 +58,20 @@ class Sight:
         return self.lag / self.rate if self.rate else None
 
     def line(self) -> str:
-        """For example ``1,200,000 rows, 85,000 rows/s, 300,000 behind, 4 s left``."""
+        """For example ``1,200,000 rows, 85,000 rows/s, 300,000 behind, 4 s left``; rows are counted at the end of their batch."""
+        if not self.batches and self.lag:
+            return f"the first batch is being read, {self.lag:,} behind"
         left = "" if self.seconds_left is None else f", {self.seconds_left:.0f} s left"
         return f"{self.rows:,} rows, {self.rate:,.0f} rows/s, {self.lag:,} behind{left}"
 
 
 def _offsets(value: Any) -> dict[str, dict[str, int]]:
-    """Depending on Spark's version, reports have offsets as JSON text, as an object, or as "None"."""
-    found = json.loads(value) if isinstance(value, str) and value != "None" else value
+    """Depending on Spark's version, reports have offsets as JSON text, as an object, as Python shows one (from 4.0.1 on) or as "None"."""
+    found = value
+    if isinstance(value, str):
+        try:
+            found = json.loads(value)
+        except ValueError:
+            with suppress(ValueError, SyntaxError):
+                found = ast.literal_eval(value)
     return found if isinstance(found, dict) else {}

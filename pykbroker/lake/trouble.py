@@ -10,6 +10,9 @@ _OURS = re.compile(r"\bpykbroker\.lake\.trouble\.\w+: (.+)")
 _CAUSE = re.compile(r"Caused by: (?:[\w.$]+: )?(.+)")
 _OF_JAVA = re.compile(r"^An error occurred while calling .*\n: (?:[\w.$]+: )?(.+)")
 """An exception without a cause, as py4j shows it: its own first line names only a call."""
+_NO_ANSWER = re.compile(
+    r"Answer from Java side is empty|while sending or receiving|trying to connect to the Java server|Could not connect"
+)
 _LONGEST = 500
 _FILE = re.compile(r"(?:Encountered error while reading file|Error reading file\(s\):) (\S+?)\.?(?=\s|$)")
 """As Spark's readers name the file, and Iceberg's, which does so only in Spark's log."""
@@ -46,6 +49,16 @@ def written_by(command: str, place: str, advice: str = "") -> Iterator[None]:
     except (ValueError, LookupError, TypeError, AttributeError):
         said = f"{place} is not one that `pykbroker lake {command}` wrote, or is damaged. {advice}"
         raise LakeError(said.rstrip()) from None
+
+
+def is_java_gone(error: BaseException) -> bool:
+    """Whether the Java process of the session has ended, as py4j tells it: in its own errors or in those of a socket, or in their causes."""
+    each: BaseException | None = error
+    while each is not None:
+        if isinstance(each, ConnectionError) or _NO_ANSWER.search(f"{type(each).__name__} {each}"):
+            return True
+        each = each.__cause__ or each.__context__
+    return False
 
 
 def anew(topic: str) -> str:

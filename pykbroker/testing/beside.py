@@ -42,7 +42,7 @@ class Beside:
     def _steering(self) -> Steering:
         from pykbroker.steered.steering import Steering  # noqa: PLC0415 - imported with the first request
 
-        return Steering(self._host, self._log)
+        return Steering(self._host.node, self._host.snapshots, self._host.time, self._log)
 
     def close(self) -> None:
         """Close it; harmless when repeated, and if it was not opened."""

@@ -1,7 +1,8 @@
 """Begins the decoding of a topic anew, from the archive: where files of its tables are damaged or gone.
 
 The old folder is moved aside in one step, and removed when the new one is complete; so a kill at any point leaves what the next run needs.
-How values are decoded, the columns and the registry's schemas stay, so the new table is as the old one was.
+How values are decoded, the columns and the registry's schemas stay, so the new table is as the old one was, except for columns whose types were
+given anew.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pykbroker.lake.values.account import Account
 from pykbroker.lake.values.decoded import SCHEMAS, Decoded
 from pykbroker.lake.values.how import How
 from pykbroker.lake.values.known import BEGUN, DECODED, HOW, LEDGER
+from pykbroker.lake.values.types import revised
 
 OLD = f"{DECODED}.old"
 
@@ -35,8 +37,14 @@ def begun_anew(lake: Lake, topic: str) -> Decoded:
     for name in kept.names(SCHEMAS):
         if (schema := _whole(kept, f"{SCHEMAS}/{name}")) is not None:
             new.write(f"{SCHEMAS}/{name}", schema)
-    new.write(BEGUN, _last_account(kept).to_json())
-    new.write(HOW, How.from_json(how, kept.at(HOW)).to_json())
+    wanted, account = How.from_json(how, kept.at(HOW)), _last_account(kept)
+    columns = {
+        name: each
+        for name, each in account.columns.items()
+        if name not in revised(account.columns, wanted.columns or {})
+    }
+    new.write(BEGUN, replace(account, columns=columns).to_json())
+    new.write(HOW, wanted.to_json())
     lake.table.forget()
     return Decoded(lake, topic)
 

@@ -51,12 +51,15 @@ class Decoded(Known):
         own = f"{before}, {headers}, kafka_tombstone BOOLEAN"
         schema = ", ".join(filter(None, (own, ddl_of(columns), f"{DATE} DATE")))
         return self._table(
-            self.lake.spark, self.folder, Shape(schema, (DATE,), ("kafka_partition", "kafka_offset"), grows=True)
+            self.lake.spark,
+            self.folder,
+            Shape(schema, (DATE,), ("kafka_partition", "kafka_offset"), grows=True),
+            self.lake.history,
         )
 
     @property
     def quarantine(self) -> Table:
-        return self._table(self.lake.spark, self.folder.within("quarantine"), QUARANTINE)
+        return self._table(self.lake.spark, self.folder.within("quarantine"), QUARANTINE, self.lake.history)
 
     @property
     def tables(self) -> tuple[Table, Table]:

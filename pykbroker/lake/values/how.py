@@ -73,4 +73,4 @@ class How:
                 )
         if self.is_framed != wanted.is_framed:
             raise LakeError(f"{topic} is decoded {'without' if self.is_framed else 'by'} a schema file; it stays so.")
-        return replace(wanted, columns=wanted.columns or self.columns)
+        return replace(wanted, columns={**(self.columns or {}), **(wanted.columns or {})} or None)

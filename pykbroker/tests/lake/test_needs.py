@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.lake import needs
+from pykbroker.lake.description import Format
 from pykbroker.lake.trouble import Missing
 
 
@@ -96,3 +97,15 @@ def test_a_lake_is_made_where_nothing_lies(tmp_path: Path) -> None:
         needs.need_lake_or_room(str(tmp_path / "file"))
     (tmp_path / "lake.json").touch()
     needs.need_lake_or_room(f"file://{tmp_path}")
+
+
+@pytest.mark.parametrize("path", ["s3a://bucket/lake", "gs://bucket/lake"])
+def test_plain_parquet_is_refused_in_object_stores(path: str) -> None:
+    with pytest.raises(Missing, match=r"where plain Parquet cannot be added exactly once.* Use --format delta\."):
+        needs.need_atomic_renames(path, Format.PARQUET)
+    needs.need_atomic_renames(path, Format.DELTA)
+
+
+@pytest.mark.parametrize("path", ["lake", "hdfs:///lake", "file:///lake", "s3a"])
+def test_plain_parquet_is_for_file_systems_that_rename(path: str) -> None:
+    needs.need_atomic_renames(path, Format.PARQUET)

@@ -29,7 +29,7 @@ def test_lag_and_time_left_come_from_the_last_report() -> None:
 def test_before_the_first_report_and_without_offsets_in_it_lag_is_from_what_the_cluster_said() -> None:
     """As in a run that begins with the batch of one that was killed: Spark looks for no new ends before it."""
     sight = Sight(Entry(), {Place("a", 0): 10}, {Place("a", 0): 110})
-    assert sight.line() == "0 rows, 0 rows/s, 100 behind"
+    assert sight.line() == "the first batch is being read, 100 behind"
     sight.took(Entry(0, "", 30, {Place("a", 0): Progress(10, 40, 30)}))
     assert sight.seen(None).lag == 70
     assert sight.seen(report(0, "None", None)).line() == "30 rows, 0 rows/s, 70 behind"
@@ -42,3 +42,10 @@ def test_a_batch_that_the_lake_had_is_not_added_by_this_run() -> None:
     assert (sight.rows, sight.batches) == (0, 0)
     sight.took(Entry(1, "", 5, {Place("a", 0): Progress(0, 35, 35)}))
     assert (sight.rows, sight.batches) == (5, 1)
+
+
+def test_offsets_are_read_in_the_form_of_each_version_of_spark() -> None:
+    for latest in ({"a": {"0": 70}}, '{"a":{"0":70}}', "{'a': {'0': 70}}"):
+        assert Sight(Entry()).seen(report(1, None, latest)).lag == 70
+    for latest in ("None", None, "what nobody has seen yet", "(1", 7):
+        assert Sight(Entry()).seen(report(1, None, latest)).lag == 0

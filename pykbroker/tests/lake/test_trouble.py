@@ -4,7 +4,7 @@ import pytest
 
 from pykbroker.cli.lake_options import lake_errors
 from pykbroker.client.errors import ClientError
-from pykbroker.lake.trouble import sentence
+from pykbroker.lake.trouble import is_java_gone, sentence
 
 OF_A_TASK = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times: org.apache.spark.api.python.PythonException: Traceback
   File "sender.py", line 89, in send
@@ -67,3 +67,17 @@ def test_a_command_ends_with_it_and_bugs_are_no_part_of_that() -> None:
         raise errors.PySparkException(OF_A_TASK)
     with pytest.raises(ZeroDivisionError), lake_errors():
         raise ZeroDivisionError
+
+
+def test_java_that_has_ended_is_known_by_any_error_on_the_way() -> None:
+    gone = ConnectionRefusedError("Connection refused")
+    other = RuntimeError("Error while sending or receiving")
+    try:
+        try:
+            raise gone
+        except ConnectionRefusedError:
+            raise ValueError("nothing was answered") from None
+    except ValueError as error:
+        wrapped = error
+    assert all(map(is_java_gone, (gone, other, wrapped)))
+    assert not is_java_gone(ValueError("Connection to the registry"))

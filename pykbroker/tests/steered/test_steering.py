@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import tempfile
@@ -10,11 +11,18 @@ from typing import Any
 
 import pytest
 
+from pykbroker.client.connection import Connection
 from pykbroker.config.setting import ConfigError
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.test_serve import serving
+from pykbroker.tests.process.test_control import tell_blocking
+from pykbroker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 
 
 def ask(address: str, method: str, path: str, body: object = None) -> tuple[int, Any]:
@@ -25,6 +33,33 @@ def ask(address: str, method: str, path: str, body: object = None) -> tuple[int,
     answer = response.status, json.load(response)
     connection.close()
     return answer
+
+
+def settings_of(bootstrap: str) -> dict[str, str | None]:
+    """All settings of broker 1, as a client is told them."""
+    host, _, port = bootstrap.rpartition(":")
+    with contextlib.closing(Connection(host, int(port), timeout_s=30, client_id="c")) as talk:
+        asked = DescribeConfigsRequest([DescribeConfigsResource(4, "1", None)])
+        (found,) = talk.call(asked, DescribeConfigsResponse, 1).results
+    return {each.name: each.value for each in found.configs}
+
+
+def test_a_reset_leaves_the_release_and_the_control_socket(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with serving(*("--listen", "127.0.0.1:0", "--ephemeral", "--http", "0", "--json", "--as-version", "2.8")) as (
+        _,
+        line,
+    ):
+        ready = json.loads(line)
+        bootstrap, directory = ready["brokers"][0]["listeners"]["PLAINTEXT"], Path(ready["log_dirs"][0])
+        before = settings_of(bootstrap)
+        assert ask(ready["http"], "PUT", "/snapshots/s")[0] == 200
+        for path in ("/reset", "/snapshots/s/restore"):
+            assert ask(ready["http"], "POST", path) == (200, {})
+            assert settings_of(bootstrap) == before
+            (broker,) = tell_blocking(directory, b'{"command": "list"}')["brokers"]
+            assert broker["state"] == "running"
+            assert tell_blocking(directory, b'{"command": "faults", "do": "list"}') == {"faults": []}
 
 
 def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:
