@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from asyncio import _get_running_loop
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pykbroker.testing.waiting import Seen, Waits
+from pykbroker.testing.waiting import Seen, TimedOut, Waits
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -77,4 +78,12 @@ class Access(ABC):
         return self._run(called())
 
     def _wait(self, look: Callable[[Cluster], Seen[T]], what: str, timeout: float) -> T:
-        return self._run(self._waits.until(lambda: look(self._cluster), what, timeout))
+        try:
+            return self._run(self._waits.until(lambda: look(self._cluster), what, timeout))
+        except TimedOut as error:
+            if _get_running_loop() is None:
+                raise
+            hint = (
+                "the test's own event loop stood still meanwhile, and so did its clients: await the same of kafka.aio"
+            )
+            raise TimedOut(f"{error}; {hint}") from None
