@@ -93,3 +93,40 @@ def test_what_was_decided_stands_in_the_metadata_log(opened, kafka):
     topic = said.filter(has=page.locator("td:text-is('Topic')")).first
     topic.locator("summary").click()
     expect(topic.locator("pre")).to_contain_text('"name": "decided"')
+
+
+@pytest.fixture(scope="module")
+def denying() -> Iterator[WithHttp]:
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with with_http(HttpOptions("127.0.0.1", 0), settings=settings) as http:
+        http.kafka.create_topic("hidden")
+        yield http
+
+
+@pytest.mark.parametrize(
+    ("view", "what", "option"),
+    [
+        ("topics", "topic", "--topic"),
+        ("groups", "group", "--group"),
+        ("transactions", "transactional id", "--transactional-id"),
+    ],
+)
+def test_nothing_is_said_to_be_empty_that_may_not_be_seen(opened, denying, view, what, option):
+    page = opened(view, at=f"127.0.0.1:{denying.port}", complaints=("403",))
+    expect(page.locator("tbody")).to_have_text("There is nothing that may be shown.")
+    expect(page.locator(".limits")).to_have_text(
+        f"User:console, who asks over HTTP, may not describe every {what}; allow it by: "
+        f"pykbroker acls add --principal User:console {option} '*' --operation describe"
+    )
+
+
+@pytest.mark.parametrize("view", ["overview", "brokers", "faults", "acls", "quotas", "metadata", "topic?name=hidden"])
+def test_a_view_that_is_denied_says_to_whom_and_how_it_is_allowed(opened, denying, view):
+    page = opened(view, at=f"127.0.0.1:{denying.port}", complaints=("403",))
+    expect(page.locator("h1")).to_have_text("This is denied")
+    expect(page.locator("main")).to_contain_text("User:console, who asks over HTTP, may not")
+    expect(page.locator("main")).to_contain_text("pykbroker acls add --principal User:console --")
+    expect(page.locator("#about")).to_contain_text("version")

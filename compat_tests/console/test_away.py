@@ -20,6 +20,14 @@ _AWAY = (
 )
 
 
+#: Whether a click on the first three links reaches them.
+_UNCOVERED = """() => [...document.querySelectorAll("#nav a")].slice(0, 3).map((link) => {
+  link.scrollIntoView();
+  const { left, top, width, height } = link.getBoundingClientRect();
+  return document.elementFromPoint(left + width / 2, top + height / 2) === link;
+})"""
+
+
 @pytest.fixture
 def port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
@@ -32,6 +40,10 @@ def test_a_view_goes_on_when_the_broker_is_back(opened, port, tmp_path):
         page = opened("topics", at=kafka.http_address, complaints=_AWAY)
         expect(page.locator("tbody")).to_contain_text("before")
     expect(page.locator(".away")).to_have_text("The broker does not answer. This page goes on by itself when it does.")
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(_UNCOVERED) == [True, True, True]
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.keyboard.press("g")
     page.keyboard.press("g")
     expect(page.locator("h1")).to_have_text("This could not be shown")

@@ -117,7 +117,7 @@ def decoded(page, file: str, call: str, *given: Any) -> Any:
 
 
 def avro(page, schema: Any, data: bytes) -> Any:
-    return decoded(page, "avro", "(m, bytes, schema) => m.avro(schema)(bytes)", list(data), schema)
+    return decoded(page, "avro", "(m, bytes, schema) => m.avro(schema)(bytes)", list(data), json.dumps(schema))
 
 
 def protobuf(page, definitions: str, data: bytes, message: str = "") -> Any:
@@ -261,6 +261,69 @@ for _number in range(1, 25):
 
 def test_a_schema_that_asks_for_more_values_than_there_are_bytes(page):
     assert avro(page, _MANY_VALUES[-1], b"") == "refused: it has too many values to be shown."
+
+
+_LONG = "x" * 2000
+_NESTED: Any = "null"
+for _ in range(200):
+    _NESTED = {"type": "array", "items": _NESTED}
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "said"),
+    [
+        (".".join(["a"] * 150_000), b"", "a name has more than"),
+        ({"type": "record", "name": _LONG, "fields": []}, b"", "a name has more than"),
+        ({"type": "record", "name": "R", "namespace": _LONG, "fields": []}, b"", "a name has more than"),
+        ({"type": "record", "name": "R", "fields": [{"name": _LONG, "type": "null"}]}, b"", "a name has more than"),
+        ({"type": "enum", "name": "E", "symbols": [_LONG]}, b"\0", "a name has more than"),
+        ({"type": "fixed", "name": "F", "size": 0.5}, b"\0", "bytes are left"),
+        ({"type": "fixed", "name": "F", "size": "many"}, b"\0", "too early"),
+        (_NESTED, b"\0", "nested too deeply"),
+        ({"type": "record", "name": "R", "doc": "x" * 2**20, "fields": []}, b"", "the schema has more than"),
+        (
+            {
+                "type": "array",
+                "items": {"type": "record", "name": "R", "fields": [{"name": "x" * 1000, "type": "null"}]},
+            },
+            zigzag(50_000) + zigzag(0),
+            "too many values",
+        ),
+    ],
+    ids=["parts", "record", "space", "field", "symbol", "fraction", "size", "nesting", "length", "repeated name"],
+)
+def test_a_schema_of_avro_that_takes_the_tab(page, schema, data, said):
+    assert said in avro(page, schema, data)
+
+
+@pytest.mark.parametrize("scale", [10**9, -1, 0.5, "9" * 1000, 2**53], ids=str)
+def test_a_scale_that_is_none_leaves_the_bytes(page, scale):
+    schema = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": scale}
+    assert avro(page, schema, zigzag(2) + b"\xcf\xc7") == "cfc7"
+
+
+def test_a_decimal_of_a_megabyte_stays_bytes(page):
+    call = "(m, _, schema) => m.avro(JSON.stringify(schema))(new Uint8Array(1000003).fill(255).map((each, at) => [128, 137, 122][at] ?? each))"
+    found = decoded(page, "avro", call, [], {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})
+    assert found == "ff" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("definitions", "said"),
+    [
+        (f"message M {{ {'.'.join(['a'] * 150_000)} f = 1; }}", "a name has more than"),
+        ("message M { " + "message M { " * 10_000, "a name has more than"),
+        ("message M { " + "oneof o { " * 10_000, "nested too deeply"),
+        (f"message {_LONG} {{ }}", "a name has more than"),
+        (f"message M {{ int32 {_LONG} = 1; }}", "a name has more than"),
+        (f"message M {{ enum E {{ {_LONG} = 0; }} }}", "a name has more than"),
+        ("message M { repeated int32 " + "x" * 1000 + " = 1; }", "too many values"),
+        ("message M { } //" + "x" * 2**20, "the schema has more than"),
+    ],
+    ids=["parts", "nesting", "oneofs", "message", "field", "symbol", "repeated name", "length"],
+)
+def test_definitions_of_protobuf_that_take_the_tab(page, definitions, said):
+    assert said in protobuf(page, definitions, framed(1, 0, b"\1") * 5000)
 
 
 @pytest.mark.parametrize(

@@ -248,6 +248,10 @@ def opened_with_token(opened, at: str, *tokens: str):
     page = opened("topics", at=at, complaints=("401", "ERR_CONNECTION_REFUSED"), waits=False)
     for token in tokens:
         expect(page.locator("dialog")).to_contain_text("Token required")
+        expect(page.locator("dialog .wrong")).to_have_text(_REFUSED if token != tokens[0] else "")
         page.fill("dialog input", token)
         page.click("dialog button[type=submit]")
     return page
+
+
+_REFUSED = "The broker refused that token. An image makes another one at each start."

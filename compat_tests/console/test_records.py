@@ -9,6 +9,8 @@ import pytest
 from confluent_kafka import Producer
 from playwright.sync_api import expect
 
+from pykbroker.wire.records import Compression, Record, encode_batch
+
 
 @pytest.fixture(scope="module")
 def large(kafka):
@@ -55,6 +57,31 @@ def test_a_topic_is_made_a_record_produced_and_looked_at(opened, kafka):
     page.click("dialog button[type=submit]")
     expect(page.locator("h1")).to_have_text("Topics")
     assert "by-hand" not in kafka.topics()
+
+
+def test_what_was_said_of_the_search_before_is_not_said_of_the_next(opened, kafka):
+    kafka.create_topic("searched-twice")
+    kafka.produce("searched-twice", "only")
+    page = opened("topic?name=searched-twice")
+    expect(page.locator(".status")).to_have_text("1 record · that is all")
+    expect(page.locator(".facts >> nth=0")).to_contain_text("1 offset ·")
+    held = []
+    page.route("**/console/api/records?*", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks what it is given
+    page.click("button:text-is('Search')")
+    expect(page.locator(".status")).to_have_text("Searching …")
+    held[0].continue_()
+    expect(page.locator(".status")).to_have_text("1 record · that is all")
+
+
+def test_a_batch_that_holds_too_much_is_said(opened, kafka):
+    kafka.create_topic("holds-too-much")
+    bomb = encode_batch([Record(value=bytes(50_000_000), timestamp=5)], compression=Compression.ZSTD)
+    partition = kafka._ask(lambda cluster: cluster.partition("holds-too-much", 0))
+    kafka._ask(lambda _: partition.append_produce(memoryview(bytearray(bomb))))
+    page = opened("topic?name=holds-too-much")
+    expect(page.locator(".row .value")).to_contain_text("offsets 0 to 0 are one batch that is not shown")
+    page.click(".row")
+    expect(page.locator(".detail")).to_contain_text("holds more than 16777216 bytes")
 
 
 def test_one_among_a_hundred_thousand_is_found(opened, large):

@@ -32,15 +32,16 @@ def java(tool: str = "java") -> str:
     return found
 
 
-def compile_java(sources: list[Path], jar_set: str) -> Path:
-    """Compile ``sources`` against a jar set, unless already compiled, and return the folder of classes.
+def compile_java(sources: list[Path], *jar_sets: str) -> Path:
+    """Compile ``sources`` against jar sets, unless already compiled, and return the folder of classes.
 
-    The folder's name is a digest of the sources and of the set, so a changed source never meets old classes.
+    The folder's name is a digest of the sources and of the sets, so a changed source never meets old classes.
     """
-    digest = hashlib.sha256(classpath(jar_set).encode())
+    path = ":".join(map(classpath, jar_sets))
+    digest = hashlib.sha256(path.encode())
     for source in sources:
         digest.update(source.read_bytes())
-    target = CLASSES / f"{jar_set}-{digest.hexdigest()[:16]}"
+    target = CLASSES / f"{'-'.join(jar_sets)}-{digest.hexdigest()[:16]}"
     if not (target / ".done").exists():
         target.mkdir(parents=True, exist_ok=True)
         command = [
@@ -48,7 +49,7 @@ def compile_java(sources: list[Path], jar_set: str) -> Path:
             "-nowarn",
             "-proc:none",
             "-cp",
-            classpath(jar_set),
+            path,
             "-d",
             str(target),
             *map(str, sources),

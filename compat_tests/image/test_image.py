@@ -21,6 +21,7 @@ needs_root = pytest.mark.skipif(
     not available(), reason="building without an engine needs root, namespaces and overlays"
 )
 ELSEWHERE = ("serve", "--listen", "0.0.0.0:9094", "--advertise", "localhost:9094")
+#: Folders that tests fill: the image's volume, and others where engines mount some.
 VOLUMES = ("/var/lib/pykbroker", "/var/lib/kafka/data", "/etc/kafka/secrets", "/mnt/shared/config")
 
 
@@ -49,15 +50,28 @@ def test_it_serves_keeps_and_stops(image: Image, volume: str, user: str | None, 
 
 
 @needs_root
-def test_it_is_well_while_it_serves(image: Image, volume: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "environment", "said"),
+    [
+        ((), {}, '{"status": "ready"}\n'),
+        ((), {"PYKBROKER_HTTP": "off"}, "localhost:9092 (PLAINTEXT) serves\n"),
+        (ELSEWHERE, {}, "localhost:9094 (PLAINTEXT) serves\n"),
+    ],
+    ids=["HTTP", "HTTP off", "serve"],
+)
+def test_it_is_well_while_it_serves(
+    image: Image, volume: str, command: tuple[str, ...], environment: dict[str, str], said: str
+) -> None:
     words = re.search(r"CMD (\[.*\])", image.said["HEALTHCHECK"].text)
     assert words is not None
     asking = image.said["HEALTHCHECK"]._replace(text=words[1]).words()
-    with image.container() as container:
+    assert "--start-interval=1s" in image.said["HEALTHCHECK"].text
+    image.as_root("rm", "-f", "/run/pykbroker/ready.json")
+    with image.container(*command, environment=environment) as container:
         container.wait_for("^pykbroker ready")
+        container.wait_for(r"Kafka Server started")
         well = container.execute(*asking)
-        assert (well.returncode, well.stdout) == (0, '{"status": "ready"}\n')
-        assert container.execute(*asking, environment={"PYKBROKER_HTTP": "127.0.0.1:1"}).returncode == 1
+        assert (well.returncode, well.stdout) == (0, said)
 
 
 @needs_root

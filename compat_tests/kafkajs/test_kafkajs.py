@@ -6,16 +6,14 @@ through further packages), transactions, access lists.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from compat_tests.harness.java import CLASSES
+from compat_tests.harness.node_packages import installed
 from compat_tests.harness.program_cases import ProgramCases, wanted_cases
 
 NODE, NPM = shutil.which("node"), shutil.which("npm")
@@ -31,14 +29,7 @@ class NodeCases(ProgramCases):
     declaration = re.compile(r"^  (?:async )?(\w+)(?:\(\) \{|: \(\) =>)", re.MULTILINE)
 
     def command(self, bootstrap: str, wanted: list[str]) -> list[str]:
-        package = self.source.with_name("package.json")
-        folder = CLASSES / f"node-{hashlib.sha256(package.read_bytes()).hexdigest()[:16]}"
-        if not (folder / ".done").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copy(package, folder)
-            command = [str(NPM), "install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"]
-            subprocess.run(command, cwd=folder, check=True, capture_output=True)
-            (folder / ".done").touch()
+        folder = installed(self.source.with_name("package.json"))
         for source in (self.source, self.source.with_name("run.js")):
             shutil.copy(source, folder)
         return [str(NODE), str(folder / self.source.name), bootstrap, *wanted]

@@ -68,7 +68,13 @@ class PartitionTable:
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, created if it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self._dormant.partitions.discard(partition)
-        return self._logs.open(partition.topic, partition.topic_id, partition.index, self._log_config(partition.topic))
+        return self._logs.open(
+            partition.topic,
+            partition.topic_id,
+            partition.index,
+            self._log_config(partition.topic),
+            has_other_replicas=len(partition.replicas) > 1,
+        )
 
     def _log_config(self, topic: str) -> LogConfig:
         overrides = self._metadata.image.topic_config(topic)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from pykbroker.config.alteration import Change, check_form, settings_after
 from pykbroker.config.dynamic import check_broker_configs
-from pykbroker.config.loggers import alter_levels
 from pykbroker.config.validation import check_client_metrics_configs, check_group_configs, check_topic_configs
 from pykbroker.controller.eligible_leaders import check_min_isr
 from pykbroker.metadata.image import (
@@ -147,7 +146,7 @@ def _checked(
             if alteration.resource_type == BROKER_LOGGER_RESOURCE and loggers:
                 _check_is_this_broker(broker, alteration.resource_name, "Unexpected node id. Expected")
                 check_access(broker, ctx, ALTER_CONFIGS, *key)
-                alter_levels(alteration.changes, validate_only=validate_only)
+                broker.cluster.log_levels.alter(alteration.changes, validate_only=validate_only)
                 if broker.cluster.authorizer is not None:
                     broker.cluster.authorizer.forget()  # the authorizer's logger may have a new level
             else:

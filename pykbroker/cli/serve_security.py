@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from pykbroker.storage.properties import text_of
 
 try:
     from pykbroker.cli.kept_security import KEPT, KeptSecurity, write_private
-    from pykbroker.security.ready_made import ReadyMade
+    from pykbroker.security.ready_made import RENEWED_AFTER_MS, ReadyMade
 except ImportError as missing:
     raise ConfigError(f"--security needs the package {missing.name}: {install_hint('security')}") from missing
 
@@ -33,10 +33,20 @@ _EVERY_ADDRESS = (None, "0.0.0.0", "::")  # noqa: S104 - compared, not bound
 class ServedSecurity:
     """Keys and users of one start: kept in a folder, or of this process only."""
 
-    def __init__(self, options: argparse.Namespace, config: BrokerConfig, folder: Path | None) -> None:
-        """Raises ConfigError, and OSError for a folder that cannot be written. Without a ``folder`` nothing is written."""
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        config: BrokerConfig,
+        folder: Path | None,
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        """Raises ConfigError, and OSError for a folder that cannot be written. Without a ``folder`` nothing is written. ``now_ms`` is
+        the time since the epoch, by default the system's.
+        """
         protocol: str = options.security
-        hosts, now_ms = list(_hosts(config)), SystemClock().now_ms
+        hosts = list(_hosts(config))
+        now_ms = self._now_ms = now_ms or SystemClock().now_ms
+        self._renew_at_ms = now_ms() + RENEWED_AFTER_MS
         self._listeners = [each.name for each in config.listeners if each.security_protocol == protocol.upper()]
         if not self._listeners:
             raise ConfigError(
@@ -51,9 +61,20 @@ class ServedSecurity:
     def configured(self, config: BrokerConfig) -> BrokerConfig:
         """Return the settings, with those that the listeners need; explicit settings win. Raises ConfigError."""
         made = self._made.broker_settings(self._listeners)
+        self._renewable = [
+            name for name in self._listeners if made.keys() - config.explicit.keys() >= _names_of_key(name)
+        ]
         if {"security.inter.broker.protocol", "inter.broker.listener.name"} & config.explicit.keys():
             del made["inter.broker.listener.name"]
         return config.with_texts({name: text for name, text in made.items() if name not in config.explicit})
+
+    def renewed(self) -> dict[str, str]:
+        """Return settings with new certificates for the brokers if those in use are near their end, else none."""
+        if not self._made.has_tls or self._now_ms() < self._renew_at_ms:
+            return {}
+        self._renew_at_ms = self._now_ms() + RENEWED_AFTER_MS
+        store = self._made.key_store()
+        return {f"{_prefix(name)}{setting}": value for name in self._renewable for setting, value in store.items()}
 
     # Client settings
 
@@ -127,6 +148,14 @@ def _check_there(folder: Path, log_directory: str) -> None:
             f"{' and no '.join(missing)}: with new ones, clients that have connected before could not. Restore that folder, too, "
             "name it by --security-dir DIR, or have new ones made by --new-security"
         )
+
+
+def _prefix(listener: str) -> str:
+    return f"listener.name.{listener.lower()}."
+
+
+def _names_of_key(listener: str) -> set[str]:
+    return {f"{_prefix(listener)}ssl.keystore.{name}" for name in ("type", "key", "certificate.chain")}
 
 
 def _hosts(config: BrokerConfig) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The entry point of the image's scripts.
 
-``python -m pykbroker.container run | configure FILE | launch FILE | health | tool NAME ...``
+``python -m pykbroker.container run | configure FILE | launch FILE | health | command ... | tool NAME ...``
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ def main(words: list[str]) -> int:
             from pykbroker.container.health import main as health
 
             return health()
+        case ["command", *words]:
+            if words[:1] == ["serve"]:
+                gc.disable()
+            from pykbroker.container.command import main as command
+
+            return command(words)
         case ["tool", name, *arguments]:
             from pykbroker.container.tools.table import main as tool
 

@@ -16,8 +16,6 @@ _INSTEAD: Final = {
 }
 _OF_ANOTHER_IMAGE: Final = "KAFKA_CFG_"
 _LEVEL: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
-_OPTIONS: Final = "KAFKA_OPTS"
-_JAAS_FILE: Final = "java.security.auth.login.config"
 _OF_A_LISTENER: Final = "KAFKA_LISTENER_NAME_"
 _NAME: Final = re.compile(r"([^,:]+)://")
 _SETTING: Final = re.compile(r"[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)+")
@@ -33,11 +31,6 @@ def on(environment: Mapping[str, str]) -> Iterator[str]:
     level = environment.get(_LEVEL, "")
     if level and level.upper() not in LEVELS:
         yield f"{_LEVEL}={level} is not a level: write one of {', '.join(LEVELS)}"
-    if _JAAS_FILE in environment.get(_OPTIONS, ""):
-        yield (
-            f"{_OPTIONS} names a JAAS file, which is not read, since there is no JVM: write its entry in "
-            "KAFKA_LISTENER_NAME_<LISTENER>_<MECHANISM>_SASL_JAAS_CONFIG, with __ for each _ of the listener's name"
-        )
     yield from _short_underscores(environment)
 
 

@@ -1,11 +1,37 @@
-"""Kafka's log lines for which others, above all Testcontainers' modules, wait to know that a container is ready.
+"""What a container says when its broker accepts clients.
 
-They are printed when clients are accepted, in the format of Kafka's log, on standard output, as by its image.
+Others, above all Testcontainers' modules, wait for lines of Kafka's log: they are printed in its format, on standard output, as
+by its image. For the check of health the broker's summary becomes a file.
 """
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
 from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pykbroker.container import health, places
+
+if TYPE_CHECKING:
+    from pykbroker.process.node import Node
+
+
+def tell_ready(node: Node) -> None:
+    """Print the lines and write the summary."""
+    try:
+        places.write(json.dumps(node.summary()), health.READY)
+    except OSError as error:
+        logging.getLogger(__name__).warning(
+            "%s cannot be written, so health is asked over HTTP alone: %s", health.READY, error
+        )
+    now = datetime.now().astimezone()
+    when = f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03}"
+    for line in lines(node.addresses(), when):
+        print(line)
+    sys.stdout.flush()
 
 
 def lines(node_ids: Iterable[int], when: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Final
 
 from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.container import places
 from pykbroker.runtime.levels import LEVELS
 from pykbroker.steered.http_options import protected_by
 
@@ -23,7 +23,7 @@ _REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
 #: The token file that is created if a token is required and none is given.
-TOKEN: Final = Path("/run/pykbroker/http-token")
+TOKEN: Final = places.RUN / "http-token"
 
 
 def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Path = TOKEN) -> list[str]:
@@ -48,14 +48,7 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
     if named:
         return [*made, "--http-token-file", named]
     if protected_by(config) is not None:
-        _make_token(token)
-        print(f"pykbroker: HTTP requires the token that was made in {token}", file=sys.stderr)
-        return [*made, "--http-token-file", str(token)]
+        made_at = places.write(secrets.token_urlsafe(32) + "\n", token)
+        print(f"pykbroker: HTTP requires the token that was made in {made_at}", file=sys.stderr)
+        return [*made, "--http-token-file", str(made_at)]
     return made
-
-
-def _make_token(path: Path) -> None:
-    """Create a token that users of the container can read. A protected broker's HTTP side requires one."""
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
-        file.write(secrets.token_urlsafe(32) + "\n")

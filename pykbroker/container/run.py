@@ -9,26 +9,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
-from pykbroker.container import advice, announced, derived, server_properties
+from pykbroker.container import advice, data_directory, derived, health, places, server_properties
+from pykbroker.container.announced import tell_ready
 from pykbroker.container.options import arguments
 from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.properties import PropertiesError, load
-
-if TYPE_CHECKING:
-    from pykbroker.process.node import Node
 
 #: Paths of the settings in Apache Kafka's image and in Confluent's.
 APACHE: Final = Path("/opt/kafka/config/server.properties")
 CONFLUENT: Final = Path("/etc/kafka/kafka.properties")
 #: Cluster id of Apache Kafka's image if none is given.
 DEFAULT_CLUSTER_ID: Final = "5L6g3nShT-eMCtK--X86sw"
-_DATA_DIR: Final = {APACHE: "/var/lib/pykbroker/data", CONFLUENT: "/var/lib/kafka/data"}
+#: Other folders of the image in which any user may write, and which volumes therefore keep so.
+WRITABLE: Final = ("/var/lib/kafka/data", "/data")
 _EXIT_USAGE: Final = 2
 
 
@@ -44,12 +42,13 @@ def run(words: Sequence[str]) -> int:
 
 
 def configure(path: Path, environment: MutableMapping[str, str] | None = None) -> int:
-    """Write the settings of the environment to ``path``. Returns the exit status."""
+    """Write the settings of the environment to ``path`` (``places`` says where, if it cannot be written). Returns the exit
+    status.
+    """
     given = os.environ if environment is None else environment
-    data_dir = given.get("PYKBROKER_DATA_DIR") if path == APACHE else None
     try:
-        content = server_properties.text(derived.complete(given), data_dir or _DATA_DIR.get(path, _DATA_DIR[APACHE]))
-        server_properties.write(content, path)
+        data_dir = data_directory.default(given, data_directory.mounts())
+        places.write(server_properties.text(derived.complete(given), data_dir), path)
     except (derived.BadEnvironment, PropertiesError, OSError) as error:
         return _fail(str(error))
     for sentence in advice.on(given):
@@ -59,19 +58,28 @@ def configure(path: Path, environment: MutableMapping[str, str] | None = None) -
 
 def launch(path: Path, overrides: Sequence[str] = ()) -> int:
     """Serve with the settings of a file until a signal; ``overrides`` are NAME=VALUE and win. Returns the exit status."""
+    places.remove(health.READY)
+    path = places.find(path)
     try:
         config = BrokerConfig(load(path) | dict(_name_and_value(word) for word in overrides))
         prepare(config, os.environ)
         options = arguments(os.environ, config)
+    except PermissionError as error:
+        return _fail(
+            f"{error.filename} cannot be used: {error.strerror} for user {os.getuid()}. A volume at a path that the image lacks "
+            f"belongs to root: mount it at {data_directory.VOLUME} or {' or '.join(WRITABLE)}, or run the container with --user 0"
+        )
     except OSError as error:
         return _fail(
             f"{error.filename or path} cannot be used: {error.strerror} (KAFKA_LOG_DIRS names the log directories)"
         )
     except (ConfigError, PropertiesError, ForeignDirectoryError, ValueError) as error:
         return _fail(advice.where(str(error), os.environ))
+    for sentence in data_directory.told(config.log_dirs, data_directory.mounts()):
+        print(f"pykbroker: {sentence}", file=sys.stderr)
     from pykbroker.cli.serve import main as serve
 
-    return serve(["--config", str(path), *(f"--set={word}" for word in overrides), *options], tell=_tell)
+    return serve(["--config", str(path), *(f"--set={word}" for word in overrides), *options], tell=tell_ready)
 
 
 def _name_and_value(word: str) -> tuple[str, str]:
@@ -91,14 +99,6 @@ def prepare(config: BrokerConfig, environment: Mapping[str, str]) -> None:
         from pykbroker.container.formatting import format_new
 
         format_new(config, cluster_id)
-
-
-def _tell(node: Node) -> None:
-    now = datetime.now().astimezone()
-    when = f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03}"
-    for line in announced.lines(node.addresses(), when):
-        print(line)
-    sys.stdout.flush()
 
 
 def _fail(message: str) -> int:

@@ -43,7 +43,9 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: in
     """Append the records of a step and replay them; returns the error code for clients."""
     if not outcome.atomic:
         return _append_each(loaded, outcome.records, codec, now_ms)
-    failure = _append(loaded, [codec.encode(record) for record in outcome.records], now_ms, outcome.producer)
+    failure = _append(
+        loaded, codec, outcome.records, [codec.encode(each) for each in outcome.records], now_ms, outcome.producer
+    )
     if failure is not None:
         return shown(failure)
     producer_id = -1 if outcome.producer is None else outcome.producer[0]
@@ -68,7 +70,7 @@ def _append_each(
         if passed_over.intersection(map(codec.owner_of, kept)):
             kept = [each for each in kept if codec.owner_of(each) not in passed_over]
             batch = [codec.encode(record) for record in kept]
-        failure = _append(loaded, batch, now_ms) if kept else None
+        failure = _append(loaded, codec, kept, batch, now_ms) if kept else None
         if failure is None:
             for record in kept:
                 loaded.shard.replay(record)
@@ -82,13 +84,17 @@ def _append_each(
 
 def _append(
     loaded: Loaded[Any],
+    codec: RecordCodec,
+    records: list[CoordinatorRecord],
     batch: list[tuple[bytes, bytes | None]],
     now_ms: int,
     producer: tuple[int, int] | None = None,
 ) -> ErrorCode | None:
     try:
-        append_internal(loaded.partition, batch, now_ms, producer)
+        appended = append_internal(loaded.partition, batch, now_ms, producer)
     except KafkaError as error:
         log.warning("Coordinator records cannot be appended to %r: %s", loaded.partition, error)
         return error.code
+    if appended.committed is not None:
+        loaded.uncommitted(map(codec.owner_of, records), appended.last_offset + 1)
     return None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.authorizer import Authorizer
+    from pykbroker.storage.log.log import AppendResult
     from pykbroker.wire.control_records import EndTxnMarker
     from pykbroker.wire.errors import ErrorCode
 
@@ -71,7 +72,7 @@ class MarkerPort(Protocol):
 class MarkedOffsets(Protocol):
     """Notified of markers in ``__consumer_offsets``."""
 
-    def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
+    def end_transaction(self, index: int, producer_id: int, marker: AppendResult, *, commit: bool) -> None:
         """A transaction marker was appended to a partition of ``__consumer_offsets``."""
         ...
 

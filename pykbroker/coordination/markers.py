@@ -66,5 +66,5 @@ def write_marker(
         timestamp_ms=host.runtime.clock.now_ms(),
     )
     if partition.topic == CONSUMER_OFFSETS:
-        host.groups.end_transaction(partition.index, producer_id, commit=marker.commit)
+        host.groups.end_transaction(partition.index, producer_id, appended, commit=marker.commit)
     return appended.committed

@@ -1,8 +1,8 @@
 """The runtime that all coordinators share: finds the shard of a key, carries out outcomes, runs deadlines.
 
 A key is a group or a transactional id. State machines (``shard.py``) decide and never write; the runtime appends and replays
-their decisions and replies once they are committed. A reply leaves when all state that it was computed from is committed,
-including earlier appends of others, so no client sees state that the loss of a disk or a leader could undo.
+their decisions and replies once they are committed. A reply leaves when the state that it was computed from, that of its key, is
+committed, including earlier appends for others, so no client sees state that the loss of a disk or a leader could undo.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ class CoordinatorRuntime(Generic[S]):
         Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR if the state may be undone.
         """
         loaded = self.at(broker, key)
-        return _after(_committed(loaded), partial(question, loaded.shard, *args, **named))
+        committed = loaded.committed(key) or Deferred.completed(None)
+        return _after(committed, partial(question, loaded.shard, *args, **named))
 
     def look(
         self, broker: CoordinatingBroker | None, key: str, question: Callable[[S, R], T], request: R
@@ -149,7 +150,7 @@ class CoordinatorRuntime(Generic[S]):
         the requests that consumers repeat, where a wait that is done is most of what a read costs.
         """
         loaded = self.at(broker, key)
-        committed = loaded.partition.committed()
+        committed = loaded.committed(key)
         if committed is None:
             return question(loaded.shard, request)
         return _after(committed, partial(question, loaded.shard, request))
@@ -159,7 +160,7 @@ class CoordinatorRuntime(Generic[S]):
     ) -> T | Deferred[T]:
         """As ``look``, for what puts off a deadline of the key and persists nothing."""
         loaded = self.at(broker, key)
-        committed = loaded.partition.committed()
+        committed = loaded.committed(key)
         found: T | Deferred[T]
         if committed is None:
             found = heartbeat(loaded.shard, request)
@@ -189,7 +190,7 @@ class CoordinatorRuntime(Generic[S]):
                 if result is not None:
                     found.append(result)
                 yield weight
-            committed = loaded.partition.committed()
+            committed = loaded.committed(None)
             if committed is not None:
                 uncommitted.append(committed.recover(Exception, _look_again))
         return gather(uncommitted).map(lambda _: found) if uncommitted else found
@@ -217,7 +218,7 @@ class CoordinatorRuntime(Generic[S]):
             self._deadlines.arm(loaded, key)
         if not (effects or replies):
             return
-        committed = loaded.partition.committed()
+        committed = loaded.committed(key)
         if committed is None:
             self._finish(loaded, effects, replies)
             return
@@ -301,11 +302,6 @@ def _send_failure(replies: Replies, error: Exception) -> None:
 def _look_again(error: Exception) -> None:
     log.warning("Coordinator records cannot be committed: %s", error)
     raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
-
-
-def _committed(loaded: Loaded[Any]) -> Deferred[None]:
-    """The wait for the commit of a shard's state, also if it is committed already."""
-    return loaded.partition.committed() or Deferred.completed(None)
 
 
 def _after(committed: Deferred[None], question: Callable[[], T]) -> Deferred[T]:

@@ -32,8 +32,9 @@ class Shard:
         """Apply a record of the log to the state."""
         raise NotImplementedError
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """A transaction marker is in the partition: apply or drop the records of the transaction."""
+    def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
+        """A transaction marker is in the partition: apply or drop the records of the transaction; returns the keys concerned."""
+        return set()
 
     def loaded(self) -> Iterator[str]:
         """The keys for which ``begin`` must be called once the log is replayed."""

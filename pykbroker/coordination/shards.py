@@ -11,7 +11,7 @@ a new leader. After a disk error the next request loads it again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.timers import Timer
+    from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
 
@@ -39,15 +40,40 @@ _TOLD_AFTER_MS = 1000
 class Loaded(Generic[S]):
     """A loaded shard, with its partition and the runtime's state of it."""
 
-    __slots__ = ("alarms", "partition", "shard", "to_begin")
+    __slots__ = ("_ends", "_floor", "_newest", "alarms", "partition", "shard", "to_begin")
 
     def __init__(self, partition: Partition, shard: S) -> None:
         self.partition = partition
         self.shard = shard
+        #: What was not committed when it was appended: key to the end offset of its last record, the highest of them, and the end of the
+        #: log when the shard was loaded. Zero and empty where all is committed.
+        self._ends: dict[str, int] = {}
+        self._floor = self._newest = 0
+        if partition.high_watermark < partition.log_end_offset:
+            self._floor = self._newest = partition.log_end_offset
         #: Keys that were loaded and not begun.
         self.to_begin: dict[str, None] = {}
         #: Key to its deadline and timer (``deadlines.py``).
         self.alarms: dict[str, tuple[float, Timer]] = {}
+
+    def uncommitted(self, keys: Iterable[str], end: int) -> None:
+        """Note that the state of these keys was changed by records before the offset ``end``, which are not committed yet."""
+        self._newest = end
+        self._ends.update(dict.fromkeys(keys, end))
+
+    def committed(self, key: str | None) -> Deferred[None] | None:
+        """The wait until the state of a key, of all for None, is committed; None if it is already.
+
+        It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
+        """
+        if not self._newest:
+            return None
+        end = self._newest if key is None else max(self._ends.get(key, 0), self._floor)
+        wait = self.partition.committed(end)
+        if wait is None and self.partition.high_watermark >= self._newest:
+            self._floor = self._newest = 0
+            self._ends.clear()
+        return wait
 
 
 class Shards(Generic[S]):

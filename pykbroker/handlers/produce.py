@@ -19,7 +19,7 @@ from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.names import INTERNAL_TOPICS
 from pykbroker.runtime.waits import Deferred, gather
-from pykbroker.storage.log.validate import NotOneBatch, RecordsRejected
+from pykbroker.storage.log.rejections import NotOneBatch, RecordsRejected
 from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
+    from pykbroker.storage.log.log import AppendResult
     from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _ALL = -1
@@ -139,10 +140,10 @@ def _written(
     response: ProduceResponse,
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+    if waiting:
+        return _when_committed(broker, ctx, request, response, waiting)
     if ctx.api_version >= _LEADER_SINCE:
         response.node_endpoints = _leaders(broker, ctx, response)
-    if waiting:
-        return _when_committed(request, response, waiting)
     return response if request.acks else settle(request, response)
 
 
@@ -266,12 +267,48 @@ def _append(
     except KafkaError as error:
         _explain(answer, partition, error)
         return answer
-    if appended.committed is not None:
-        waiting.append((appended.committed, answer))
+    if isinstance(appended, Deferred):
+        waiting.append((_appended_later(answer, partition, ctx.api_version, appended, to_all=to_all), answer))
+        return answer
+    durable = appended.committed if to_all else appended.synced
+    if durable is not None:
+        waiting.append((durable, answer))
     answer.base_offset = appended.base_offset
     answer.log_append_time_ms = appended.log_append_time
     answer.log_start_offset = appended.log_start_offset
     return answer
+
+
+def _appended_later(
+    answer: PartitionProduceResponse,
+    partition: Partition,
+    version: int,
+    appended: Deferred[AppendResult],
+    *,
+    to_all: bool,
+) -> Deferred[None]:
+    """Fill in the answer once the batch is appended, or refused; the wait until it is as durable as was asked."""
+
+    def fill(result: AppendResult) -> Deferred[None]:
+        answer.base_offset = result.base_offset
+        answer.log_append_time_ms = result.log_append_time
+        answer.log_start_offset = result.log_start_offset
+        return (result.committed if to_all else result.synced) or Deferred.completed(None)
+
+    def settle(done: Deferred[AppendResult]) -> Deferred[None]:
+        if not isinstance(done.error, KafkaError):
+            return done.chain(fill)
+        if done.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            answer.error_code = done.error.code
+            if version >= _LEADER_SINCE:
+                answer.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                )
+        else:
+            _explain(answer, partition, done.error)
+        return Deferred.completed(None)
+
+    return appended.fold(settle).chain(lambda wait: wait)
 
 
 def _is_zstd(records: Buffer) -> bool:
@@ -331,17 +368,25 @@ def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> 
 
 
 def _when_committed(
+    broker: Broker,
+    ctx: RequestContext,
     request: ProduceRequest,
     response: ProduceResponse,
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
 ) -> Deferred[ProduceResponse | None]:
-    """Answer once every batch is committed; one that may be lost is answered with the error."""
+    """Answer once every batch is as durable as its acks ask; one that may be lost is answered with the error."""
 
     def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
 
     answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
-    return gather(answered).map(lambda _: settle(request, response))
+
+    def finish(_: list[None]) -> ProduceResponse | None:
+        if ctx.api_version >= _LEADER_SINCE:
+            response.node_endpoints = _leaders(broker, ctx, response)
+        return settle(request, response)
+
+    return gather(answered).map(finish)
 
 
 def settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

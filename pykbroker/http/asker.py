@@ -6,11 +6,12 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.rights import ANY, BY_KIND, EACH
+from pykbroker.process.life import BETWEEN
 from pykbroker.security.audit import HTTP
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import OPERATION_NAMES
-from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID, TYPE_TITLES, WILDCARD
-from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID, TYPE_NAMES, WILDCARD
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,7 +93,7 @@ def _resource(right: Right, said: Mapping[str, Any]) -> tuple[int, str]:
 def denied(operation: int, resource_type: int, name: str) -> str:
     """Return the sentence of a denial, with the command that allows it to the principal."""
     words = OPERATION_NAMES[operation].lower().replace("_", "-")
-    what = TYPE_TITLES[resource_type].lower()
+    what = TYPE_NAMES[resource_type].lower().replace("_", " ")
     if resource_type == CLUSTER:
         where, option = "the cluster", "--cluster"
     elif name == WILDCARD:

@@ -13,39 +13,52 @@ if TYPE_CHECKING:
 
 
 class GroupCommit:
-    """The syncs of one log, one after the other. ``sync`` runs one; ``ended`` is called after it, failed or not."""
+    """The syncs of one log, one after the other.
 
-    __slots__ = ("_ended", "_sync", "_syncing", "_waiting", "_wake_queue")
+    ``sync`` runs one, of everything before ``log_end`` as it is then; ``ended`` is called after it, failed or not.
+    """
 
-    def __init__(self, wake_queue: WakeQueue, sync: Callable[[], Deferred[None]], ended: Callable[[], None]) -> None:
+    __slots__ = ("_ended", "_log_end", "_running", "_running_to", "_sync", "_waiting", "_wake_queue")
+
+    def __init__(
+        self,
+        wake_queue: WakeQueue,
+        sync: Callable[[], Deferred[None]],
+        ended: Callable[[], None],
+        log_end: Callable[[], int],
+    ) -> None:
         self._wake_queue = wake_queue
         self._sync = sync
         self._ended = ended
-        #: The wait of the produces since the last sync began.
+        self._log_end = log_end
+        #: The wait for the next sync, which has not begun.
         self._waiting: Deferred[None] | None = None
-        self._syncing = False
+        #: The wait for the sync that runs, and the offset before which it syncs everything.
+        self._running: Deferred[None] | None = None
+        self._running_to = 0
 
-    def synced(self) -> Deferred[None]:
-        """Completes when everything appended so far is synced.
+    def synced(self, end: int) -> Deferred[None]:
+        """Completes when everything before the offset ``end`` is synced.
 
-        A caller that arrives while a sync runs waits for the next one, which begins when this one ends.
+        While a sync runs that began before this was appended, a caller waits for the next one, which begins when that one ends.
         """
+        if self._running is not None and end <= self._running_to:
+            return self._running
         waiting = self._waiting
         if waiting is None:
             waiting = self._waiting = Deferred()
-            if not self._syncing:
+            if self._running is None:
                 self._wake_queue.add(self._begin)
         return waiting
 
     def _begin(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self._syncing = True
+        self._running, self._waiting = self._waiting, None
+        if self._running is not None:
+            self._running_to = self._log_end()
             synced = attempt(self._sync)
-            synced.pass_to(waiting)
+            synced.pass_to(self._running)
             synced.settled().map(self._end).or_log("continuing after a sync")
 
     def _end(self, _synced: None) -> None:
-        self._syncing = False
         self._begin()
         self._ended()

@@ -2,8 +2,8 @@
 
 The replicas of a partition are brokers of one process and share one log, so all have what the leader has appended. It is
 committed at once or, with ``flush.messages``, when it is synced: otherwise a reader could see records that a power loss
-removes. Only this module knows what a commit waits for: ``append`` returns the offsets of a batch and the wait, and
-``_advance`` alone moves the high watermark.
+removes. Only this module knows what a commit waits for: ``append`` returns the offsets of a batch and two waits, for the sync of this
+copy and for the commit, and ``_advance`` alone moves the high watermark.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Protocol
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.partitions.group_commit import GroupCommit
 from pykbroker.runtime.waits import Deferred
-from pykbroker.storage.log.validate import Origin
+from pykbroker.storage.log.validate import ContentNotRead, Origin
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from pykbroker.metadata.image import PartitionImage
+    from pykbroker.partitions.append_queue import AppendQueue
     from pykbroker.partitions.host import PartitionHost
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult, Log
+    from pykbroker.storage.log.validate import Allowance
+    from pykbroker.wire.batch_header import BatchHeader
 
 
 class PartitionWatcher(Protocol):
@@ -40,6 +43,7 @@ class Partition:
     """See the module. ``watchers`` is an ordered set: notifications go in the order of arrival."""
 
     __slots__ = (
+        "_append_queue",
         "_group_commit",
         "_host",
         "_log",
@@ -58,6 +62,7 @@ class Partition:
         self._host = host
         self._log: Log | None = None
         self._group_commit: GroupCommit | None = None
+        self._append_queue: AppendQueue | None = None
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.index
@@ -132,6 +137,7 @@ class Partition:
             log = self._host.open_log(self)
             if log.needs_flush_before_ack:  # recovered after a kill: readable once it is synced
                 log.flush()
+            self._advance(log)  # the other replicas share this log, and have all of it
             self._begin_epoch(log)
             self._log = log
         return log
@@ -158,7 +164,7 @@ class Partition:
         self.log.update_config(config)
         self._advance(self.log)
         if self.log.needs_flush_before_ack:
-            self._synced()
+            self._sync(self.log.log_end_offset)
 
     @property
     def log_start_offset(self) -> int:
@@ -180,27 +186,34 @@ class Partition:
 
     # ---- commits -------------------------------------------------------------------------------------------------------
 
-    def committed(self) -> Deferred[None] | None:
-        """The wait until everything appended so far is committed; None where it is already.
+    def synced(self, end: int) -> Deferred[None] | None:
+        """The wait until this copy of everything before the offset ``end`` is as durable as ``flush.messages`` asks; None where it is
+        already. It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
+        """
+        return None if _synced_to(self.log) >= end else self._sync(end)
 
-        It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
+    def committed(self, end: int | None = None) -> Deferred[None] | None:
+        """The wait until everything before the offset ``end``, by default all that is appended so far, is committed; None where it is
+        already. It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
         log = self._log or self.log
-        if log.high_watermark < log.log_end_offset:
+        if end is None:
+            end = log.log_end_offset
+        if log.high_watermark < end:
             self._advance(log)
-        return None if log.high_watermark >= log.log_end_offset else self._synced()
+        return None if log.high_watermark >= end else self._sync(end)
 
     def _advance(self, log: Log) -> None:
-        """Raise the high watermark to the end of what is committed."""
-        end = log.log_end_offset  # below is needs_flush_before_ack, in place: each append comes here
-        synced_enough = end - log.recovery_point < log.config.flush_messages
-        log.commit_to(end if synced_enough else log.recovery_point)
+        """Raise the high watermark to the end of what is committed: what the only copy has."""
+        log.commit_to(_synced_to(log))
 
-    def _synced(self) -> Deferred[None]:
+    def _sync(self, end: int) -> Deferred[None]:
         commit = self._group_commit
         if commit is None:
-            commit = self._group_commit = GroupCommit(self._host.runtime.wake_queue, self._flush, self.tell_changed)
-        return commit.synced()
+            commit = self._group_commit = GroupCommit(
+                self._host.runtime.wake_queue, self._flush, self.tell_changed, lambda: self.log_end_offset
+            )
+        return commit.synced(end)
 
     def _flush(self) -> Deferred[None]:
         log = self.log
@@ -217,10 +230,20 @@ class Partition:
 
     # ---- appending -----------------------------------------------------------------------------------------------------
 
-    def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
+    def append(
+        self,
+        records: Buffer,
+        *,
+        now_ms: int,
+        origin: Origin,
+        transaction_version: int = 0,
+        allowance: Allowance | None = None,
+        validated: tuple[BatchHeader, Buffer] | None = None,
+    ) -> AppendResult:
         """Append one batch as the leader and notify the watchers; ``records`` may be changed in place and is not kept.
 
-        Raises what ``Log.append_as_leader`` raises: RecordsRejected (with errors per record) and other KafkaErrors.
+        Raises what ``Log.append_as_leader`` raises: RecordsRejected (with errors per record) and other KafkaErrors, and
+        ContentNotRead with an ``allowance``.
         """
         log = self.log
         result = log.append_as_leader(
@@ -229,6 +252,8 @@ class Partition:
             now_ms=now_ms,
             origin=origin,
             transaction_version=transaction_version,
+            allowance=allowance,
+            validated=validated,
         )
         if not result.duplicate:
             self._advance(log)
@@ -237,14 +262,46 @@ class Partition:
                 for watcher in list(self.watchers):
                     watcher.appended(self, size)
         if result.last_offset >= log.high_watermark:
-            result.committed = self.committed()
+            result.synced = self.synced(result.last_offset + 1)
+            result.committed = self.committed(result.last_offset + 1)
         return result
 
-    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
+    def append_produce(
+        self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False
+    ) -> AppendResult | Deferred[AppendResult]:
         """``append`` for a client with that transaction version; with ``to_all`` (acks=all) enough replicas must be in
         sync: else raises KafkaError NOT_ENOUGH_REPLICAS.
+
+        A wait if a thread must read the records first, or those of an earlier batch; it fails as ``AppendQueue.add`` says.
         """
         if to_all:
             self.check_enough_in_sync()
-        now_ms = self._host.runtime.clock.now_ms()
-        return self.append(records, now_ms=now_ms, origin=Origin.CLIENT, transaction_version=transaction_version)
+        runtime = self._host.runtime
+        if self._append_queue is None:
+            try:
+                return self.append(
+                    records,
+                    now_ms=runtime.clock.now_ms(),
+                    origin=Origin.CLIENT,
+                    transaction_version=transaction_version,
+                    allowance=runtime.decoding,
+                )
+            except ContentNotRead:
+                from pykbroker.partitions.append_queue import AppendQueue  # noqa: PLC0415 - start-up counts
+
+                self._append_queue = AppendQueue(self, runtime, self._queue_emptied)
+        return self._append_queue.add(records, transaction_version)
+
+    def append_at_once(self, records: Buffer) -> AppendResult:
+        """``append_produce`` with acks=all for records of this process, which are few: it waits for no thread."""
+        self.check_enough_in_sync()
+        return self.append(records, now_ms=self._host.runtime.clock.now_ms(), origin=Origin.CLIENT)
+
+    def _queue_emptied(self) -> None:
+        self._append_queue = None
+
+
+def _synced_to(log: Log) -> int:
+    """The offset before which the log is as durable as ``flush.messages`` asks."""
+    end = log.log_end_offset  # below is needs_flush_before_ack, in place: each append comes here
+    return end if end - log.recovery_point < log.config.flush_messages else log.recovery_point

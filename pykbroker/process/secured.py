@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pykbroker.config.broker import LISTENER_PREFIX, BrokerConfig
 from pykbroker.config.listener_security import (
@@ -22,7 +22,6 @@ from pykbroker.config.listener_security import (
 from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
-from pykbroker.metadata.source import Following
 from pykbroker.network.admission import Admission, ListenerSecurity, Turns
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
@@ -35,9 +34,16 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.process.life import Life
     from pykbroker.security.tls.context import ServerTls
 
 log = logging.getLogger(__name__)
+
+#: How often certificates are looked at.
+_RENEWALS_MS: Final = 60 * 60 * 1000
+
+#: Settings with new certificates for listeners; none while those in use are new enough.
+Renewal = Callable[[], Mapping[str, str]]
 
 
 class SecuredListeners:
@@ -52,9 +58,11 @@ class SecuredListeners:
         self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
         self._told: set[str] = set()
-        self._following = Following()
+        self._renewal: Renewal | None = None
+        self._renewed: dict[str, str] = {}
+        self._life: Life | None = None
         turns = Turns()
-        made = {name: self._made(config, listener) for name, listener in self._listeners.items()}
+        made = self._unaltered = {name: self._made(config, listener) for name, listener in self._listeners.items()}
         self._brokers = {
             node_id: _OfBroker(
                 {
@@ -72,29 +80,71 @@ class SecuredListeners:
         """How a broker's listener admits connections; None for a listener without security."""
         return self._brokers[node_id].admissions.get(listener)
 
+    def not_after(self, node_id: int) -> dict[str, int]:
+        """When the certificates of a broker's listeners expire, in seconds since the epoch."""
+        return {name: tls.not_after for name, tls in self._brokers[node_id].tls.items() if tls is not None}
+
     # ---- while it runs -----------------------------------------------------------------------------------------------
 
-    def follow(self, cluster: Cluster) -> None:
-        """Apply alterations from now on, and those before the start."""
+    def follow(self, life: Life) -> None:
+        """Apply alterations from now on, and those before the start; they end with this life of the cluster."""
+        cluster = life.cluster
         cluster.check_listeners = partial(self._check, cluster.config)
-        for node_id, broker in self._brokers.items():
-            broker.altered = frozenset()
+        for node_id in self._brokers:
             self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
         self._tell_of_metadata(cluster)
-        self._following.follow(cluster.metadata, partial(self._changed, cluster.config))
+        self._life = life
+        self._renew_later(life)
+        life.at_end(self._as_at_the_start)
+        life.at_end(cluster.metadata.subscribe(partial(self._changed, cluster.config)))
+
+    def _as_at_the_start(self) -> None:
+        """The settings of the start again, with renewed certificates."""
+        for broker in self._brokers.values():
+            broker.altered = frozenset()
+            for name, made in self._unaltered.items():
+                broker.admissions[name].settings, broker.tls[name] = made.security, made.tls
+
+    def renew_by(self, renewal: Renewal) -> None:
+        """Ask for new certificates every hour, from now on, and use them for new connections."""
+        self._renewal = renewal
+        if self._life is not None:
+            self._renew_later(self._life)
+
+    def _renew_later(self, life: Life) -> None:
+        if self._renewal is not None:
+            life.cluster.runtime.timers.after(_RENEWALS_MS, partial(self._renew, life, self._renewal))
+
+    def _renew(self, life: Life, renewal: Renewal) -> None:
+        if life.over or renewal is not self._renewal:
+            return
+        self._renew_later(life)
+        if new := renewal():
+            self._renewed |= new
+            config, image = life.cluster.config, life.cluster.metadata.image
+            renewed = config.with_texts(self._renewed)
+            for name in sorted(self._touched(new)):
+                self._unaltered[name] = self._made(renewed, self._listeners[name], self._unaltered[name].tls)
+            for node_id in self._brokers:
+                self._take_over(config, image, node_id, self._touched(new))
 
     def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
         for node_id in self._brokers:
             if (BROKER_RESOURCE, str(node_id)) in delta.configs:
                 self._take_over(config, image, node_id)
 
-    def _take_over(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
-        """Apply altered settings to new connections; invalid ones leave the present setup."""
+    def _take_over(
+        self, config: BrokerConfig, image: MetadataImage, node_id: int, renewed: frozenset[str] = frozenset()
+    ) -> None:
+        """Apply altered settings, and certificates of the listeners ``renewed``, to new connections; invalid ones leave the present
+        setup.
+        """
         broker, settings = self._brokers[node_id], image.config(BROKER_RESOURCE, str(node_id))
         touched = self._touched(settings)
-        altered = config.if_altered(settings) if touched | broker.altered else config
-        for name in sorted(touched | broker.altered):
+        concerned = touched | broker.altered | renewed
+        altered = self._if_altered(config, settings) if concerned else config
+        for name in sorted(concerned):
             try:
                 made = self._made(altered, self._listeners[name], broker.tls[name])
             except ConfigError as error:
@@ -110,12 +160,16 @@ class SecuredListeners:
 
     def _check(self, config: BrokerConfig, node_id: int, settings: Mapping[str, str]) -> None:
         """Raises KafkaError INVALID_REQUEST if the listeners of a broker cannot have these settings."""
-        wanted, broker = config.if_altered(settings), self._brokers[node_id]
+        wanted, broker = self._if_altered(config, settings), self._brokers[node_id]
         for name in sorted(self._touched(settings) | broker.altered):
             try:
                 self._made(wanted, self._listeners[name], broker.tls[name])
             except ConfigError as error:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+    def _if_altered(self, config: BrokerConfig, settings: Mapping[str, str]) -> BrokerConfig:
+        """The settings with renewed certificates and with these alterations, which win."""
+        return config.with_texts(self._renewed).if_altered(settings, config.cluster_default)
 
     def _touched(self, settings: Mapping[str, str]) -> frozenset[str]:
         """The listeners whose prefix any of these settings has."""
@@ -130,7 +184,14 @@ class SecuredListeners:
             warn_if_exposed(path, "credentials of SCRAM, and passwords in altered settings")
 
     def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
-        """Log warnings about a store, once for all listeners and brokers."""
+        """Log warnings about cipher suites and a store, once for all listeners and brokers."""
+        if made.tls is not None and made.tls.besides and listener not in self._told:
+            self._told.add(listener)
+            log.warning(
+                "Listener %s offers %s, too: before Python 3.15 the suites of TLS 1.3 cannot be chosen one by one. A connection whose "
+                "suite has fewer bits than those of ssl.cipher.suites is refused",
+                *(listener, ", ".join(made.tls.besides)),
+            )
         location = config.listener_value(listener, "ssl.keystore.location")
         if made.tls is not None and location is not None and location not in self._told:
             self._told.add(location)

@@ -1,13 +1,16 @@
-"""Parses ``sasl.jaas.config``: a login module with options, ``Module required key="value";``."""
+"""Parses ``sasl.jaas.config``: a login module with options, ``Module required key="value";``. And files of entries with such
+modules, which Java reads by java.security.auth.login.config: ``Name { Module required key="value"; };``.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(
     r"""\s+ | //[^\n]* | /\*.*?\*/  # between tokens
-    | "(?P<double>(?:\\.|[^"\\\n])*)" | '(?P<single>(?:\\.|[^'\\\n])*)' | (?P<sign>[=;]) | (?P<word>[^\s=;"']+)""",
+    | "(?P<double>(?:\\.|[^"\\\n])*)" | '(?P<single>(?:\\.|[^'\\\n])*)' | (?P<sign>[=;{}]) | (?P<word>[^\s=;{}"']+)""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
@@ -25,6 +28,11 @@ class LoginModule(NamedTuple):
     name: str
     options: dict[str, str]
 
+    def text(self) -> str:
+        """The module as a value of sasl.jaas.config, which ``parse_jaas`` reads."""
+        options = (f'{name}="{_QUOTED.sub(_escaped, value)}"' for name, value in self.options.items())
+        return " ".join([self.name, "required", *options]) + ";"
+
 
 def parse_jaas(text: str) -> LoginModule:
     """The login module in the value of a mechanism. Raises JaasError."""
@@ -35,7 +43,35 @@ def parse_jaas(text: str) -> LoginModule:
         raise JaasError("JAAS config entry not terminated by semi-colon")
     if words.count(_END) > 1:
         raise JaasError("JAAS config has more than one login module, but a mechanism takes one")
-    name, *rest = words[:-1]
+    return _module(words[:-1])
+
+
+def parse_jaas_file(text: str) -> dict[str, list[LoginModule]]:
+    """The entries of a file, with their login modules. Raises JaasError."""
+    words, entries = _words(text), dict[str, list[LoginModule]]()
+    while words:
+        try:
+            end = words.index(_CLOSE)
+            (name, opened), body, closed = words[:2], words[2:end], words[end + 1]
+        except (ValueError, IndexError):
+            raise JaasError(_NO_ENTRY) from None
+        if name.startswith("\0") or (opened, closed) != (_OPEN, _END) or (body and body[-1] != _END):
+            raise JaasError(_NO_ENTRY)
+        entries[name] = [_module(each) for each in _split(body)]
+        words = words[end + 2 :]
+    return entries
+
+
+def _split(words: list[str]) -> Iterator[list[str]]:
+    """What precedes each end."""
+    while words:
+        end = words.index(_END)
+        yield words[:end]
+        words = words[end + 1 :]
+
+
+def _module(words: list[str]) -> LoginModule:
+    name, *rest = words or [""]
     if not rest or rest[0].lower() not in _FLAGS:
         raise JaasError(
             "Login module control flag not specified in JAAS config: write `required` after the module's name"
@@ -45,6 +81,14 @@ def parse_jaas(text: str) -> LoginModule:
 
 _END: Final = "\0;"
 _EQUALS: Final = "\0="
+_OPEN: Final = "\0{"
+_CLOSE: Final = "\0}"
+_QUOTED: Final = re.compile(r'["\\\n\r]')
+_NO_ENTRY: Final = 'A JAAS file has entries of the form `KafkaServer { Module required key="value"; };`'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return {"\n": "\\n", "\r": "\\r"}.get(found[0], f"\\{found[0]}")
 
 
 def _words(text: str) -> list[str]:

@@ -19,6 +19,8 @@ _MODULES: Final = "org.apache.kafka.common.security"
 #: Mechanisms that authenticate by password.
 WITH_PASSWORDS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _DAYS: Final = 365.0
+#: How long a broker's certificate is used before a new one takes its place.
+RENEWED_AFTER_MS: Final = int(_DAYS * 2 / 3 * 24 * 60 * 60 * 1000)
 
 
 class ReadyMade(ClientSettings):

@@ -119,6 +119,13 @@ class Separate:
                 self._folder.remove()
                 self._folder = None
 
+    def disown(self) -> None:
+        """In a forked child: leave the process to the parent."""
+        self._running = None
+        if self._folder is not None:
+            self._folder.disown()
+            self._folder = None
+
     def addresses(self) -> list[str]:
         """``host:port`` of every broker. Raises RuntimeError if the process does not run."""
         _ = self.pid
@@ -136,4 +143,5 @@ def _addresses(ready: str) -> list[str]:
     if not ready:
         return []
     summary: dict[str, Any] = json.loads(ready)
-    return [next(iter(broker["listeners"].values())) for broker in summary["brokers"]]
+    bootstrap: str = summary["bootstrap"]
+    return bootstrap.split(",")

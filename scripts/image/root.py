@@ -37,10 +37,12 @@ LEFT_OUT = (
 #: Parts of the packages: their tests, files for compilers and type checkers, a second implementation of zstandard.
 TRIMMED = "usr/local/bin usr/local/include **/SelfTest **/zstandard/_cffi*.so **/*.pyi **/*.pyx **/*.pxd **/*.c **/*.h".split()
 FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/nsswitch.conf", "/etc/debian_version", "/etc/os-release")
-#: Writable for any user: settings and data of containers with another user id, and scripts that others change.
+#: Writable for any user: settings and data of containers with another user id, and scripts that others change. A new volume at one
+#: of these paths is, too: an engine makes a volume as the folder that it is mounted over, and any other belongs to root.
 WRITABLE = (
-    "/tmp /run/pykbroker /var/lib/pykbroker /var/lib/kafka/data /opt/kafka/config /opt/kafka /etc/kafka /etc/kafka/secrets "
-    "/etc/kafka/docker /etc/confluent/docker /mnt/shared/config /home/appuser"
+    "/tmp /run/pykbroker /var/lib/pykbroker /var/lib/kafka /var/lib/kafka/data /tmp/kraft-combined-logs /tmp/kafka-logs /data "
+    "/opt/kafka/config /opt/kafka /etc/kafka /etc/kafka/secrets /etc/kafka/docker /etc/confluent/docker /mnt/shared/config "
+    "/home/appuser"
 ).split()
 USER = 1000
 USERS = "root:x:0:0:root:/root:/bin/bash\nappuser:x:1000:1000::/home/appuser:/bin/bash\n"

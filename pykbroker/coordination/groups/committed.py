@@ -42,12 +42,14 @@ class Committed:
         else:
             self.pending.put(producer_id, where, committed)
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """A transaction marker is in the log: apply or drop the offsets of the transaction."""
-        for (group_id, topic, index), committed in self.pending.end(producer_id).items():
+    def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
+        """A transaction marker is in the log: apply or drop the offsets of the transaction; returns the groups that have such."""
+        ended = self.pending.end(producer_id)
+        for (group_id, topic, index), committed in ended.items():
             existing = self.offsets.of_group(group_id).get(topic, {}).get(index)
             if commit and (existing is None or existing.order < committed.order):
                 self.offsets.put(group_id, topic, index, committed)
+        return {group_id for group_id, _, _ in ended}
 
     def everything_of(self, group_id: str) -> list[tuple[str, int]]:
         """The topics and partitions with offsets of a group, those of open transactions included."""

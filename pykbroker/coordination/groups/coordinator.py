@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.runtime.slices import Steps, Work
+    from pykbroker.storage.log.log import AppendResult
 
 log = logging.getLogger(__name__)
 
@@ -237,11 +238,13 @@ class GroupCoordinator:
         producer = (request.producer_id, request.producer_epoch)
         return admit(self._cluster, request.transactional_id, producer, [loaded.partition], dialect).chain(commit)
 
-    def end_transaction(self, index: int, producer_id: int, *, commit: bool) -> None:
+    def end_transaction(self, index: int, producer_id: int, marker: AppendResult, *, commit: bool) -> None:
         """A transaction marker was appended to a partition of ``__consumer_offsets``."""
         loaded = self.shards.loaded.get(index)
         if loaded is not None:
-            loaded.shard.end_transaction(producer_id, commit=commit)
+            groups = loaded.shard.end_transaction(producer_id, commit=commit)
+            if marker.committed is not None:
+                loaded.uncommitted(groups, marker.last_offset + 1)
 
     def fetch(
         self, broker: CoordinatingBroker, request: OffsetFetchRequestGroup, *, stable: bool = False

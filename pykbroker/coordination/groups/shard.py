@@ -159,9 +159,9 @@ class GroupShard(Shard):
         records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
         return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """A transaction marker is in the log: apply or drop the offsets of the transaction."""
-        self.committed.end_transaction(producer_id, commit=commit)
+    def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
+        """A transaction marker is in the log: apply or drop the offsets of the transaction; returns the groups that have such."""
+        return self.committed.end_transaction(producer_id, commit=commit)
 
     def fetch(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
         """OffsetFetch of one group; one that does not exist has no offsets, which is no error.

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.messages.fetch import FetchResponse
 
-#: Bytes of answers that clients have not taken yet from which on all answers are small, to bound memory. Apache Kafka needs
-#: no such bound: it sends from the page cache.
-_UNSENT_BUDGET = 128 * 1024 * 1024
-_SMALL_ANSWER = 256 * 1024
-#: Bytes of an answer that are read into memory; the rest stays in its files until the client takes it.
+#: Bytes of an answer that are read into memory, or less where memory is short; the rest stays in its files until the client
+#: takes it.
 _INLINE_BYTES = 1024 * 1024
 _LEADER_SINCE = 16
 #: Partitions of a large answer that are put into it together.
@@ -43,14 +40,26 @@ def _has_no_name(refused: tuple[FetchItem, PartitionData]) -> bool:
 class Attempt:
     """The result of one pass over the partitions."""
 
-    __slots__ = ("cold", "counted", "fetch", "found", "leaders", "left", "needed", "refused", "size", "urgent")
+    __slots__ = (
+        "cold",
+        "counted",
+        "fetch",
+        "found",
+        "inline",
+        "leaders",
+        "left",
+        "needed",
+        "refused",
+        "size",
+        "urgent",
+    )
 
     def __init__(self, fetch: Asked) -> None:
         self.fetch = fetch
         self.size = 0
         self.counted = 0  # of min_bytes
-        room = max(_SMALL_ANSWER, _UNSENT_BUDGET - fetch.broker.cluster.runtime.unsent_bytes)
-        self.left = min(fetch.max_bytes, room)
+        self.inline = fetch.broker.cluster.runtime.memory.answer_bytes(_INLINE_BYTES, CUT_SIZE)
+        self.left = fetch.max_bytes
         self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
@@ -161,8 +170,7 @@ class Attempt:
 
     def _carry_out(self, reading: Reading, limit: int) -> int:
         """Read; returns the number of bytes, or ``limit`` if the disk must be waited for, which a thread does later."""
-        inline = max(_INLINE_BYTES - self.size, CUT_SIZE)
-        brought = reading.now(inline)
+        brought = reading.now(max(self.inline - self.size, CUT_SIZE))
         if brought is not None:
             return brought
         self.cold.append(reading)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pykbroker.http.console import places
 from pykbroker.http.console.asking import raise_for
 from pykbroker.http.console.members import Member, members_of
+from pykbroker.security.operations import DESCRIBE
+from pykbroker.security.resources import GROUP
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
@@ -44,7 +46,8 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
         {"group": each.group_id, "state": each.group_state, "type": each.group_type, "protocol": each.protocol_type}
         for each in found[start : start + limit]
     ]
-    return {"total": len(found), "start": start, "groups": rows}
+    limits = console.brokers.asker.limits(DESCRIBE, GROUP)
+    return {"total": len(found), "start": start, "groups": rows, "limits": limits}
 
 
 async def _all(brokers: Brokers) -> list[ListedGroup]:

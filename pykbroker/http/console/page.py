@@ -23,6 +23,7 @@ NAMES: Final = (
         "app.js",
         "ask.js",
         "avro.js",
+        "bounds.js",
         "bytes.js",
         "chart.js",
         "dialog.js",

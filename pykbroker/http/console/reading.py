@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pykbroker.client.aborted import Batches, without_aborted
 from pykbroker.http.console.asking import raise_for
+from pykbroker.wire.compression import TooMuchContent
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from pykbroker.wire.records import Compression, decode_some, iter_batches, unpacked
+from pykbroker.wire.records import Compression, Record, decode_some, iter_batches, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
 
     from pykbroker.http.console.console import Console
+    from pykbroker.http.turn import Turn
+    from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.messages.fetch import FetchResponse, PartitionData
-    from pykbroker.wire.records import Record
+    from pykbroker.wire.primitives import Buffer
 
 UNCOMMITTED, COMMITTED = 0, 1
 #: The last version with topic names.
@@ -22,8 +27,32 @@ _FETCH_VERSION: Final = 12
 _CONSUMER: Final = -1
 #: Most records that are decoded in one step: some tens of microseconds.
 _AT_ONCE: Final = 16
-#: Larger batches are decompressed in a thread.
+#: Batches that are larger, or hold more, are decompressed in a thread.
 _UNPACKED_HERE: Final = 16 * 1024
+_CONTENT_HERE: Final = 128 * 1024
+#: What a batch may hold decompressed to be shown: a few bytes of a stranger may hold gigabytes.
+LARGEST_CONTENT: Final = 16 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Unread(Record):
+    """Stands for the records of a batch that is not read; ``why`` says why not. Its offset is the batch's first, ``last`` the last."""
+
+    why: str = ""
+    last: int = -1
+
+
+def end_of(record: Record) -> int:
+    """Return the offset after a record, or after the batch that an Unread stands for."""
+    return (record.last if isinstance(record, Unread) else record.offset) + 1
+
+
+def size_of(record: Record) -> int:
+    """Return the bytes of a record's key, value and headers; of an Unread, those that it would have at least."""
+    if isinstance(record, Unread):
+        return LARGEST_CONTENT
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
 
 
 class Found(NamedTuple):
@@ -61,12 +90,39 @@ async def fetch(console: Console, leader: int, request: FetchRequest) -> list[Pa
     return [each for topic in answer.responses for each in topic.partitions]
 
 
+async def _content(console: Console, turn: Turn, header: BatchHeader, batch: Buffer) -> bytes:
+    """Return the decompressed records of a batch. Raises TooMuchContent, and WireError if it is malformed."""
+    if header.compression is Compression.NONE:
+        return unpacked(batch, header)
+    if len(batch) <= _UNPACKED_HERE:
+        with contextlib.suppress(TooMuchContent):
+            return unpacked(batch, header, _CONTENT_HERE)
+    unpacking = console.brokers.cluster().runtime.offload_read(unpacked, batch, header, LARGEST_CONTENT)
+    try:
+        return await console.brokers.outcome(unpacking)
+    finally:
+        turn.begin()
+
+
+def _unread(header: BatchHeader, why: str) -> Unread:
+    of = f"offsets {header.base_offset} to {header.last_offset} are one batch that is not shown"
+    return Unread(
+        offset=header.base_offset,
+        timestamp=header.max_timestamp,
+        key=None,
+        value=None,
+        why=f"{of}: {why}",
+        last=header.last_offset,
+    )
+
+
 async def records_of(
     console: Console, data: PartitionData, low: int = 0, high: int = 2**63 - 1
 ) -> AsyncGenerator[list[Found], None]:
     """Yield the records of one partition from ``low`` up to, but not including, ``high``, some at a time.
 
-    Those of aborted transactions are left out if the request was read_committed. What the caller does with some records
+    Those of aborted transactions are left out if the request was read_committed; an Unread stands for a batch that holds too
+    much. What the caller does with some records
     is part of the slice in which the next ones are decoded.
     """
     turn = console.turn()
@@ -83,13 +139,11 @@ async def records_of(
     for header, batch in batches:
         if header.last_offset < low or header.base_offset >= high:
             continue
-        if header.compression is Compression.NONE or len(batch) <= _UNPACKED_HERE:
-            payload = unpacked(batch, header)
-        else:
-            payload = await console.brokers.outcome(
-                console.brokers.cluster().runtime.offload_read(unpacked, batch, header)
-            )
-            turn.begin()
+        try:
+            payload = await _content(console, turn, header, batch)
+        except TooMuchContent as error:
+            found.append(Found(_unread(header, str(error)), False))
+            continue
         control = header.is_control
         for some in decode_some(payload, header, _AT_ONCE):
             found += [Found(record, control) for record in some if low <= record.offset < high]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.console import places
 from pykbroker.http.console.asking import raise_for
-from pykbroker.http.console.reading import fetch, fetch_request, records_of
+from pykbroker.http.console.reading import end_of, fetch, fetch_request, records_of, size_of
 from pykbroker.http.console.shown import shown
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.wire.errors import ErrorCode, error_code
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pykbroker.http.console.places import Place
     from pykbroker.wire.records import Record
 
-#: Limits of one piece of a search.
+#: Limits of one piece of a search; bytes are those of decompressed records.
 _MOST_RECORDS: Final = 20_000
-_MOST_BYTES: Final = 8 * 1024 * 1024
+_MOST_BYTES: Final = 16 * 1024 * 1024
 #: Limits of one Fetch.
 _FETCHED: Final = 256 * 1024
 #: Estimated bytes that all windows together may bring.
@@ -128,14 +128,13 @@ class Search:
         raise_for(data.error_code)
         if not data.records:
             return window.high
-        self.size += len(data.records)
         low = self._aligned(window, offset, data.records)
         async with aclosing(records_of(self.console, data, low, window.high)) as records:
             async for some in records:
                 for record, control in some:
                     self._look(window, record, control=control)
                     if not self.newest and len(window.records) >= self._most():
-                        window.high = record.offset + 1
+                        window.high = end_of(record)
                         return window.high
         return places.end_of(data.records)  # the last offsets of a batch may have been compacted away, or aborted
 
@@ -153,6 +152,7 @@ class Search:
 
     def _look(self, window: _Window, record: Record, *, control: bool) -> None:
         self.scanned += 1
+        self.size += size_of(record)
         if self.matcher(record) and not (control and not self.matcher.fits_all):
             window.records.append(shown(self.topic, window.place.index, record, control=control))
             if len(window.records) > self._most():  # keep the newest; older ones are left for another piece
@@ -174,7 +174,7 @@ class Search:
             if self.newest:
                 window.place.high = record["offset"]
             else:
-                window.place.low = record["offset"] + 1
+                window.place.low = record.get("last", record["offset"]) + 1
             if window.records:
                 heapreplace(heap, (self._time(window), heap[0][1]))
             else:

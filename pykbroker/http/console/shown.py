@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.internal_records import meaning
+from pykbroker.http.console.reading import Unread
 from pykbroker.wire.errors import WireError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def shown(topic: str, partition: int, record: Record, *, control: bool, most: in
     }
     if len(record.headers) > headers:
         found["headers_left_out"] = len(record.headers) - headers
+    if isinstance(record, Unread):
+        found |= {"unread": record.why, "last": record.last}
     if control:
         found["control"] = True
     means = _meaning(topic, record, control=control)

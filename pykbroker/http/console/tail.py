@@ -14,7 +14,7 @@ from aiohttp import web
 
 from pykbroker.http.console import places
 from pykbroker.http.console.matching import Matcher
-from pykbroker.http.console.reading import fetch, fetch_request, records_of
+from pykbroker.http.console.reading import fetch, fetch_request, records_of, size_of
 from pykbroker.http.console.records import isolation_of
 from pykbroker.http.console.shown import shown
 from pykbroker.metadata.image import NO_LEADER
@@ -39,6 +39,8 @@ _RECORDS_A_SECOND: Final = 100
 #: Most records that are serialized in one step: some tens of microseconds.
 _AT_ONCE: Final = 8
 _FETCHED: Final = 256 * 1024
+#: Bytes of decompressed records that one round keeps.
+_BYTES: Final = 8 * 1024 * 1024
 #: Pauses after a round, and after one that sent as much as it may.
 _WAIT_MS: Final = 1000
 _BETWEEN_S: Final = 0.2
@@ -88,6 +90,7 @@ class Tail:
         self._matcher = matcher
         self._isolation = isolation
         self._skipped = 0
+        self._held = 0  # bytes of the records of a round
         self._allowed: float = _RECORDS  # how many records may be sent now,
         self._counted = console.clock.monotonic()  # and when that was computed
 
@@ -119,6 +122,7 @@ class Tail:
     async def _round(self, turn: Turn) -> list[_Read]:
         """Return the records appended since the last round."""
         found: list[_Read] = []
+        self._held = 0
         for leader, indexes in self._by_leader().items():
             for index in indexes:
                 self._skip_excess(index)
@@ -195,13 +199,22 @@ class Tail:
         begin = self._at[index]
         matches, all_fit = self._matcher, self._matcher.fits_all
         async for some in records_of(self._console, data, begin):
-            found += [
+            fresh = [
                 _Read(index, record, control)
                 for record, control in some
                 if all_fit or (not control and matches(record))
             ]
+            found += fresh
+            self._held += sum(size_of(each.record) for each in fresh)
+            self._let_go(found)
         if data.records:
             self._at[index] = max(begin, places.end_of(data.records))
+
+    def _let_go(self, found: list[_Read]) -> None:
+        """Skip the first records of a round that would take too much memory."""
+        while self._held > _BYTES and len(found) > 1:
+            self._held -= size_of(found.pop(0).record)
+            self._skipped += 1
 
 
 def _is_retriable(error: KafkaError | WireError) -> bool:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.security.operations import DESCRIBE
+from pykbroker.security.resources import TOPIC
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -31,7 +33,7 @@ _AT_ONCE: Final = 50
 
 
 async def listed(console: Console, call: Call) -> dict[str, Any]:
-    """Return a page of topics by name, those that contain ``match``; internal ones last."""
+    """Return a page of topics by name, those that contain ``match``; internal ones last. ``limits`` says what is left out."""
     brokers = console.brokers
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
@@ -45,7 +47,8 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
         topic = cluster.metadata.image.topics.get(name)
         if topic is not None:
             rows.append(await _sums(console, cluster, topic))
-    return {"total": len(found), "start": start, "topics": rows}
+    limits = brokers.asker.limits(DESCRIBE, TOPIC)
+    return {"total": len(found), "start": start, "topics": rows, "limits": limits}
 
 
 async def _sums(console: Console, cluster: Cluster, topic: TopicImage) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.console.asking import TRANSACTION, raise_for
+from pykbroker.security.operations import DESCRIBE
+from pykbroker.security.resources import TRANSACTIONAL_ID
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
@@ -44,7 +46,8 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
     found.sort()
     rows = [await _described(brokers, name, node_id) for name, node_id in found[start : start + limit]]
     now = brokers.cluster().runtime.clock.now_ms()
-    return {"total": len(found), "start": start, "now": now, "transactions": rows}
+    limits = brokers.asker.limits(DESCRIBE, TRANSACTIONAL_ID)
+    return {"total": len(found), "start": start, "now": now, "transactions": rows, "limits": limits}
 
 
 async def _described(brokers: Brokers, name: str, coordinator: int) -> dict[str, Any]:

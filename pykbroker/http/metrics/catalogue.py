@@ -8,6 +8,7 @@ from typing import Final
 
 from pykbroker.http.metrics import (
     brokers,
+    certificates,
     connections,
     groups,
     partitions,
@@ -22,6 +23,7 @@ from pykbroker.http.metrics.metric import Metric
 _SUBJECTS: Final = {
     "Requests": requests,
     "Connections": connections,
+    "Certificates": certificates,
     "Quotas and limits": quotas,
     "Brokers and the controller": brokers,
     "Partitions": partitions,

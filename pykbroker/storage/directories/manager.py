@@ -132,10 +132,12 @@ class LogManager:
 
     # -- logs ---------------------------------------------------------------------------------------------------------
 
-    def open(self, topic: str, topic_id: bytes, partition: int, config: LogConfig) -> Log:
+    def open(
+        self, topic: str, topic_id: bytes, partition: int, config: LogConfig, *, has_other_replicas: bool = False
+    ) -> Log:
         """Open the log of a partition, created if it does not exist. Raises KafkaError KAFKA_STORAGE_ERROR.
 
-        A directory of the same name with another topic id is renamed: the topic was deleted and recreated.
+        With other replicas it is committed up to its checkpoint, without them up to its end. A directory of the same name with another topic id is renamed: the topic was deleted and recreated.
         """
         key = (topic, partition)
         log = self.logs.get(key)
@@ -148,13 +150,20 @@ class LogManager:
         contents = self.directories.of(key, topic_id)
         contents.directory.check()
         try:
-            log = self._load_log(contents, key, topic_id, config)
+            log = self._load_log(contents, key, topic_id, config, has_other_replicas)
         except OSError as error:
             raise contents.directory.refused(error, f"opening {topic}-{partition}") from error
         self.logs[key] = log
         return log
 
-    def _load_log(self, contents: DirectoryContents, key: TopicPartition, topic_id: bytes, config: LogConfig) -> Log:
+    def _load_log(
+        self,
+        contents: DirectoryContents,
+        key: TopicPartition,
+        topic_id: bytes,
+        config: LogConfig,
+        has_other_replicas: bool,
+    ) -> Log:
         disk = contents.directory.disk
         log = Log(contents.directory, key[0], key[1], topic_id=topic_id, config=config)
         stored = checkpoints.read_topic_id(disk, log.path)
@@ -176,6 +185,7 @@ class LogManager:
             recovery_point=contents.recovery_points.get(key, 0),
             log_start_offset=contents.log_starts.get(key, 0),
             compacted_to=contents.cleaner_offsets.get(key, 0),
+            high_watermark=contents.high_watermarks.get(key, 0) if has_other_replicas else None,
         )
         contents.note_cut(log)
         contents.closed.discard(key)

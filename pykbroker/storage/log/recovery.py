@@ -27,10 +27,19 @@ from pykbroker.storage.log.trimming import count_before, discard, drop_segments,
 logger = logging.getLogger(__name__)
 
 
-def load(log: LogState, *, clean: bool, recovery_point: int, log_start_offset: int, compacted_to: int) -> None:
+def load(
+    log: LogState,
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    compacted_to: int,
+    high_watermark: int | None = None,
+) -> None:
     """Fill ``log`` from its directory, which must exist. Raises OSError, or OldFormatError before anything is cut.
 
-    ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are those of the checkpoints, else 0.
+    ``recovery_point``, ``log_start_offset`` and ``compacted_to`` are those of the checkpoints, else 0. ``high_watermark`` is that of its
+    checkpoint if the partition has other replicas, which may not have the rest; without others all that is found is committed.
     """
     names = _tidy(log, log.directory.disk.list(log.path))
     segments = _found_segments(log, names)
@@ -53,8 +62,7 @@ def load(log: LogState, *, clean: bool, recovery_point: int, log_start_offset: i
         _begin_at_log_start(log)
     log.end_at(log.log_end_offset)
     log.start_at(log.log_start_offset)
-    # There is no other replica: all that was found is committed.
-    log.commit_to(log.log_end_offset)
+    log.commit_to(log.log_end_offset if high_watermark is None else min(high_watermark, log.log_end_offset))
     _remove_stray_snapshots(log)
     if clean:
         restore_producers(log)

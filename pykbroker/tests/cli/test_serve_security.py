@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from pykbroker.cli.check import main as check
 from pykbroker.cli.serve_options import configuration, parser
@@ -50,6 +51,28 @@ def test_without_an_address_it_is_on_the_usual_one(tmp_path: Path) -> None:
     assert config.explicit["listener.name.ssl.ssl.client.auth"] == "requested"
 
 
+@pytest.mark.parametrize("of_somebodys_own", [False, True])
+def test_the_brokers_certificates_are_made_anew_well_before_they_expire(tmp_path: Path, of_somebodys_own: bool) -> None:
+    now = [1_800_000_000_000]
+    arguments = ["--security", "ssl", "--data-dir", str(tmp_path / "data"), "--listen", "a:1", "--listen", "b:2"]
+    if of_somebodys_own:
+        arguments += ["--set", "listener.name.ssl2.ssl.keystore.type=PEM"]
+    options = parser().parse_args(arguments)
+    config = configuration(options)
+    security = ServedSecurity(options, config, folder_of(options, config), lambda: now[0])
+    security.configured(config)
+    renewed = []
+    for _ in range(365):
+        now[0] += 86_400_000
+        renewed.append(security.renewed())
+    (made,) = filter(None, renewed)
+    assert 200 < renewed.index(made) < 300
+    chain = {name: value for name, value in made.items() if name.endswith(".certificate.chain")}
+    assert {name.split(".")[2] for name in chain} == ({"ssl"} if of_somebodys_own else {"ssl", "ssl2"})
+    ends = x509.load_pem_x509_certificates(next(iter(chain.values())).encode())[0].not_valid_after_utc
+    assert ends.timestamp() * 1000 > now[0] + 200 * 86_400_000
+
+
 def test_what_somebody_sets_himself_stays(tmp_path: Path) -> None:
     config = made(
         tmp_path,
@@ -61,8 +84,6 @@ def test_what_somebody_sets_himself_stays(tmp_path: Path) -> None:
 
 
 def test_certificates_are_for_the_names_by_which_it_is_reached(tmp_path: Path) -> None:
-    from cryptography import x509
-
     config = made(
         tmp_path,
         *("--security", "ssl", "--listen", "0.0.0.0:0", "--listen", "10.1.2.3:0"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.container.server_properties import text, write
+from pykbroker.container.server_properties import text
 from pykbroker.storage.properties import parse_properties
 
 
@@ -46,10 +46,3 @@ def test_directories_that_are_said_stay(name: str, tmp_path: Path) -> None:
 def test_values_are_read_as_in_a_file(tmp_path: Path) -> None:
     login = 'Module required username="a" password="b=c";'
     assert made(tmp_path, {"KAFKA_SASL_JAAS_CONFIG": login})["sasl.jaas.config"] == login
-
-
-def test_it_is_written_for_its_user_alone_in_the_place_of_another(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "server.properties"
-    write("a=1\n", path)
-    write("b=2\n", path)
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("b=2\n", 0o600)

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+from pykbroker.coordination.markers import write_marker
+from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
+from pykbroker.wire.control_records import EndTxnMarker
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
@@ -27,6 +31,11 @@ from pykbroker.wire.messages.offset_commit import (
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from pykbroker.wire.messages.sync_group import SyncGroupRequest
+from pykbroker.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 
 class SlowDisk(MemoryCluster):
@@ -45,9 +54,9 @@ class SlowDisk(MemoryCluster):
             self.threads.run_one()
             self.settle()
 
-    def commit_offset(self) -> Deferred:
+    def commit_offset(self, group: str = GROUP) -> Deferred:
         topic = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, committed_offset=7)])
-        return self.post(OffsetCommitRequest(GROUP, generation_id_or_member_epoch=-1, topics=[topic]), 8)
+        return self.post(OffsetCommitRequest(group, generation_id_or_member_epoch=-1, topics=[topic]), 8)
 
     def new_incarnation(self) -> Deferred:
         return self.post(InitProducerIdRequest("tx", 60_000, -1, -1), 4)
@@ -125,6 +134,59 @@ def test_a_refusal_waits_for_the_state_that_it_comes_of():
     world.sync()
     assert deleted.value.results[0].error_code == ErrorCode.NONE
     assert asked.value.groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_an_answer_about_one_group_does_not_wait_for_another():
+    """As with copies, where one slow follower would hold up every group of a partition."""
+    world = SlowDisk()
+    first = world.commit_offset()
+    world.sync()
+    assert first.done
+    other = next(
+        group
+        for group in map(str, range(100))
+        if world.cluster.groups.partition_of(group) == world.cluster.groups.partition_of(GROUP)
+    )
+    changed = world.commit_offset(other)
+    world.settle()
+    asked = world.post(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]), 9)
+    listed = world.post(ListGroupsRequest(), 4)
+    world.settle()
+    assert not changed.done
+    assert offset(asked.value) == 7
+    assert not listed.done, "a list tells of all groups"
+    world.sync()
+    assert changed.done
+    assert {group.group_id for group in listed.value.groups} == {GROUP, other}
+
+
+def test_an_answer_waits_for_the_marker_that_settles_its_offsets():
+    world = SlowDisk()
+    begun = world.post(AddOffsetsToTxnRequest("tx", world.producer.producer_id, world.producer.epoch, GROUP), 3)
+    world.sync()
+    assert begun.done
+    topic = TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(0, committed_offset=9)])
+    committed = world.post(
+        TxnOffsetCommitRequest("tx", GROUP, world.producer.producer_id, world.producer.epoch, topics=[topic]), 3
+    )
+    world.sync()
+    assert committed.done
+    partition = world.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
+    write_marker(
+        world.cluster,
+        partition,
+        EndTxnMarker(commit=True, coordinator_epoch=0),
+        producer_id=world.producer.producer_id,
+        producer_epoch=world.producer.epoch,
+        transaction_version=0,
+    )
+    asked = world.post(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)]), 9)
+    other = world.post(OffsetFetchRequest(groups=[OffsetFetchRequestGroup("another", topics=None)]), 9)
+    world.settle()
+    assert not asked.done
+    assert other.done
+    world.sync()
+    assert offset(asked.value) == 9
 
 
 @pytest.mark.parametrize("is_member", [True, False])

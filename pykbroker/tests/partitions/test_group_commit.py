@@ -14,7 +14,8 @@ class Disk:
         self.runs: list[Deferred[None]] = []
         self.no_thread = False
         self.ended = 0
-        self.commit = GroupCommit(self.wake_queue, self.sync, self.end)
+        self.log_end = 1
+        self.commit = GroupCommit(self.wake_queue, self.sync, self.end, lambda: self.log_end)
 
     def sync(self) -> Deferred[None]:
         if self.no_thread:
@@ -28,11 +29,13 @@ class Disk:
 
 def test_who_comes_while_a_sync_runs_waits_for_the_next() -> None:
     disk = Disk()
-    first = disk.commit.synced()
-    assert disk.commit.synced() is first
+    first = disk.commit.synced(1)
+    assert disk.commit.synced(1) is first
     disk.wake_queue.run()
-    second = disk.commit.synced()
+    disk.log_end = 2
+    second = disk.commit.synced(2)
     assert second is not first
+    assert disk.commit.synced(1) is first  # what the running sync has needs no other
     disk.wake_queue.run()
     assert len(disk.runs) == 1
     disk.runs[0].complete(None)
@@ -46,12 +49,12 @@ def test_who_comes_while_a_sync_runs_waits_for_the_next() -> None:
 def test_a_thread_that_cannot_be_started_stalls_nobody_for_ever() -> None:
     disk = Disk()
     disk.no_thread = True
-    first = disk.commit.synced()
+    first = disk.commit.synced(1)
     disk.wake_queue.run()
     with pytest.raises(RuntimeError, match="new thread"):
         _ = first.value
     disk.no_thread = False
-    second = disk.commit.synced()
+    second = disk.commit.synced(1)
     disk.wake_queue.run()
     disk.runs[0].complete(None)
     assert second.done

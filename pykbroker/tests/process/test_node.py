@@ -339,3 +339,19 @@ def test_the_log_has_the_real_duration_though_a_tests_clock_stands_still(
         pass
     assert "Started in 1.00 s" in caplog.text
     assert re.search(r"Clean shutdown: \d+ logs closed in 1.00 s", caplog.text)
+
+
+def test_the_ready_line_has_what_its_page_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "operating.md").read_text()
+    table = page.split("### The ready line")[1].split("\n\n")[2]
+    documented = {name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+
+    async def start() -> None:
+        async with running_broker(tmp_path, brokers=2) as broker:
+            said = broker.node.summary()
+            assert said.keys() == documented - {"http", "security"}
+            first = [each["listeners"]["PLAINTEXT"] for each in said["brokers"]]
+            assert said["bootstrap"] == ",".join(first)
+            assert said["protocols"] == {"PLAINTEXT": "PLAINTEXT"}
+
+    asyncio.run(start())

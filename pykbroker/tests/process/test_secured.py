@@ -7,16 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.process.life import Life
 from pykbroker.process.secured import SecuredListeners
+from pykbroker.runtime.clock import ManualClock
+from pykbroker.security.ready_made import ReadyMade
 from pykbroker.tests.kit.certificates import HOSTS, authority, now_ms, with_small_key, written
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.secured import SecuredNode, client_context, secured_node, tls_settings
 from pykbroker.tests.network.test_tls import LOCATION, alter, serial_of
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+
+NOW_MS = now_ms()
 
 
 async def serials(node: SecuredNode) -> tuple[str, str]:
@@ -53,6 +59,47 @@ def test_stores_are_each_brokers_own(tmp_path: Path) -> None:
             assert await serials(node) == (begun, altered)
 
     asyncio.run(scenario())
+
+
+def test_certificates_are_renewed_while_it_runs(tmp_path: Path) -> None:
+    """Of the listeners that are named, of every broker, for new connections; what is altered besides stays."""
+    made = [ready_made(), ready_made()]
+    first, second = (each.key_store(days) for each, days in zip(made, (1.0, 2.0), strict=True))
+    at_hand: list[dict[str, str]] = []
+    rules = "listener.name.ssl.ssl.principal.mapping.rules"
+    named = "listener.name.ssl."
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        settings = {f"{named}{name}": value for name, value in first.items()} | {"connections.max.idle.ms": "-1"}
+        async with secured_node(tmp_path, {"SSL": "SSL"}, settings, clock, brokers=2) as node:
+            node.node.renew_certificates(lambda: at_hand.pop() if at_hand else {})
+            begun, ends = await serials(node), node.node.certificates_end(1)["SSL"]
+            open_one, plain = await node.connect("SSL", client_context(), 1), await node.connect("PLAINTEXT")
+
+            def an_hour_later() -> None:
+                clock.advance(3_600_000)
+                node.node.cluster.runtime.timers.run_due()
+
+            an_hour_later()
+            assert await serials(node) == begun
+            at_hand.append({f"{named}{name}": value for name, value in second.items()})
+            assert await serials(node) == begun
+            an_hour_later()
+            renewed = await serials(node)
+            assert not set(renewed) & set(begun)
+            assert [node.node.certificates_end(broker)["SSL"] - ends for broker in (1, 2)] == [86400, 86400]
+            assert await alter(plain, {rules: "DEFAULT"}, "1") == 0
+            assert await serials(node) == renewed
+            assert await open_one.ask(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            open_one.close()
+            plain.close()
+
+    asyncio.run(scenario())
+
+
+def ready_made() -> ReadyMade:
+    return ReadyMade("ssl", {"alice": "a"}, lambda: NOW_MS, authority=authority())
 
 
 def test_a_store_that_others_may_read_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -112,8 +159,10 @@ def test_a_cluster_that_was_left_alters_nothing() -> None:
         for _ in range(2)
     ]
     secured = SecuredListeners(present.cluster.config, lambda: present.cluster, [1])
-    secured.follow(former.cluster)
-    secured.follow(present.cluster)
+    life = Life(former.cluster)
+    secured.follow(life)
+    life.end(followed=True)
+    secured.follow(Life(present.cluster))
     admission = secured.admission(1, "SASL")
     assert admission is not None
     begun = admission.settings

@@ -1,6 +1,6 @@
 // The page: which view is shown, the way between them, the keys.
 
-import { askTokenBy, AWAY, look, tellWhether, token } from "./ask.js";
+import { askTokenBy, AWAY, send, tellWhether, token } from "./ask.js";
 import { form, open } from "./dialog.js";
 import { button, fill, h, say } from "./dom.js";
 import * as pulse from "./pulse.js";
@@ -31,6 +31,7 @@ const KEYS = [
 // The broker is away, stops, or is reset: what is asked again will be answered.
 const PASSES = new Set([AWAY, 503]);
 const AGAIN_MS = 2000;
+const DENIED = 403;
 
 let leaving = new AbortController();
 let went = 0;
@@ -51,7 +52,8 @@ async function show() {
     await made.show(root, params, life);
   } catch (error) {
     if (error.name === "AbortError") return;
-    fill(root, h("div", { class: "failed" }, h("h1", {}, "This could not be shown"), h("p", {}, error.message), button("Try again", show)));
+    const title = error.status === DENIED ? "This is denied" : "This could not be shown";
+    fill(root, h("div", { class: "failed" }, h("h1", {}, title), h("p", {}, error.message), button("Try again", show)));
     if (PASSES.has(error.status)) life.once(AGAIN_MS, show);
   }
   if (here !== went) return;
@@ -133,11 +135,12 @@ function help() {
 
 // ---- the beginning --------------------------------------------------------------------------------------------------
 
-askTokenBy(() => new Promise((done) => {
+askTokenBy((refused) => new Promise((done) => {
   const input = h("input", { type: "password", autocomplete: "off", required: true });
   const dialog = form("Token required", [["token", "Token", input, "The content of the file that the broker was started with as --http-token-file."]], "Continue", () => {
     token.set(input.value.trim());
   });
+  if (refused) fill(dialog.querySelector(".wrong"), "The broker refused that token. An image makes another one at each start.");
   dialog.addEventListener("close", () => done());
 }));
 
@@ -154,7 +157,7 @@ async function about() {
   await show();
   // Then they are there when the broker is not.
   for (const each of [...VIEWS.map(([name]) => name), ...Object.keys(OF)]) import(`./views/${each}.js`).catch(() => {});
-  fill(version, `version ${(await look("/overview")).version}`);
+  fill(version, `version ${(await (await send("GET", "/health")).json()).version}`);
 }
 
 function begin() {

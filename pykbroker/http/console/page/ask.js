@@ -19,7 +19,7 @@ export const token = {
 
 let wanted = null;
 
-// Who asks for the token: a function that comes back when there is one.
+// Who asks for the token: a function that comes back when there is one; it is told whether one was refused.
 export function askTokenBy(ask) {
   wanted = ask;
 }
@@ -57,7 +57,7 @@ export async function send(method, path, { body, signal } = {}) {
       throw new Refused(response.status, await why(response));
     }
     if (sent !== token.get()) continue; // it was given meanwhile
-    asking ??= wanted().finally(() => { asking = null; });
+    asking ??= wanted(Boolean(sent)).finally(() => { asking = null; });
     await asking;
   }
 }

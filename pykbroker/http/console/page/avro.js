@@ -1,19 +1,21 @@
 // Avro's binary encoding (specification 1.12): a schema becomes a function from bytes to values. Bytes of strangers may say
 // what they like: every length is held against what is there.
 
-const MOST_DEPTH = 100;
-const MOST_VALUES = 200000;
+import { checkDepth, checkName, checkSchema, Output } from "./bounds.js";
+
+// A decimal has at most so many bytes, and a scale of no more than its digits; others stay bytes, as Avro wants of what is invalid.
+const MOST_OF_A_DECIMAL = 1024;
 
 class Reader {
   constructor(data) {
     this.data = data;
     this.at = 0;
-    this.left = MOST_VALUES;
+    this.output = new Output();
     this.view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   }
 
   take(count) {
-    if (count < 0 || count > this.data.length - this.at) throw new Error(`it ends ${count} bytes too early at ${this.at}.`);
+    if (!(count >= 0 && count <= this.data.length - this.at)) throw new Error(`it ends ${count} bytes too early at ${this.at}.`);
     this.at += count;
     return this.at - count;
   }
@@ -63,8 +65,10 @@ const LOGICAL = {
   "timestamp-micros": (us) => new Date(Math.floor(Number(us) / 1000)).toISOString(),
 };
 
-export function avro(schema) {
-  const read = made(schema, new Map(), "");
+// ``text`` is the schema as JSON.
+export function avro(text) {
+  checkSchema(text);
+  const read = made(JSON.parse(text), new Map(), "", 0);
   return (data) => {
     const reader = new Reader(data);
     const value = read(reader, 0);
@@ -74,19 +78,18 @@ export function avro(schema) {
 }
 
 // One value more, a level deeper. A schema of forty records can ask for more values than any machine counts, of no bytes at all.
-function deeper(reader, depth) {
-  if (depth > MOST_DEPTH) throw new Error("it is nested too deeply.");
-  reader.left -= 1;
-  if (reader.left < 0) throw new Error("it has too many values to be shown.");
-  return depth + 1;
+function deeper(reader, depth, name) {
+  reader.output.spend(depth, name);
+  return checkDepth(depth);
 }
 
-function made(schema, named, space) {
+function made(schema, named, space, depth) {
+  checkDepth(depth);
   if (typeof schema === "string") return PLAIN[schema] && Object.hasOwn(PLAIN, schema) ? PLAIN[schema] : reference(schema, named, space);
-  if (Array.isArray(schema)) return union(schema.map((each) => made(each, named, space)));
+  if (Array.isArray(schema)) return union(schema.map((each) => made(each, named, space, depth + 1)));
   if (schema === null || typeof schema !== "object") throw new Error("this is no schema of Avro.");
-  const base = complex(schema, named, space);
-  const logical = Object.hasOwn(LOGICAL, schema.logicalType ?? "") ? LOGICAL[schema.logicalType] : schema.logicalType === "decimal" ? decimal(schema) : null;
+  const base = complex(schema, named, space, depth + 1);
+  const logical = Object.hasOwn(LOGICAL, schema.logicalType ?? "") ? LOGICAL[schema.logicalType] : schema.logicalType === "decimal" ? decimal(schema.scale ?? 0) : null;
   if (logical === null) return base;
   return (reader, depth) => {
     const value = base(reader, depth);
@@ -98,27 +101,30 @@ function made(schema, named, space) {
   };
 }
 
-function decimal(schema) {
+function decimal(scale) {
+  if (!Number.isInteger(scale) || scale < 0 || scale > 2 * MOST_OF_A_DECIMAL) return null;
   return (digits) => {
+    if (digits.length > 2 * MOST_OF_A_DECIMAL) return digits;
     const value = digits === "" ? 0n : BigInt.asIntN(digits.length * 4, BigInt(`0x${digits}`));
-    const scale = schema.scale ?? 0;
     const text = String(value < 0n ? -value : value).padStart(scale + 1, "0");
     return `${value < 0n ? "-" : ""}${text.slice(0, text.length - scale)}${scale ? `.${text.slice(-scale)}` : ""}`;
   };
 }
 
-function complex(schema, named, space) {
+function complex(schema, named, space, depth) {
   switch (schema.type) {
-    case "record": case "error": return record(schema, named, space);
+    case "record": case "error": return record(schema, named, space, depth);
     case "enum": return name(schema, named, space, enumeration(schema));
     case "fixed": return name(schema, named, space, (reader) => hex(reader.bytes(schema.size)));
-    case "array": return array(made(schema.items, named, space));
-    case "map": return map(made(schema.values, named, space));
-    default: return made(schema.type, named, space);
+    case "array": return array(made(schema.items, named, space, depth));
+    case "map": return map(made(schema.values, named, space, depth));
+    default: return made(schema.type, named, space, depth);
   }
 }
 
 function full(of, space) {
+  checkName(of);
+  if (space) checkName(space);
   return of.includes(".") || !space ? of : `${space}.${of}`;
 }
 
@@ -128,25 +134,27 @@ function name(schema, named, space, read) {
 }
 
 function reference(of, named, space) {
-  const found = () => named.get(full(of, space)) ?? named.get(of);
-  if (!found()) throw new Error(`nothing is called ${of} in this schema.`);
-  return (reader, depth) => found()(reader, depth);
+  const found = named.get(full(of, space)) ?? named.get(of);
+  if (!found) throw new Error(`nothing is called ${of} in this schema.`);
+  return found;
 }
 
-function record(schema, named, space) {
+function record(schema, named, space, depth) {
   const inner = schema.namespace ?? (schema.name.includes(".") ? schema.name.slice(0, schema.name.lastIndexOf(".")) : space);
   let fields = [];
-  const read = (reader, depth) => new Map(fields.map(([field, each]) => [field, each(reader, deeper(reader, depth))]));
+  const read = (reader, depth) => new Map(fields.map(([field, each]) => [field, each(reader, deeper(reader, depth, field))]));
   const plain = (reader, depth) => Object.fromEntries(read(reader, depth));
   name(schema, named, space, plain);
-  fields = schema.fields.map((field) => [field.name, made(field.type, named, inner)]);
+  fields = schema.fields.map((field) => [checkName(field.name), made(field.type, named, inner, depth)]);
   return plain;
 }
 
 function enumeration(schema) {
+  schema.symbols.forEach(checkName);
   return (reader) => {
     const at = reader.count();
     if (!(at >= 0 && at < schema.symbols.length)) throw new Error(`${schema.name} has no symbol ${at}.`);
+    reader.output.spend(0, schema.symbols[at]);
     return schema.symbols[at];
   };
 }

@@ -2,7 +2,9 @@
 // fields of proto2 and proto3. Imports, groups, extensions and Any are left out; a field that no definition knows is shown
 // by its number.
 
-const MOST_DEPTH = 100;
+import { checkDepth, checkName, checkSchema, Output } from "./bounds.js";
+
+const PLAIN = new Set(["string", "bytes", "unknown"]);
 const VARINTS = new Set(["int32", "int64", "uint32", "uint64", "sint32", "sint64", "bool"]);
 const FIXED = { fixed32: 5, sfixed32: 5, float: 5, fixed64: 1, sfixed64: 1, double: 1 };
 
@@ -16,6 +18,7 @@ function words(text) {
 
 // What ``message`` names, or else the first: { fields: number -> field, ... }. Throws an Error for what is no definition.
 export function messages(text, message) {
+  checkSchema(text);
   const found = new Map();
   const all = words(text);
   let at = 0;
@@ -40,7 +43,7 @@ export function messages(text, message) {
   };
 
   function enumeration(space) {
-    const made = { name: space + take(), symbols: new Map() };
+    const made = { name: checkName(space + take()), symbols: new Map() };
     found.set(made.name, made);
     take("{");
     while (all[at] !== "}") {
@@ -50,7 +53,7 @@ export function messages(text, message) {
       }
       const symbol = take();
       take("=");
-      made.symbols.set(Number(take()), symbol);
+      made.symbols.set(Number(take()), checkName(symbol));
       options();
       take(";");
     }
@@ -58,12 +61,12 @@ export function messages(text, message) {
   }
 
   function field(into, label) {
-    const type = take();
+    const type = checkName(take());
     if (type === "map") {
       take("<");
       const key = take();
       take(",");
-      const value = take();
+      const value = checkName(take());
       take(">");
       const entry = { fields: new Map([[1, { name: "key", type: key }], [2, { name: "value", type: value, space: into.name }]]) };
       add(into, { entry, repeated: true });
@@ -73,7 +76,7 @@ export function messages(text, message) {
   }
 
   function add(into, made) {
-    made.name = take();
+    made.name = checkName(take());
     take("=");
     into.fields.set(Number(take()), made);
     options();
@@ -81,14 +84,15 @@ export function messages(text, message) {
   }
 
   function message_(space) {
-    const made = { name: space + take(), fields: new Map() };
+    const made = { name: checkName(space + take()), fields: new Map() };
     first ??= made;
     found.set(made.name, made);
     take("{");
     body(made);
   }
 
-  function body(made) {
+  function body(made, depth = 0) {
+    checkDepth(depth);
     for (;;) {
       const word = take();
       if (word === "}") return;
@@ -97,7 +101,7 @@ export function messages(text, message) {
       else if (word === "oneof") {
         take();
         take("{");
-        body(made);
+        body(made, depth + 1);
       } else if (["option", "reserved", "extensions", "extend"].includes(word)) skip();
       else if (["repeated", "optional", "required"].includes(word)) field(made, word);
       else if (word !== ";") {
@@ -116,6 +120,17 @@ export function messages(text, message) {
   const wanted = message ? [...found.values()].find((each) => each.fields && (each.name === message || message.endsWith(`.${each.name}`))) : first;
   if (!wanted) throw new Error(message ? `there is no message ${message}.` : "there is no message.");
   return { wanted, found };
+}
+
+// What is known of a field's type: an entry of a map, a message or an enum; null for a scalar. It is looked for once.
+function typeOf(field, found) {
+  if (field.known === undefined) {
+    const { type } = field;
+    const isScalar = VARINTS.has(type) || Object.hasOwn(FIXED, type) || PLAIN.has(type);
+    field.known = field.entry ?? (isScalar ? null : resolve(found, type, field.space));
+    if (field.known === null && !isScalar) throw new Error(`no definition says what ${type} is.`);
+  }
+  return field.known;
 }
 
 // ``of`` as it is meant inside of ``space``: the nearest of that name.
@@ -192,17 +207,21 @@ function fixed(type, bytes) {
 
 export function protobuf(text, message, data) {
   const { wanted, found } = messages(text, message);
-  return read(data, wanted, found, 0);
+  return read(data, wanted, { found, output: new Output() }, 0);
 }
 
-function read(data, of, found, depth) {
-  if (depth > MOST_DEPTH) throw new Error("it is nested too deeply.");
+// ``by`` has the definitions, and the output that is left.
+function read(data, of, by, depth) {
+  checkDepth(depth);
   const out = new Map();
   const reader = new Reader(data);
   while (reader.at < data.length) {
     const tag = Number(reader.varint());
     const field = of.fields.get(tag >>> 3) ?? { name: String(tag >>> 3), type: "unknown" };
-    for (const value of values(reader, tag & 7, field, found, depth)) put(out, field, value);
+    for (const value of values(reader, tag & 7, field, by, depth)) {
+      by.output.spend(depth, field.name);
+      put(out, field, value);
+    }
   }
   return Object.fromEntries([...out].map(([name, value]) => [name, value instanceof Map ? Object.fromEntries(value) : value]));
 }
@@ -215,34 +234,36 @@ function put(out, field, value) {
   else out.set(field.name, field.type === "unknown" && before !== undefined ? [before, value] : value);
 }
 
-function values(reader, wire, field, found, depth) {
+function values(reader, wire, field, by, depth) {
   const { type } = field;
-  const known = field.entry ?? (VARINTS.has(type) || Object.hasOwn(FIXED, type) || ["string", "bytes", "unknown"].includes(type) ? null : resolve(found, type, field.space));
-  if (known === null && !VARINTS.has(type) && !Object.hasOwn(FIXED, type) && !["string", "bytes", "unknown"].includes(type)) {
-    throw new Error(`no definition says what ${type} is.`);
-  }
+  const known = typeOf(field, by.found);
   if (wire === 0) {
     const raw = reader.varint();
-    return [known?.symbols ? symbol(known, raw) : scalar(type, raw)];
+    return [known?.symbols ? symbol(known, raw, by) : scalar(type, raw)];
   }
   if (wire === 1 || wire === 5) return [fixed(type, reader.bytes(wire === 1 ? 8 : 4))];
   if (wire !== 2) throw new Error(`there is nothing of the kind ${wire} at ${reader.at}.`);
   const bytes = reader.bytes(Number(reader.varint()));
-  if (known?.fields) return [read(bytes, known, found, depth + 1)];
+  if (known?.fields) return [read(bytes, known, by, depth + 1)];
   if (type === "string") return [new TextDecoder("utf-8", { fatal: true }).decode(bytes)];
-  if (VARINTS.has(type) || known?.symbols) return packed(bytes, (inner) => (known ? symbol(known, inner.varint()) : scalar(type, inner.varint())));
-  if (Object.hasOwn(FIXED, type)) return packed(bytes, (inner) => fixed(type, inner.bytes(FIXED[type] === 1 ? 8 : 4)));
+  if (VARINTS.has(type) || known?.symbols) return packed(bytes, by, depth, (inner) => (known ? symbol(known, inner.varint(), by) : scalar(type, inner.varint())));
+  if (Object.hasOwn(FIXED, type)) return packed(bytes, by, depth, (inner) => fixed(type, inner.bytes(FIXED[type] === 1 ? 8 : 4)));
   return [hex(bytes)];
 }
 
-function packed(bytes, one) {
+function packed(bytes, by, depth, one) {
   const inner = new Reader(bytes);
   const out = [];
-  while (inner.at < bytes.length) out.push(one(inner));
+  while (inner.at < bytes.length) {
+    by.output.spend(depth);
+    out.push(one(inner));
+  }
   return out;
 }
 
-function symbol(known, raw) {
+function symbol(known, raw, by) {
   const value = Number(BigInt.asIntN(32, raw));
-  return known.symbols.get(value) ?? value;
+  const found = known.symbols.get(value) ?? value;
+  by.output.spend(0, String(found));
+  return found;
 }

@@ -4,6 +4,9 @@ import { look } from "./ask.js";
 
 const EVERY_MS = 2000;
 const MOST = 300;
+// It may be allowed later.
+const DENIED = 403;
+const DENIED_MS = 60_000;
 
 export const points = [];
 const told = new Set();
@@ -17,14 +20,16 @@ export function follow(callback, signal) {
 
 export function start() {
   const step = async () => {
+    let due = EVERY_MS;
     if (!document.hidden) {
       try {
         take(await look("/pulse"));
-      } catch {
+      } catch (error) {
         before = null; // the broker may be on its way back; whoever asks for something is told
+        if (error.status === DENIED) due = DENIED_MS;
       }
     }
-    setTimeout(step, EVERY_MS);
+    setTimeout(step, due);
   };
   step();
 }

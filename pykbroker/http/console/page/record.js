@@ -13,9 +13,9 @@ export function detail(topic, record, close) {
   const inside = h("div", { class: "column" });
   const cut = [record.key, record.value, ...record.headers.map(([, value]) => value)].some((each) => each?.cut)
     || record.headers_left_out > 0;
-  const draw = (each) => fill(inside,
+  const draw = (each) => fill(inside, each.unread ? part("Not shown", h("p", {}, each.unread)) : [
     each.meaning && part("What it means", h("pre", {}, JSON.stringify(each.meaning, null, 2))),
-    datum("Key", "key", topic, each.key), datum("Value", "value", topic, each.value), headers(each));
+    datum("Key", "key", topic, each.key), datum("Value", "value", topic, each.value), headers(each)]);
   draw(record);
   const whole = button("Show in whole", doing(async () => {
     draw(await look("/record", { topic: topic.name, partition: record.partition, offset: record.offset }));

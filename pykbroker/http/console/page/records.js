@@ -78,6 +78,7 @@ class Records {
     this.rows = [];
     this.scanned = 0;
     this.list.set([]);
+    fill(this.status, "Searching …");
     this.list.element.scrollTop = 0;
     await this.go();
   }
@@ -215,7 +216,7 @@ function row(each, several) {
     h("span", { class: "place", title: several ? "partition:offset" : "offset" }, several ? `${each.partition}:${each.offset}` : `${each.offset}`),
     h("span", { class: `key ${each.key === null ? "null" : ""}` }, means ? "" : line(each.key, 60)),
     h("span", { class: `value ${each.value === null ? "null" : ""}` },
-      each.control ? [badge("marker"), " ", means] : means ?? line(each.value)),
+      each.unread ? [badge("not shown", "warn"), " ", each.unread] : each.control ? [badge("marker"), " ", means] : means ?? line(each.value)),
   ];
 }
 

@@ -24,7 +24,7 @@ export async function decoded(data) {
   const { kind, text } = await schema(id);
   const value = bytes.subarray(HEAD);
   if (kind === "json") return asJson({ text: new TextDecoder("utf-8", { fatal: true }).decode(value) }) ?? new TextDecoder().decode(value);
-  const found = kind === "avro" ? avro(JSON.parse(text))(value) : ofProtobuf(text, value);
+  const found = kind === "avro" ? avro(text)(value) : ofProtobuf(text, value);
   return JSON.stringify(found, (_, each) => (typeof each === "bigint" ? String(each) : each), 2);
 }
 

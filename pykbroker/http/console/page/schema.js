@@ -37,7 +37,7 @@ export function ask(topic, which, kind, done) {
     ...(kind === "protobuf" ? [["message", "Message", message]] : []),
     ["frame", "The bytes have", frame],
   ], "Decode with it", () => {
-    if (kind === "avro") avro(JSON.parse(text.value));
+    if (kind === "avro") avro(text.value);
     else messages(text.value, message.value);
     keep(topic, which, { [kind]: { text: text.value, message: message.value, frame: frame.value } });
     done();
@@ -52,7 +52,7 @@ export function decode(kind, known, data) {
     if (data[0] !== 0 || data.length < 5) throw new Error("it does not begin as a schema registry's clients write it.");
     bytes = data.subarray(5);
   }
-  if (kind === "avro") return avro(JSON.parse(schema.text))(bytes);
+  if (kind === "avro") return avro(schema.text)(bytes);
   return protobuf(schema.text, schema.message, schema.frame === "confluent" ? indexed(bytes).rest : bytes);
 }
 

@@ -3,8 +3,8 @@
 import { button, doing, fill, h } from "./dom.js";
 import { number } from "./format.js";
 
-// ``columns``: [title, cell of a row, "number" where it is one]. ``load(start, limit)`` gives { total, rows }. ``empty`` is what
-// is said where there are none, or says it.
+// ``columns``: [title, cell of a row, "number" where it is one]. ``load(start, limit)`` gives { total, rows, limits }. ``empty`` is what
+// is said where there are none, or says it; ``limits`` is what may not be shown, if anything.
 export class Paged {
   constructor({ columns, load, empty, limit = 50, label }) {
     this.columns = columns;
@@ -17,20 +17,28 @@ export class Paged {
     this.pager = h("div", { class: "pager" });
     this.table = h("table", { "aria-label": label },
       h("thead", {}, h("tr", {}, columns.map(([title, , kind]) => h("th", { class: kind, scope: "col" }, title)))), this.body);
-    this.element = h("div", {}, h("div", { class: "scroll" }, this.table), this.pager);
+    this.limits = h("p", { class: "limits" });
+    this.element = h("div", {}, h("div", { class: "scroll" }, this.table), this.pager, this.limits);
   }
 
   // Without ``start`` anew what is there, or what the reader has turned to and is on its way.
   async show(start = this.wanted) {
     this.wanted = start;
     const asked = (this.asked = Symbol("asked"));
-    let { total, rows } = await this.load(start, this.limit);
+    const { total, rows, limits } = await this.load(start, this.limit);
     if (this.asked !== asked) return;
     if (start && !rows.length && total) return this.show(Math.floor((total - 1) / this.limit) * this.limit);
     this.start = start;
     if (rows.length) fill(this.body, rows.map((row) => this.row(row)));
-    else fill(this.body, h("tr", {}, h("td", { class: "empty", colspan: this.columns.length }, typeof this.empty === "function" ? this.empty() : this.empty)));
+    else fill(this.body, h("tr", {}, h("td", { class: "empty", colspan: this.columns.length }, this.none(limits))));
+    fill(this.limits, limits ?? "");
     this.page(total);
+  }
+
+  // What cannot be known is not said: whether there are none, or none that may be shown.
+  none(limits) {
+    if (limits) return "There is nothing that may be shown.";
+    return typeof this.empty === "function" ? this.empty() : this.empty;
   }
 
   row(row) {

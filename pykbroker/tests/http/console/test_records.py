@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
+from pykbroker.http.console.reading import LARGEST_CONTENT
 from pykbroker.tests.http.asking import WithHttp
+from pykbroker.wire.records import Compression, Record, encode_batch
 
 _COUNT = 600
 
@@ -114,6 +117,30 @@ def test_compressed_batches(http: WithHttp, codec: str) -> None:
         producer.produce(f"packed-{codec}", value)
     assert producer.flush(60) == 0
     assert {each["value"]["text"] for each in pages(http, topic=f"packed-{codec}", limit=200)} == values
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
+def test_a_batch_that_holds_too_much_is_said_and_not_read(http: WithHttp, codec: Compression, order: str) -> None:
+    """Some kilobytes of a stranger, that are a hundred megabytes."""
+    topic = f"bomb-{codec.name}-{order}"
+    http.kafka.create_topic(topic)
+    http.kafka.produce(topic, "before")
+    bomb = encode_batch([Record(value=bytes(50_000_000), timestamp=5)] * 2, compression=codec)
+    partition = http.kafka._ask(lambda cluster: cluster.partition(topic, 0))
+    http.kafka._ask(lambda _: partition.append_produce(memoryview(bytearray(bomb))))
+    http.kafka.produce(topic, "after")
+    tracemalloc.start()
+    try:
+        found = list(pages(http, topic=topic, order=order))
+        alone = http.look("/record", topic=topic, partition=0, offset=2)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 3 * LARGEST_CONTENT
+    unread = "offsets 1 to 2 are one batch that is not shown: compressed data holds more than 16777216 bytes"
+    assert sorted((each["offset"], each.get("unread")) for each in found) == [(0, None), (1, unread), (3, None)]
+    assert alone["unread"] == unread
 
 
 def test_transactions_are_shown_as_readers_see_them_or_in_whole(http: WithHttp) -> None:

@@ -69,6 +69,12 @@ def families() -> Iterator[dict[str, list[tuple[str, set[str]]]]]:
         consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
         text = http.ask("/metrics").text
         consumer.close()
+    with with_http(security="ssl") as http:
+        secured = http.ask("/metrics").text
+    return _families(secured) | _families(text)
+
+
+def _families(text: str) -> dict[str, list[tuple[str, set[str]]]]:
     return {
         family.name + ("_total" if family.type == "counter" else ""): [
             (sample.name, set(sample.labels)) for sample in family.samples

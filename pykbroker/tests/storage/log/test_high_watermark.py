@@ -11,7 +11,7 @@ from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.retention import apply_retention
 from pykbroker.storage.log.validate import Origin
 from pykbroker.tests.storage.rounds import checkpoint_round
-from pykbroker.tests.storage.support import START_MS, Store, batch
+from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, batch
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -41,6 +41,33 @@ def test_it_never_goes_back_but_by_truncation():
     assert log.high_watermark == 5
     log.truncate_to(4)
     assert log.high_watermark == 4
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize(("has_other_replicas", "expected"), [(True, 5), (False, 10)])
+def test_a_log_with_other_replicas_is_loaded_up_to_its_checkpoint(stopped, has_other_replicas, expected):
+    """What lies behind it may not be on them; without them all that was found is committed."""
+    store = Store()
+    filled(LogConfig(segment_bytes=400), store).flush()
+    checkpoint_round(store.manager)
+    if stopped:
+        store.stop()
+    store.start()
+    log = store.manager.open("t", TOPIC_ID, 0, LogConfig(), has_other_replicas=has_other_replicas)
+    assert (log.high_watermark, log.log_end_offset) == (expected, 10)
+
+
+def test_a_checkpoint_behind_a_torn_tail_is_not_believed():
+    store = Store()
+    log = filled(LogConfig(segment_bytes=400), store)
+    log.commit_to(10)
+    log.flush()
+    checkpoint_round(store.manager)
+    path = log.active.log.path
+    store.disk.open(path).truncate(store.disk.size(path) - 1)
+    store.start()
+    log = store.manager.open("t", TOPIC_ID, 0, LogConfig(), has_other_replicas=True)
+    assert log.high_watermark == log.log_end_offset == 9
 
 
 @pytest.mark.parametrize("rule", [{"retention_ms": DAY}, {"retention_bytes": 0, "retention_ms": -1}])

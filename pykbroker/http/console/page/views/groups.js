@@ -24,7 +24,7 @@ export async function show(root, params, life) {
     empty: () => (search.value ? "No group matches." : "There are no groups yet. A consumer with a group.id makes one."),
     load: async (start, limit) => {
       const found = await look("/groups", { start, limit, match: search.value }, life.signal);
-      return { total: found.total, rows: found.groups };
+      return { total: found.total, rows: found.groups, limits: found.limits };
     },
   });
   search.addEventListener("input", doing(() => table.show(0)));

@@ -3,7 +3,7 @@
 import { change, look } from "../ask.js";
 import { confirm, form } from "../dialog.js";
 import { badge, button, fill, h, heading, link, say, to } from "../dom.js";
-import { counted, number, size } from "../format.js";
+import { counted, size } from "../format.js";
 import * as partitions from "../partitions.js";
 import * as records from "../records.js";
 import * as settings from "../settings.js";
@@ -16,7 +16,7 @@ export async function show(root, params, life) {
   const inside = h("div", {});
   const facts = h("p", { class: "facts" });
   const count = (now) => fill(facts, [
-    counted(now.partitions, "partition"), counted(now.replicas, "replica"), `${number(now.records)} offsets`, size(now.bytes),
+    counted(now.partitions, "partition"), counted(now.replicas, "replica"), counted(now.records, "offset"), size(now.bytes),
   ].join(" · "));
   count(topic);
   life.every(5000, async () => count(await look("/topic", { topic: params.name }, life.signal)));

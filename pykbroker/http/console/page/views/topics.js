@@ -31,7 +31,7 @@ export async function show(root, params, life) {
     empty: () => (search.value ? "No topic matches." : "There are no topics yet. Press n, or New topic, to create one."),
     load: async (start, limit) => {
       const found = await look("/topics", { start, limit, match: search.value }, life.signal);
-      return { total: found.total, rows: found.topics };
+      return { total: found.total, rows: found.topics, limits: found.limits };
     },
   });
   search.addEventListener("input", doing(() => table.show(0)));

@@ -28,7 +28,7 @@ export async function show(root, params, life) {
     load: async (start, limit) => {
       const found = await look("/transactions", { start, limit, match: search.value, state: state.value }, life.signal);
       now = found.now;
-      return { total: found.total, rows: found.transactions };
+      return { total: found.total, rows: found.transactions, limits: found.limits };
     },
   });
   search.addEventListener("input", doing(() => table.show(0)));
