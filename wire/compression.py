@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from enum import IntEnum
+from typing import Protocol, cast
 
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
@@ -40,6 +41,23 @@ def compression_of(attributes: int) -> Compression:
 def compress(codec: Compression, data: Buffer, level: int | None = None) -> bytes:
     """``data`` compressed as by Kafka's Java clients; ``level`` is compression.<codec>.level, None for its default."""
     return _COMPRESS[codec](data, level)
+
+
+class Compressor(Protocol):
+    """Compresses content that comes in parts, in the memory of the codec's window."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """Add content; returns what is compressed so far, possibly nothing."""
+        ...
+
+    def flush(self) -> bytes:
+        """End the content; returns the rest."""
+        ...
+
+
+def compressor(codec: Compression, level: int | None = None) -> Compressor:
+    """A compressor for content that comes in parts, as ``compress`` compresses it."""
+    return _COMPRESSORS[codec](level)
 
 
 class TooMuchContent(WireError):
@@ -87,6 +105,19 @@ def _compress_none(data: Buffer, _level: int | None) -> bytes:
     return bytes(data)
 
 
+class _Uncompressed:
+    """Passes content on."""
+
+    def __init__(self, _level: int | None) -> None:
+        pass
+
+    def compress(self, data: bytes) -> bytes:
+        return data
+
+    def flush(self) -> bytes:
+        return b""
+
+
 def _pieces_none(data: Buffer, _max_block: int) -> Iterator[bytes]:
     view = memoryview(data)
     for at in range(0, len(view), _PIECE):
@@ -96,6 +127,10 @@ def _pieces_none(data: Buffer, _max_block: int) -> Iterator[bytes]:
 # gzip
 
 _GZIP_WINDOW = zlib.MAX_WBITS | 16  # 16 asks zlib for gzip's header and trailer
+
+
+def _gzip_compressor(level: int | None) -> Compressor:
+    return zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION if level is None else level, zlib.DEFLATED, _GZIP_WINDOW)
 
 
 def _compress_gzip(data: Buffer, level: int | None) -> bytes:
@@ -148,6 +183,27 @@ def _compress_snappy(data: Buffer, _level: int | None) -> bytes:
     return bytes(out)
 
 
+class _SnappyCompressor:
+    def __init__(self, _level: int | None) -> None:
+        self._begun = False
+        self._held = bytearray()
+
+    def compress(self, data: bytes) -> bytes:
+        self._held += data
+        whole = len(self._held) // _XERIAL_BLOCK * _XERIAL_BLOCK
+        out = self._blocks(bytes(self._held[:whole])) if whole else b""
+        del self._held[:whole]
+        return out
+
+    def flush(self) -> bytes:
+        return self._blocks(bytes(self._held))
+
+    def _blocks(self, data: bytes) -> bytes:
+        out = _compress_snappy(data, None)
+        begun, self._begun = self._begun, True
+        return out[len(_XERIAL_HEADER) :] if begun else out
+
+
 def _pieces_snappy(data: Buffer, max_block: int) -> Iterator[bytes]:
     view = memoryview(data)
     if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
@@ -190,12 +246,36 @@ _LZ4_FAST_LEVEL = 9  # Kafka's default level, with which its Java code uses the 
 _LZ4_LOWEST_HIGH = 3  # the library's lower levels use the fast compressor too
 
 
+class _Lz4Compressor:
+    def __init__(self, level: int | None) -> None:
+        from lz4 import frame  # noqa: PLC0415
+
+        self._frame = frame.LZ4FrameCompressor(
+            frame.BLOCKSIZE_MAX64KB, compression_level=_lz4_level(level), block_linked=False
+        )
+        self._begin: bytes = self._frame.begin()
+
+    def compress(self, data: bytes) -> bytes:
+        begin, self._begin = self._begin, b""
+        return begin + bytes(self._frame.compress(data))
+
+    def flush(self) -> bytes:
+        begin, self._begin = self._begin, b""
+        return begin + bytes(self._frame.flush())
+
+
+def _lz4_level(level: int | None) -> int:
+    """The level of the library."""
+    return 0 if level is None or level == _LZ4_FAST_LEVEL else max(level, _LZ4_LOWEST_HIGH)
+
+
 def _compress_lz4(data: Buffer, level: int | None) -> bytes:
     from lz4 import frame  # noqa: PLC0415
 
-    library_level = 0 if level is None or level == _LZ4_FAST_LEVEL else max(level, _LZ4_LOWEST_HIGH)
     return bytes(
-        frame.compress(data, library_level, block_size=frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False)
+        frame.compress(
+            data, _lz4_level(level), block_size=frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+        )
     )
 
 
@@ -226,6 +306,13 @@ _ZSTD_SKIPPABLE = 0x184D2A50  # to ...5F: frames without content
 _ZSTD_LONGEST_HEADER = 18
 _ZSTD_HAS_CHECKSUM = 4
 _ZSTD_RLE = 1  # a block that repeats its one byte
+
+
+def _zstd_compressor(level: int | None) -> Compressor:
+    import zstandard  # noqa: PLC0415
+
+    made = zstandard.ZstdCompressor(level=_ZSTD_DEFAULT_LEVEL if level is None else level)
+    return cast("Compressor", made.compressobj())
 
 
 def _compress_zstd(data: Buffer, level: int | None) -> bytes:
@@ -299,6 +386,13 @@ _COMPRESS: dict[Compression, Callable[[Buffer, int | None], bytes]] = {
     Compression.SNAPPY: _compress_snappy,
     Compression.LZ4: _compress_lz4,
     Compression.ZSTD: _compress_zstd,
+}
+_COMPRESSORS: dict[Compression, Callable[[int | None], Compressor]] = {
+    Compression.NONE: _Uncompressed,
+    Compression.GZIP: _gzip_compressor,
+    Compression.SNAPPY: _SnappyCompressor,
+    Compression.LZ4: _Lz4Compressor,
+    Compression.ZSTD: _zstd_compressor,
 }
 _PIECES: dict[Compression, Callable[[Buffer, int], Iterator[bytes]]] = {
     Compression.NONE: _pieces_none,

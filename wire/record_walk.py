@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, TimestampType
-from pykbroker.wire.compression import Compression, decompressed_pieces
+from pykbroker.wire.compression import Compression, TooMuchContent, decompressed_pieces
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import read_unsigned_varint
@@ -40,13 +40,20 @@ class RecordWalk:
     """One pass over the records of a complete batch, whose CRC is not checked.
 
     ``max_record_bytes`` limits each record of a compressed batch, as Kafka's max.decompressed.message.bytes does. ``records``
-    raises RecordTooLarge for one beyond it, before memory is allocated, and WireError if the batch is malformed.
+    raises RecordTooLarge for one beyond it, before memory is allocated, TooMuchContent once the whole is larger than
+    ``max_bytes`` decompressed (None is no limit), and WireError if the batch is malformed.
     """
 
     __slots__ = ("_data", "_header", "_largest", "_pieces", "_pos", "_whole")
 
     def __init__(
-        self, batch: Buffer, header: BatchHeader, *, max_record_bytes: int = 2**31 - 1, whole: bool = False
+        self,
+        batch: Buffer,
+        header: BatchHeader,
+        *,
+        max_record_bytes: int = 2**31 - 1,
+        max_bytes: int | None = None,
+        whole: bool = False,
     ) -> None:
         if header.size != len(batch):
             raise WireError(f"the batch says it has {header.size} bytes and has {len(batch)}")
@@ -59,6 +66,8 @@ class RecordWalk:
             if payload or header.record_count
             else iter(())
         )
+        if max_bytes is not None:
+            self._pieces = _bounded(self._pieces, max_bytes)
         self._largest = 2**31 - 1 if header.compression is Compression.NONE else max_record_bytes
         self._whole = whole
         self._data = b""
@@ -194,6 +203,15 @@ class RecordWalk:
                 raise IndexError
         self._pos += ahead
         return left - count
+
+
+def _bounded(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
+    room = most
+    for piece in pieces:
+        room -= len(piece)
+        if room < 0:
+            raise TooMuchContent(f"compressed data holds more than {most} bytes")
+        yield piece
 
 
 def _after_headers(data: bytes, pos: int, end: int) -> int:

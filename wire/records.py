@@ -228,7 +228,7 @@ def _read_varint(data: bytes, pos: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), pos
 
 
-def read_unsigned_varint(data: bytes, pos: int, bits: int = 32) -> tuple[int, int]:
+def read_unsigned_varint(data: Buffer, pos: int, bits: int = 32) -> tuple[int, int]:
     """(varint before undoing zigzag, position after it). Excess bits of the last byte are dropped. Raises WireError if it is
     longer than ``bits``, IndexError if it is cut short.
     """

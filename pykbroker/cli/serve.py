@@ -160,7 +160,7 @@ def _http_side(
         from pykbroker.steered.steering import of_node
 
         folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
-        return of_node(node, folder, seed, time)
+        return of_node(node, folder, None if seed is None else partial(_sow, seed), time)
 
     return lambda node: made(node, found, partial(steering, node))
 
@@ -205,16 +205,10 @@ class Start(NamedTuple):
             as_reached=as_reached(options),
             release=options.as_version,
             beside=self.beside,
-            before_clients=None if self.seed is None and self.time is None else self._before_clients,
+            before_clients=None if self.seed is None else partial(_sow, self.seed),
+            follow=None if self.time is None else self.time.follow,
             clock=None if self.time is None else self.time.clock,
         )
-
-    def _before_clients(self, cluster: Cluster) -> Deferred[None]:
-        from pykbroker.runtime.waits import Deferred
-
-        if self.time is not None:
-            self.time.follow(cluster)
-        return Deferred.completed(None) if self.seed is None else _sow(self.seed, cluster)
 
     def _announce(self, node: Node) -> None:
         _tell_systemd(node)

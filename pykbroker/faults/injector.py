@@ -61,6 +61,12 @@ class Injector:
         self._leave()
         return rules
 
+    def forget(self) -> None:
+        """Remove all rules and what is left of them: their cluster ends."""
+        self.clear()
+        self._step.forget()
+        self._leave()
+
     def _leave(self) -> None:
         if self._is_in and not self.book.rules and not self._step.is_muting:
             self._places.empty(Place.INTERCEPT)

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.handlers.contract import CloseConnection
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.names import INTERNAL_TOPICS
 from pykbroker.runtime.waits import Deferred, gather
-from pykbroker.storage.log.validate import NotOneBatch, RecordsRejected
+from pykbroker.storage.log.rejections import NotOneBatch, RecordsRejected
 from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
+    from pykbroker.storage.log.log import AppendResult
     from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 _ALL = -1
@@ -48,6 +51,9 @@ _ZSTD_SINCE = 7
 #: The version from which errors carry the current leader and its endpoint (KIP-951).
 _LEADER_SINCE = 10
 _CODEC_MASK = 0x07
+#: Partitions that are written in one turn, and the weight of one of more than these.
+_AT_ONCE = 500
+_WEIGHT = 5
 #: Errors of an append whose answers have no log start offset.
 _SAYS_NO_MORE = frozenset(
     {
@@ -89,7 +95,29 @@ def _write(
     broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     """Append all partitions that are not refused."""
-    version = ctx.api_version
+    topics = request.topic_data
+    if len(topics) != 1 or len(topics[0].partition_data) > _AT_ONCE:
+        partitions = sum([len(topic.partition_data) for topic in topics])
+        if len(topics) + partitions > _AT_ONCE:
+            _keep_records(request)
+            return in_slices(broker, ctx, _write_many(broker, ctx, request, refusals))
+    response = ProduceResponse()
+    waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
+    to_all = request.acks == _ALL
+    for topic in topics:
+        answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+        response.responses.append(answers)
+        for data in topic.partition_data:
+            answers.partition_responses.append(
+                _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
+            )
+    return _written(broker, ctx, request, response, waiting)
+
+
+def _write_many(
+    broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals
+) -> Work[ProduceResponse | None]:
+    """The same in slices."""
     response = ProduceResponse()
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
     to_all = request.acks == _ALL
@@ -100,10 +128,22 @@ def _write(
             answers.partition_responses.append(
                 _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
             )
-    if version >= _LEADER_SINCE:
-        response.node_endpoints = _leaders(broker, ctx, response)
+            yield _WEIGHT
+        yield 1
+    return _written(broker, ctx, request, response, waiting)
+
+
+def _written(
+    broker: Broker,
+    ctx: RequestContext,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
+) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if waiting:
-        return _when_committed(request, response, waiting)
+        return _when_committed(broker, ctx, request, response, waiting)
+    if ctx.api_version >= _LEADER_SINCE:
+        response.node_endpoints = _leaders(broker, ctx, response)
     return response if request.acks else settle(request, response)
 
 
@@ -155,16 +195,22 @@ def _handle_transactional(
 def _write_later(
     broker: Broker, ctx: RequestContext, request: ProduceRequest, admitted: Deferred[Refusals]
 ) -> Deferred[ProduceResponse | None]:
-    """Append when the coordinator has answered. The records are copied until then: the receive block is reused."""
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            data.records = bytearray(data.records or b"")  # type: ignore[arg-type]  # a list is for encoding only
+    """Append when the coordinator has answered. The records are copied until then."""
+    _keep_records(request)
 
     def write(refusals: Refusals) -> Deferred[ProduceResponse | None]:
         written = _write(broker, ctx, request, refusals)
         return written if isinstance(written, Deferred) else Deferred.completed(written)
 
     return admitted.chain(write)
+
+
+def _keep_records(request: ProduceRequest) -> None:
+    """Copy the records, since the receive block is reused in the next turn."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = bytearray(data.records)  # type: ignore[arg-type]  # a list is for encoding only
 
 
 def failed(request: ProduceRequest, version: int, error: KafkaError) -> ProduceResponse:
@@ -221,6 +267,9 @@ def _append(
     except KafkaError as error:
         _explain(answer, partition, error)
         return answer
+    if isinstance(appended, Deferred):
+        waiting.append((_appended_later(answer, partition, ctx.api_version, appended, to_all=to_all), answer))
+        return answer
     durable = appended.committed if to_all else appended.synced
     if durable is not None:
         waiting.append((durable, answer))
@@ -228,6 +277,38 @@ def _append(
     answer.log_append_time_ms = appended.log_append_time
     answer.log_start_offset = appended.log_start_offset
     return answer
+
+
+def _appended_later(
+    answer: PartitionProduceResponse,
+    partition: Partition,
+    version: int,
+    appended: Deferred[AppendResult],
+    *,
+    to_all: bool,
+) -> Deferred[None]:
+    """Fill in the answer once the batch is appended, or refused; the wait until it is as durable as was asked."""
+
+    def fill(result: AppendResult) -> Deferred[None]:
+        answer.base_offset = result.base_offset
+        answer.log_append_time_ms = result.log_append_time
+        answer.log_start_offset = result.log_start_offset
+        return (result.committed if to_all else result.synced) or Deferred.completed(None)
+
+    def settle(done: Deferred[AppendResult]) -> Deferred[None]:
+        if not isinstance(done.error, KafkaError):
+            return done.chain(fill)
+        if done.error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            answer.error_code = done.error.code
+            if version >= _LEADER_SINCE:
+                answer.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                )
+        else:
+            _explain(answer, partition, done.error)
+        return Deferred.completed(None)
+
+    return appended.fold(settle).chain(lambda wait: wait)
 
 
 def _is_zstd(records: Buffer) -> bool:
@@ -287,6 +368,8 @@ def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> 
 
 
 def _when_committed(
+    broker: Broker,
+    ctx: RequestContext,
     request: ProduceRequest,
     response: ProduceResponse,
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
@@ -297,7 +380,13 @@ def _when_committed(
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
 
     answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
-    return gather(answered).map(lambda _: settle(request, response))
+
+    def finish(_: list[None]) -> ProduceResponse | None:
+        if ctx.api_version >= _LEADER_SINCE:
+            response.node_endpoints = _leaders(broker, ctx, response)
+        return settle(request, response)
+
+    return gather(answered).map(finish)
 
 
 def settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.network.claim import Claim
 from pykbroker.network.outgoing import Outgoing
 from pykbroker.network.pending_responses import PendingResponse, PendingResponses
 from pykbroker.network.receive_block import ReceiveBlock
@@ -83,7 +84,8 @@ class Connection(asyncio.BufferedProtocol):
         self._pending = PendingResponses()
         self._outgoing = Outgoing(self._runtime, self._pause_reading, self._stream_ended)
         self._unsent = 0  # bytes that the socket had not taken when it was full
-        self._counted = 0  # bytes of this connection in the runtime's unsent_bytes
+        self._counted = 0  # bytes of this connection in the memory budget's unsent bytes
+        self._claim = Claim(self._runtime)
         self._in_turn = False
         self._reading_paused = False
         self._muted: Timer | None = None
@@ -94,6 +96,12 @@ class Connection(asyncio.BufferedProtocol):
         """The broker's address to which the client connected; empty if there is none or the connection has ended."""
         name = None if self._socket is None else self._socket.get_extra_info("sockname")
         return name[0] if isinstance(name, tuple) else ""
+
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor of its socket; None before it is connected and after its end."""
+        found = None if self._socket is None else self._socket.get_extra_info("socket")
+        return None if found is None else found.fileno()
 
     # ---- the transport's side -------------------------------------------------------------------------------------
 
@@ -118,6 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         self._pending.abandon()
         self._outgoing.drop()
         self._received.drop()
+        self._claim.drop()
         self._unsent = 0
         self._count_unsent()
         self._dispatch = _discard  # an authentication refers to its connection: no cycle may remain
@@ -194,12 +203,12 @@ class Connection(asyncio.BufferedProtocol):
                 raise CloseConnection(self._refused_frame(view[start : start + 4]))
             frame_end = start + 4 + size
             if frame_end > end:
-                received.keep(start, 4 + size)
+                self._keep(start, 4 + size)
                 return
             try:
                 answer = dispatch(self.broker, self, view[start + 4 : frame_end])
             except NotYet as error:
-                received.keep(start, 4 + size)
+                self._keep(start, 4 + size)
                 self.hold(error.until)
                 return
             self._answer(answer)
@@ -207,10 +216,19 @@ class Connection(asyncio.BufferedProtocol):
             if start == end:  # the usual case
                 break
             self._between_frames()
-        if start == end:
-            received.emptied()
-        else:
-            received.keep(start, 4)
+        if start != end:
+            self._keep(start, 4)
+            return
+        received.emptied()
+        if self._claim.size:
+            self._claim.settle(received)
+
+    def _keep(self, start: int, needed: int) -> None:
+        """Keep what is not parsed in a block of the connection's own, which must be granted before more is received."""
+        self._received.keep(start, needed)
+        wait = self._claim.cover(self._received)
+        if wait is not None:
+            self.hold(wait)
 
     def _between_frames(self) -> None:
         """Send many responses, and do what is due, before the next frame of the same turn."""
@@ -244,6 +262,8 @@ class Connection(asyncio.BufferedProtocol):
         else:
             response.deferred = result
             result.when_done(lambda deferred: self._arrived(response, deferred))
+            if self._runtime.memory.is_short and not result.done:
+                self.hold(result.settled())  # one request at a time, as in Apache Kafka: its bytes may be kept
         if pending.is_full:
             self._pause_reading()
 
@@ -343,9 +363,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.resume_reading()
 
     def _count_unsent(self) -> None:
-        """Add to the runtime's unsent_bytes what changed: responses behind an earlier one, and for a socket that is full."""
+        """Add to the memory budget's unsent bytes what changed: responses behind an earlier one, and for a socket that is full."""
         unsent = self._pending.held_bytes + self._unsent
-        self._runtime.unsent_bytes += unsent - self._counted
+        self._runtime.memory.unsent.count(unsent - self._counted)
         self._counted = unsent
 
     @property
@@ -356,6 +376,12 @@ class Connection(asyncio.BufferedProtocol):
     def release_memory(self) -> None:
         """Give back the receive block of a connection that is idle."""
         self._received.let_go()
+        if self._claim.size:
+            self._claim.settle(self._received)
+
+    def is_stalled(self, since: float) -> bool:
+        """Whether a frame has been granted memory before ``since`` (monotonic) and has not arrived as a whole."""
+        return self._claim.granted_before(since) and not self._received.is_empty
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,16 @@ class ReceiveBlock:
         self.start = 0
         self.end = 0
 
+    @property
+    def own_size(self) -> int:
+        """Bytes of the connection's own block; 0 if it has none."""
+        return 0 if self.view is self._shared else len(self.view)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all that was received is parsed."""
+        return self.start == self.end
+
     def keep(self, start: int, needed: int) -> None:
         """Everything up to ``start`` is parsed: make room to receive the rest of the ``needed`` bytes from there, and more."""
         view = self.view

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.waits import Deferred
 
-#: Bytes read and handed to the socket in one turn of the loop.
+#: Bytes read and handed to the socket in one turn of the loop, and the least where memory is short.
 _SLICE = 512 * 1024
+_SMALL_SLICE = 32 * 1024
 
 
 class _Sink(Protocol):
@@ -75,14 +76,15 @@ class Stream:
             self._ended(None)
             return
         stored: StoredRecords = self._pieces[0]
+        size = self._runtime.memory.answer_bytes(_SLICE, _SMALL_SLICE)
         try:
-            data = stored.slice_now(self._at, _SLICE)
+            data = stored.slice_now(self._at, size)
         except Exception as error:  # noqa: BLE001 - the connection logs it and closes
             self._ended(error)
             return
         if data is None:
             self._under_way = True
-            self._runtime.offload_read(stored.slice, self._at, _SLICE).when_done(self._read)
+            self._runtime.offload_read(stored.slice, self._at, size).when_done(self._read)
         else:
             self._send(data)
 

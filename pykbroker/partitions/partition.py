@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Protocol
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.partitions.group_commit import GroupCommit
 from pykbroker.runtime.waits import Deferred
-from pykbroker.storage.log.validate import Origin
+from pykbroker.storage.log.validate import ContentNotRead, Origin
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from pykbroker.metadata.image import PartitionImage
+    from pykbroker.partitions.append_queue import AppendQueue
     from pykbroker.partitions.host import PartitionHost
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult, Log
+    from pykbroker.storage.log.validate import Allowance
+    from pykbroker.wire.batch_header import BatchHeader
 
 
 class PartitionWatcher(Protocol):
@@ -40,6 +43,7 @@ class Partition:
     """See the module. ``watchers`` is an ordered set: notifications go in the order of arrival."""
 
     __slots__ = (
+        "_append_queue",
         "_group_commit",
         "_host",
         "_log",
@@ -58,6 +62,7 @@ class Partition:
         self._host = host
         self._log: Log | None = None
         self._group_commit: GroupCommit | None = None
+        self._append_queue: AppendQueue | None = None
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.index
@@ -225,10 +230,20 @@ class Partition:
 
     # ---- appending -----------------------------------------------------------------------------------------------------
 
-    def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
+    def append(
+        self,
+        records: Buffer,
+        *,
+        now_ms: int,
+        origin: Origin,
+        transaction_version: int = 0,
+        allowance: Allowance | None = None,
+        validated: tuple[BatchHeader, Buffer] | None = None,
+    ) -> AppendResult:
         """Append one batch as the leader and notify the watchers; ``records`` may be changed in place and is not kept.
 
-        Raises what ``Log.append_as_leader`` raises: RecordsRejected (with errors per record) and other KafkaErrors.
+        Raises what ``Log.append_as_leader`` raises: RecordsRejected (with errors per record) and other KafkaErrors, and
+        ContentNotRead with an ``allowance``.
         """
         log = self.log
         result = log.append_as_leader(
@@ -237,6 +252,8 @@ class Partition:
             now_ms=now_ms,
             origin=origin,
             transaction_version=transaction_version,
+            allowance=allowance,
+            validated=validated,
         )
         if not result.duplicate:
             self._advance(log)
@@ -249,14 +266,39 @@ class Partition:
             result.committed = self.committed(result.last_offset + 1)
         return result
 
-    def append_produce(self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False) -> AppendResult:
+    def append_produce(
+        self, records: Buffer, transaction_version: int = 0, *, to_all: bool = False
+    ) -> AppendResult | Deferred[AppendResult]:
         """``append`` for a client with that transaction version; with ``to_all`` (acks=all) enough replicas must be in
         sync: else raises KafkaError NOT_ENOUGH_REPLICAS.
+
+        A wait if a thread must read the records first, or those of an earlier batch; it fails as ``AppendQueue.add`` says.
         """
         if to_all:
             self.check_enough_in_sync()
-        now_ms = self._host.runtime.clock.now_ms()
-        return self.append(records, now_ms=now_ms, origin=Origin.CLIENT, transaction_version=transaction_version)
+        runtime = self._host.runtime
+        if self._append_queue is None:
+            try:
+                return self.append(
+                    records,
+                    now_ms=runtime.clock.now_ms(),
+                    origin=Origin.CLIENT,
+                    transaction_version=transaction_version,
+                    allowance=runtime.decoding,
+                )
+            except ContentNotRead:
+                from pykbroker.partitions.append_queue import AppendQueue  # noqa: PLC0415 - start-up counts
+
+                self._append_queue = AppendQueue(self, runtime, self._queue_emptied)
+        return self._append_queue.add(records, transaction_version)
+
+    def append_at_once(self, records: Buffer) -> AppendResult:
+        """``append_produce`` with acks=all for records of this process, which are few: it waits for no thread."""
+        self.check_enough_in_sync()
+        return self.append(records, now_ms=self._host.runtime.clock.now_ms(), origin=Origin.CLIENT)
+
+    def _queue_emptied(self) -> None:
+        self._append_queue = None
 
 
 def _synced_to(log: Log) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.brokers.broker import WrongBroker
+from pykbroker.storage.names import CONTROL_SOCKET
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SOCKET = "control.sock"
+SOCKET = CONTROL_SOCKET
 #: The longest path in a socket's address, in bytes; the kernel's limit is 108 with the final zero.
 _LONGEST_PATH = 107
 _LONGEST_LINE = 4096

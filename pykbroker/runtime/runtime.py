@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pykbroker.runtime.clock import Clock
+from pykbroker.runtime.decoding import DecodingAllowance
+from pykbroker.runtime.memory import MemoryBudget
 from pykbroker.runtime.slices import Slices
 from pykbroker.runtime.timers import Timers
 from pykbroker.runtime.turns import Turns
@@ -19,15 +21,17 @@ class Runtime:
     """One per process. The shell replaces the parts that need the outside: threads and the turns of the event loop."""
 
     __slots__ = (
+        "breathe",
         "client_timers",
         "clock",
+        "decoding",
+        "memory",
         "offload",
         "offload_read",
         "random",
         "slices",
         "timers",
         "turns",
-        "unsent_bytes",
         "wake_queue",
     )
 
@@ -46,8 +50,16 @@ class Runtime:
         self.offload: Callable[..., Deferred[Any]] = run_inline
         #: The same for reads of files, which have threads of their own so that syncs do not wait for slow reads.
         self.offload_read: Callable[..., Deferred[Any]] = run_inline
-        #: Bytes of answers that neither clients nor their sockets have taken yet.
-        self.unsent_bytes = 0
+        #: Lets other threads run, in a thread that computes for long; the shell replaces it.
+        self.breathe: Callable[[], None] = _nothing
+        #: What waits to be received, decompressed and sent.
+        self.memory = MemoryBudget()
+        #: How many records a turn may still decode.
+        self.decoding = DecodingAllowance(self.wake_queue)
+
+
+def _nothing() -> None:
+    """The breath of a process without threads."""
 
 
 def run_inline(function: Callable[..., T], *args: Any) -> Deferred[T]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pykbroker.steered import http_options as options
@@ -23,21 +25,24 @@ class Beside:
         self._host = host
         self._log = log
         self._side: Side | None = None
+        #: What requests must send, where listeners or an authorizer protect the broker.
+        self.token: str | None = None
 
     def open(self) -> None:
-        """Open it. Raises ConfigError if secured listeners require a token, and StartFailed if the address cannot be bound."""
+        """Open it. Where the broker is protected, a token is made. Raises StartFailed if the address cannot be bound."""
         self._host.begin(self._open()).result()
 
     async def _open(self) -> None:
         node = self._host.node
-        options.check(self._options, node.config)
-        made = self._side = self._make(node, self._options, self._steering)
+        if options.protected_by(node.config) is not None:
+            self.token = self.token or secrets.token_urlsafe()
+        made = self._side = self._make(node, replace(self._options, token=self.token), self._steering)
         await made.open()
 
     def _steering(self) -> Steering:
         from pykbroker.steered.steering import Steering  # noqa: PLC0415 - imported with the first request
 
-        return Steering(self._host, self._log)
+        return Steering(self._host.node, self._host.snapshots, self._host.time, self._log)
 
     def close(self) -> None:
         """Close it; harmless when repeated, and if it was not opened."""

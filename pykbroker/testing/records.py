@@ -81,7 +81,7 @@ def _append(
         (name, as_bytes(each)) for name, each in (headers.items() if isinstance(headers, Mapping) else headers)
     )
     record = wire.Record(offset=0, timestamp=timestamp_ms, key=raw_key, value=as_bytes(value), headers=pairs)
-    appended = found.append_produce(memoryview(bytearray(wire.encode_batch([record], base_offset=0))), to_all=True)
+    appended = found.append_at_once(memoryview(bytearray(wire.encode_batch([record], base_offset=0))))
     stamped = appended.log_append_time if appended.log_append_time >= 0 else timestamp_ms
     lies = Record(topic, index, appended.base_offset, stamped, raw_key, record.value, pairs)
     return (appended.committed or Deferred.completed(None)).map(lambda _: lies)

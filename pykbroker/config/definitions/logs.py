@@ -78,12 +78,16 @@ LOGS = table(
     Setting("log.roll.ms", LONG, None, HIGH, None, CLUSTER_WIDE),
     Setting("log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(1_048_576), CLUSTER_WIDE),
     Setting("log.segment.delete.delay.ms", LONG, 60_000, HIGH, at_least(0), CLUSTER_WIDE),
+    Setting(  # of Apache Kafka 4.4
+        "max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, at_least(0), CLUSTER_WIDE, internal=True
+    ),
     Setting("message.max.bytes", INT, 1_048_588, HIGH, at_least(0), CLUSTER_WIDE),
     Setting("min.insync.replicas", INT, 1, HIGH, at_least(1), CLUSTER_WIDE),
     Setting("num.partitions", INT, 1, MEDIUM, at_least(1)),
     Setting("num.recovery.threads.per.data.dir", INT, 2, HIGH, at_least(1), CLUSTER_WIDE),
     Setting("num.replica.alter.log.dirs.threads", INT, None, HIGH),
     Setting("num.replica.fetchers", INT, 1, HIGH, at_least(1), CLUSTER_WIDE),
+    Setting("pykbroker.validate.records", BOOLEAN, False, MEDIUM, None, CLUSTER_WIDE, internal=True),
     Setting("replica.fetch.backoff.ms", INT, 1000, MEDIUM, at_least(0)),
     Setting("replica.fetch.max.bytes", INT, 1_048_576, MEDIUM, at_least(0)),
     Setting("replica.fetch.min.bytes", INT, 1, HIGH),

@@ -60,6 +60,7 @@ SERVER = table(
     Setting("num.io.threads", INT, 8, HIGH, at_least(1), CLUSTER_WIDE),
     Setting("num.network.threads", INT, 3, HIGH, at_least(1), CLUSTER_WIDE),
     Setting("producer.purgatory.purge.interval.requests", INT, 1000, MEDIUM),
+    Setting("pykbroker.memory.bytes", LONG, -1, MEDIUM, at_least(-1), internal=True),
     Setting("queued.max.request.bytes", LONG, -1, MEDIUM),
     Setting("queued.max.requests", INT, 500, HIGH, at_least(1)),
     Setting("quota.window.num", INT, 11, LOW, at_least(1)),

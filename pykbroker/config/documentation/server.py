@@ -38,7 +38,9 @@ SERVER = {
     "num.io.threads": "Threads that work on requests. Not used by this broker, which has one loop.",
     "num.network.threads": "Threads that read and write sockets. Not used by this broker, which has one loop.",
     "producer.purgatory.purge.interval.requests": "How often waiting produces are tidied up. Not used by this broker.",
-    "queued.max.request.bytes": "Bytes of waiting requests before no more are read; -1 is no limit.",
+    "pykbroker.memory.bytes": "Bytes that requests, decompression and answers may use together; -1 is a quarter of the memory "
+    "of the container or machine. A setting of this broker, not of Apache Kafka.",
+    "queued.max.request.bytes": "Bytes of requests on their way before no more are read; -1 leaves it to the memory budget.",
     "queued.max.requests": "Waiting requests before no more are read.",
     "quota.window.num": "How many samples a client quota keeps.",
     "quota.window.size.seconds": "How long one sample of a client quota is.",

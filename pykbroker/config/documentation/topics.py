@@ -22,6 +22,7 @@ TOPICS = {
     "local.retention.bytes": "With tiered storage: how many bytes stay on local disk; -2 means as in retention.bytes.",
     "local.retention.ms": "With tiered storage: how long segments stay on local disk; -2 means as in retention.ms.",
     "max.compaction.lag.ms": "A record is compacted at the latest after this time.",
+    "max.decompressed.message.bytes": "The largest record that a compressed batch may hold, decompressed.",
     "max.message.bytes": "The largest record batch that is taken, as it arrives (compressed).",
     "message.timestamp.after.max.ms": "How far a record's timestamp may lie in the future of the broker's clock.",
     "message.timestamp.before.max.ms": "How far a record's timestamp may lie in the past of the broker's clock.",
@@ -31,6 +32,8 @@ TOPICS = {
     "min.compaction.lag.ms": "A record is left alone by compaction for this time.",
     "min.insync.replicas": "How many in-sync replicas, the leader among them, a write with acks=all needs. No more than "
     "the partition has replicas is ever asked for.",
+    "pykbroker.validate.records": "Whether every record of a batch is read before it is appended, as Apache Kafka does. A setting of "
+    "this broker, not of Apache Kafka.",
     "preallocate": "Whether a new segment gets its full size on disk at once.",
     "remote.log.copy.disable": "With tiered storage: stop copying segments to the tier.",
     "remote.log.delete.on.disable": "With tiered storage: delete what is in the tier when it is switched off.",

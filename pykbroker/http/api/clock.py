@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.faults.durations import milliseconds
 from pykbroker.http.api.route import Call
+from pykbroker.process.life import LifeEnded
 from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
@@ -13,16 +14,17 @@ if TYPE_CHECKING:
 
 
 async def now(steering: Steering, call: Call) -> dict[str, Any]:
-    kind = "real" if steering.host.time is None else "manual"
+    kind = "real" if steering.time is None else "manual"
     return {"kind": kind, "now_ms": steering.cluster().runtime.clock.now_ms()}
 
 
 async def advance(steering: Steering, call: Call) -> dict[str, Any]:
     steering.cluster()
-    if steering.host.time is None:
-        raise Refusal(409, 'time passes by itself here; a test moves that of Kafka(clock="manual")')
+    if steering.time is None:
+        how = 'Kafka(clock="manual")' if steering.of_a_test else "serve --clock manual"
+        raise Refusal(409, f"time passes by itself here; start the broker by {how} to move it")
     with refusing(400, ValueError):
         ms = milliseconds(call.text("by"))
-    async with steering.living:
-        await steering.host.time.advance(ms)
+    with refusing(503, LifeEnded):
+        await steering.time.advance(ms)
     return await now(steering, call)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.api.route import Call
@@ -15,30 +14,36 @@ if TYPE_CHECKING:
 _LONGEST_NAME: Final = 200
 
 
+def _check_may_forget(steering: Steering) -> None:
+    """Raises Refusal for permanent data, in the words of who started the broker."""
+    if steering.snapshots.permanent:
+        how = "leave data_dir out" if steering.of_a_test else "start it by serve --ephemeral"
+        raise Refusal(409, f"this would remove all data, and this broker keeps its data: {how}")
+
+
 async def reset(steering: Steering, call: Call) -> dict[str, Any]:
-    async with steering.living:
-        with refusing(409, RuntimeError, StartFailed):
-            await asyncio.to_thread(steering.host.reset)
+    _check_may_forget(steering)
+    with refusing(409, RuntimeError, StartFailed):
+        await steering.snapshots.reset()
     return {}
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:
-    return {"snapshots": steering.host.snapshots}
+    return {"snapshots": steering.snapshots.names}
 
 
 async def keep(steering: Steering, call: Call) -> dict[str, Any]:
     name = call.path["name"]
     if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
         raise Refusal(400, f"a snapshot's name has 1 to {_LONGEST_NAME} printable characters")
-    async with steering.living:
-        steering.cluster()
-        with refusing(409, OSError):
-            await asyncio.to_thread(steering.host.snapshot, name)
+    steering.cluster()
+    with refusing(409, OSError):
+        await steering.snapshots.take(name)
     return await listed(steering, call)
 
 
 async def restore(steering: Steering, call: Call) -> dict[str, Any]:
-    async with steering.living:
-        with refusing(409, RuntimeError, StartFailed, OSError), refusing(404, LookupError):
-            await asyncio.to_thread(steering.host.restore, call.path["name"])
+    _check_may_forget(steering)
+    with refusing(409, RuntimeError, StartFailed, OSError), refusing(404, LookupError):
+        await steering.snapshots.restore(call.path["name"])
     return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.config.alteration import Change, Operation
-from pykbroker.config.loggers import alter_levels, levels
+from pykbroker.config.loggers import levels
 from pykbroker.http.api.route import Call
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
@@ -25,7 +25,7 @@ async def alter(steering: Steering, call: Call) -> dict[str, Any]:
     level = None if call.body.get("level", "") is None else call.text("level")
     change = Change(name, Operation.DELETE if level is None else Operation.SET, level)
     try:
-        alter_levels([change], validate_only=False)
+        steering.cluster().log_levels.alter([change])
     except KafkaError as error:
         raise Refusal(400, error.message) from error
     authorizer = steering.cluster().authorizer

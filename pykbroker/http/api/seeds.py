@@ -84,10 +84,9 @@ async def sown(steering: Steering, call: Call) -> dict[str, Any]:
     with refusing(400, BadSeed), refusing(415, ModuleNotFoundError):
         form = f".{_FORMS[call.kind]}"
         seed = await asyncio.to_thread(read_bytes, call.raw, form, "body", call.query.get("topic"))
-    async with steering.living:
-        await _check_sowing(steering.cluster(), call.asker, seed)
-        with refusing(409, BadSeed):
-            done = await steering.outcome(sow(steering.cluster(), seed))
+    await _check_sowing(steering.cluster(), call.asker, seed)
+    with refusing(409, BadSeed):
+        done = await steering.outcome(sow(steering.cluster(), seed))
     return {"topics": done.topics, "records": done.records}
 
 

@@ -65,7 +65,7 @@ class Connections:
             page.add(MADE, broker.connections_made, node_id)
         for said, count in software.items():
             page.add(SOFTWARE, count, *said)
-        page.add(UNSENT, cluster.runtime.unsent_bytes)
+        page.add(UNSENT, cluster.runtime.memory.unsent.held)
 
 
 def _others(connection: Connection) -> tuple[str, str, str]:

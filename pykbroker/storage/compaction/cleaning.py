@@ -29,8 +29,8 @@ from pykbroker.storage.compaction.newest_records import GOES, STAYS, NewestRecor
 from pykbroker.storage.directory import CLEANED, SWAP, mark_compacted
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.content import compression_level
 from pykbroker.storage.log.segment import Segment
-from pykbroker.storage.log.validate import compression_level
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.primitives import Buffer
 

@@ -72,3 +72,10 @@ def scan(file: File, position: int, end: int, *, checked: bool = False) -> Itera
         position += size
     if position < end:
         refuse_old_format(file, position, end)
+
+
+def writable_bytes(records: Buffer) -> bytearray | memoryview:
+    """``records`` itself if it can be patched in place, else a copy."""
+    if isinstance(records, bytearray) or (isinstance(records, memoryview) and not records.readonly):
+        return records
+    return bytearray(records)

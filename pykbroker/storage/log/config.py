@@ -1,6 +1,7 @@
 """The settings of one log, as numbers.
 
-Names, defaults and meaning are those of Kafka's topic settings (Apache Kafka 4.3.1, ``LogConfig``). The broker's
+Names, defaults and meaning are those of Kafka's topic settings (Apache Kafka 4.3.1, ``LogConfig``), but for
+``validate_records``, which is pykbroker.validate.records. The broker's
 configuration validates what users write; values are not validated here.
 """
 
@@ -42,6 +43,8 @@ class LogConfig:
     compression_zstd_level: int = 3
     preallocate: bool = False
     min_insync_replicas: int = 1
+    max_decompressed_message_bytes: int = 2**31 - 9
+    validate_records: bool = False
     #: Computed: no setting requires decoding a producer's batch.
     opaque_batches: bool = field(init=False, default=True)
     #: Computed: the age at which a segment rolls, which max.compaction.lag.ms bounds for a compacted log (KIP-354).
@@ -52,6 +55,7 @@ class LogConfig:
             self.compression_type == "producer"
             and not self.compact
             and not self.log_append_time
+            and not self.validate_records
             and self.timestamp_before_max_ms == _NEVER
         )
         object.__setattr__(self, "opaque_batches", opaque)
@@ -108,6 +112,7 @@ _OTHERS: dict[str, tuple[str, Callable[[object], object]]] = {
     "min.cleanable.dirty.ratio": ("min_cleanable_dirty_ratio", _ratio),
     "compression.type": ("compression_type", str),
     "preallocate": ("preallocate", _flag),
+    "pykbroker.validate.records": ("validate_records", _flag),
 }
 
 #: Kafka's name -> our field and how to read a value. Most names differ by their dots alone.

@@ -12,13 +12,14 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.log import lookup, trimming
+from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.flushing import FlushPlan, flush
 from pykbroker.storage.log.lookup import TimestampOffset
 from pykbroker.storage.log.producers import BatchMemory, ProducerEntry
 from pykbroker.storage.log.reading import ReadPlan
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.state import LogState
-from pykbroker.storage.log.validate import Origin, validate_batch, writable_bytes
+from pykbroker.storage.log.validate import Allowance, Origin, validate_batch
 from pykbroker.wire.batch_header import BatchHeader, patch_batch
 from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -59,8 +60,13 @@ class Log(LogState):
         now_ms: int,
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
+        allowance: Allowance | None = None,
+        validated: tuple[BatchHeader, Buffer] | None = None,
     ) -> AppendResult:
         """Validate one batch, assign its offsets, and write it.
+
+        ``allowance`` is that of ``validate_batch``; ``validated`` is what it returned, or ``read_content``, if the batch has been
+        validated before.
 
         ``records`` is patched in place if it is writable, and not kept. ``transaction_version`` is that of the
         client, or of the coordinator which writes an end-of-transaction marker. Raises what ``validate_batch`` raises,
@@ -69,7 +75,7 @@ class Log(LogState):
         """
         if self.directory.offline:
             raise self.directory.refusal()
-        header, data = validate_batch(records, self.config, origin, now_ms, self.name)
+        header, data = validated or validate_batch(records, self.config, origin, now_ms, self.name, allowance)
         if len(data) > self.config.segment_bytes:
             raise KafkaError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -120,7 +126,7 @@ class Log(LogState):
             segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
             raise self._taken_back(segment, size, header.base_offset, error) from error
-        if self.directory.full:
+        if self.directory.was_full:
             self.directory.succeeded()
         if leader_epoch != self.epochs.latest:
             self.epochs.assign(leader_epoch, header.base_offset)

@@ -173,32 +173,45 @@ class ReadPlan:
                 return self._read_from(segment, position, end, read)
         return b""
 
-    def _leave(self, number: int, position: int, end: int, read: Reader) -> StoredRecords | None:
-        """The batches from ``position`` up to the limit, left in their file; None if they must be read to find where a
-        batch ends, or are few enough to be read.
-        """
+    def _leave(self, number: int, position: int, end: int, read: Reader) -> Buffer | StoredRecords | None:
+        """The batches from ``position`` up to the limit, left in their file; None if they are few enough to be read."""
         segment = self._segments[number]
         first = _length_at(read(segment.log, HEADER_SIZE, position))[0] + LOG_OVERHEAD
-        if first > self._max_bytes or first > end - position:
+        if first > end - position:
             return None
+        if first > self._max_bytes and not self._at_least_one:
+            self._shut_out = True
+            return b""
         is_last = number + 1 == len(self._segments)
         after = self._upper if is_last else self._segments[number + 1].base_offset
         if not self._to_end and (is_last or self._upper < after):
             upper = segment.find(self._upper, end, read)
             if 0 <= upper < end:
                 end, after = upper, self._upper
-        stop = min(end, position + self._max_bytes)
+        stop = min(end, position + max(self._max_bytes, first))
         if stop < end:
             start = max(segment.indexes.batch_before(stop, read), position)
-            if stop - start > self._inline:
-                return None
-            tail = read(segment.log, min(stop + HEADER_SIZE, end) - start, start)
-            kept = whole_batches(memoryview(tail)[: stop - start], self._upper)
-            stop, after = start + kept, _BASE_AND_LENGTH.unpack_from(tail, kept)[0]
+            stop, after = self._last_batch_end(segment, start, stop, end, read)
         if stop - position <= self._inline:
             return None
         self._after = min(after, self._upper)
         return StoredRecords(self._log, segment, position, stop - position)
+
+    def _last_batch_end(self, segment: Segment, start: int, stop: int, end: int, read: Reader) -> tuple[int, int]:
+        """(where the last whole batch before ``stop`` ends, the offset after it); a batch begins at ``start``.
+
+        Few batches are read to find them, of large ones the headers alone: a batch may be as large as the whole read.
+        """
+        if stop - start <= self._inline:
+            tail = read(segment.log, min(stop + HEADER_SIZE, end) - start, start)
+            kept = whole_batches(memoryview(tail)[: stop - start], self._upper)
+            return start + kept, _BASE_AND_LENGTH.unpack_from(tail, kept)[0]
+        while True:
+            base, length = _BASE_AND_LENGTH.unpack_from(read(segment.log, HEADER_SIZE, start))
+            following = start + length + LOG_OVERHEAD
+            if following > stop or base >= self._upper or length <= 0:
+                return start, base
+            start = following
 
     def _read_from(self, segment: Segment, position: int, end: int, read: Reader) -> Buffer:
         available = end - position

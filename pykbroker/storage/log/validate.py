@@ -1,40 +1,49 @@
 """Validation of a batch before a leader appends it: the rules of Kafka's LogValidator (4.3.1) for format 2.
 
-Usually only the header and the checksum are checked. Records are decoded if a setting of the topic requires it: compaction
-(keys), message.timestamp.before.max.ms, a compression.type other than the producer's; or if a timestamp is out of range and
-the answer must name the records.
+Usually only the header, the checksum and the first record's length are checked. Records are read if a setting of the topic
+requires it: compaction (keys), message.timestamp.before.max.ms, a compression.type other than the producer's,
+pykbroker.validate.records; or if a timestamp is out of range and the answer must name the records. ``content.py`` reads them, at
+once or in a thread.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 from struct import Struct
+from typing import Protocol
 
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.rejections import NotOneBatch
 from pykbroker.wire.batch_header import (
     CONTROL_BIT,
     CRC_AT,
+    HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
-    NO_TIMESTAMP,
     TIMESTAMP_TYPE_BIT,
     BatchHeader,
-    TimestampType,
     batch_crc_ok,
-    patch_timestamps,
     read_batch_header,
 )
-from pykbroker.wire.compression import Compression, compression_of
+from pykbroker.wire.compression import Compression, TooMuchContent
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.primitives import Buffer
-from pykbroker.wire.records import Record, decode_records, encode_batch
+from pykbroker.wire.records import read_unsigned_varint
 
 _CODEC_MASK = 0x07
 _MAGIC_AT = CRC_AT - 1
 _length_at = Struct(">8xi").unpack_from
 #: The smallest size of a message in the oldest format; a smaller length is invalid.
 _LEGACY_OVERHEAD = 14
-_SHOWN_ERRORS = 3
+#: Length, attributes, two deltas, key length, value length, header count: a byte each.
+_SMALLEST_RECORD = 7
+#: The length of the smallest record, which does not count itself, before zigzag is undone: twice the number.
+_SHORTEST_LENGTH = 2 * (_SMALLEST_RECORD - 1)
+#: Bytes of a batch, decompressed too, that are read at once; and of a compressed one.
+_READ_NOW = 64 * 1024
+_READ_NOW_COMPRESSED = 16 * 1024
+#: What a codec costs besides the records, in records.
+_COST_OF_CODEC = 32
 
 
 class Origin(Enum):
@@ -44,28 +53,35 @@ class Origin(Enum):
     COORDINATOR = 2
 
 
-class RecordsRejected(KafkaError):
-    """Some records of a batch break a rule; nothing was appended. ``record_errors``: (index in the batch, message)."""
+class ContentNotRead(Exception):
+    """The records must be read, and are too many to be read now. ``header`` and ``records`` are for ``read_content``."""
 
-    def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]]) -> None:
-        super().__init__(code, message)
-        self.record_errors = record_errors
+    def __init__(self, header: BatchHeader, records: Buffer) -> None:
+        super().__init__()
+        self.header = header
+        self.records = records
 
 
-class NotOneBatch(KafkaError):
-    """The bytes are not one batch of format 2; no log was accessed. ``shown``: the message is part of the answer."""
+class Allowance(Protocol):
+    """How many records may be read now."""
 
-    def __init__(self, code: ErrorCode, message: str, *, shown: bool = False) -> None:
-        super().__init__(code, message)
-        self.shown = shown
+    def take(self, records: int, /) -> bool:
+        """Whether a batch that takes as long as this many records may be read now; it is counted then."""
+        ...
 
 
 def validate_batch(
-    records: Buffer, config: LogConfig, origin: Origin, now_ms: int, log_name: str = ""
+    records: Buffer,
+    config: LogConfig,
+    origin: Origin,
+    now_ms: int,
+    log_name: str = "",
+    allowance: Allowance | None = None,
 ) -> tuple[BatchHeader, Buffer]:
     """Validate ``records``, which must be exactly one batch; returns its header and the bytes to append, patched in place.
 
-    ``log_name`` is for messages. The bytes are new ones if they had to change and ``records`` is read-only, or if they
+    ``log_name`` is for messages. Without an ``allowance`` records are read however long it takes; with one, raises ContentNotRead
+    where that is too long, and nothing was changed. The bytes are new ones if they had to change and ``records`` is read-only, or if they
     were compressed again. Raises KafkaError INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE or
     UNSUPPORTED_COMPRESSION_TYPE, or RecordsRejected (INVALID_RECORD, INVALID_TIMESTAMP).
     """
@@ -93,8 +109,10 @@ def validate_batch(
         and header.base_timestamp <= header.max_timestamp <= now_ms + config.timestamp_after_max_ms
         and attributes & _CODEC_MASK <= Compression.ZSTD
     ):
+        if not attributes & _CODEC_MASK and origin is Origin.CLIENT and not _begins_well(records, header):
+            raise _invalid("The first record's length does not fit the batch")
         return header, records
-    return _validate_content(header, records, config, now_ms, log_name)
+    return _with_content(header, records, config, now_ms, log_name, allowance)
 
 
 def _read_single_batch(records: Buffer) -> BatchHeader:
@@ -156,135 +174,58 @@ def _check_client_batch(header: BatchHeader) -> None:
         )
 
 
-def _validate_content(
-    header: BatchHeader, records: Buffer, config: LogConfig, now_ms: int, log_name: str
-) -> tuple[BatchHeader, Buffer]:
-    """Validate the records of the batch, and change it as the topic's settings require."""
-    try:
-        source = compression_of(header.attributes)
-    except WireError as error:
-        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
-    target = _target_codec(config, source)
-    if target is source and not _must_decode(header, config, now_ms):
-        return _stamp(header, records, config, now_ms, header.max_timestamp)
-    try:
-        decoded = decode_records(records, header=header)
-    except WireError as error:
-        raise _invalid(str(error)) from None
-    _check_records(header, decoded, config, now_ms, log_name)
-    consecutive = all(record.offset == header.base_offset + number for number, record in enumerate(decoded))
-    if target is source and (consecutive or source is Compression.NONE):
-        return _stamp(header, records, config, now_ms, max(record.timestamp for record in decoded))
-    return _recompress(header, decoded, target, config, now_ms)
-
-
-def _target_codec(config: LogConfig, source: Compression) -> Compression:
-    name = config.compression_type
-    if name == "producer":
-        return source
-    return Compression.NONE if name == "uncompressed" else Compression[name.upper()]
-
-
-def _must_decode(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-    """Whether the records must be decoded to validate the batch."""
-    if config.compact or header.attributes & TIMESTAMP_TYPE_BIT:
-        return True
-    if config.log_append_time:
+def _begins_well(records: Buffer, header: BatchHeader) -> bool:
+    """Whether the first record of an uncompressed batch ends where the batch ends, if it is the only one, or leaves room for the
+    others. It is all that is looked at of most batches: each instruction here is one of every produce.
+    """
+    size, count = len(records), header.record_count
+    if size < HEADER_SIZE + _SMALLEST_RECORD:
         return False
-    if header.max_timestamp > now_ms + config.timestamp_after_max_ms or header.max_timestamp < header.base_timestamp:
-        return True
-    earliest = now_ms - config.timestamp_before_max_ms
-    return header.base_timestamp < earliest or (header.record_count > 1 and earliest > 0)
+    length, start = records[HEADER_SIZE], HEADER_SIZE + 1
+    if length > 127:
+        byte, start = records[start], start + 1
+        if byte > 127:
+            return _begins_well_far(records, size - (count - 1) * _SMALLEST_RECORD, count)
+        length = length & 127 | byte << 7
+    if length & 1 or length < _SHORTEST_LENGTH:
+        return False
+    end = start + (length >> 1)
+    return end == size if count == 1 else end + (count - 1) * _SMALLEST_RECORD <= size
 
 
-def _check_records(header: BatchHeader, decoded: list[Record], config: LogConfig, now_ms: int, log_name: str) -> None:
-    """Check keys and timestamps. Raises RecordsRejected with every record that breaks a rule."""
-    earliest = now_ms - config.timestamp_before_max_ms
-    latest = now_ms + config.timestamp_after_max_ms
-    errors: list[tuple[int, str]] = []
-    code = ErrorCode.INVALID_RECORD
-    for index, record in enumerate(decoded):
-        if config.compact and record.key is None:
-            errors.append((index, f"Compacted topic cannot accept message without key in topic partition {log_name}"))
-        elif not config.log_append_time and record.timestamp != NO_TIMESTAMP:
-            if not earliest <= record.timestamp <= latest:
-                code = ErrorCode.INVALID_TIMESTAMP
-                why = f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range."
-                errors.append((index, f"{why} The timestamp should be within [{earliest}, {latest}]"))
-        elif header.attributes & TIMESTAMP_TYPE_BIT:
-            code = ErrorCode.INVALID_TIMESTAMP
-            errors.append((index, "Producer should not set timestamp type to LogAppendTime."))
-    if not errors:
-        return
-    if code is ErrorCode.INVALID_TIMESTAMP:
-        message = "One or more records have been rejected due to invalid timestamp"
-    else:
-        shown = ", ".join(f"RecordError(batchIndex={index}, message='{why}')" for index, why in errors[:_SHOWN_ERRORS])
-        message = (
-            f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing "
-            f"the first three errors at most: [{shown}]"
-        )
-    raise RecordsRejected(code, message, errors)
+def _begins_well_far(records: Buffer, latest: int, count: int) -> bool:
+    """``_begins_well`` for a record of more than 8 KiB; the last position where it may end is ``latest``."""
+    try:
+        length, start = read_unsigned_varint(records, HEADER_SIZE)
+    except (WireError, IndexError):
+        return False
+    end = start + (length >> 1)
+    return not length & 1 and (end == latest if count == 1 else end <= latest)
 
 
-def _stamp(
-    header: BatchHeader, records: Buffer, config: LogConfig, now_ms: int, max_timestamp: int
+def _with_content(
+    header: BatchHeader,
+    records: Buffer,
+    config: LogConfig,
+    now_ms: int,
+    log_name: str,
+    allowance: Allowance | None,
 ) -> tuple[BatchHeader, Buffer]:
-    """Set the batch's timestamps where they differ; records stay unchanged, compressed or not."""
-    if config.log_append_time:
-        kind, max_timestamp = TimestampType.LOG_APPEND_TIME, now_ms
-    else:
-        kind = TimestampType.CREATE_TIME
-    if header.max_timestamp == max_timestamp and header.timestamp_type is kind:
-        return header, records
-    writable = writable_bytes(records)
-    patch_timestamps(writable, 0, header.size, kind, max_timestamp)
-    return read_batch_header(writable), writable
+    """Validate a batch of whose records a setting or its timestamps require more than the header."""
+    from pykbroker.storage.log import content  # noqa: PLC0415 - start-up counts, and most topics need none of it
 
-
-def _recompress(
-    header: BatchHeader, decoded: list[Record], codec: Compression, config: LogConfig, now_ms: int
-) -> tuple[BatchHeader, Buffer]:
-    for number, record in enumerate(decoded):
-        record.offset = number
-        if config.log_append_time:
-            record.timestamp = now_ms
-    data = bytearray(
-        encode_batch(
-            decoded,
-            compression=codec,
-            level=compression_level(config, codec),
-            timestamp_type=TimestampType.LOG_APPEND_TIME if config.log_append_time else TimestampType.CREATE_TIME,
-            producer_id=header.producer_id,
-            producer_epoch=header.producer_epoch,
-            base_sequence=header.base_sequence,
-            transactional=header.is_transactional,
-        )
-    )
-    if len(data) > config.max_message_bytes:
-        raise KafkaError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"Message batch size is {len(data)} bytes which exceeds the maximum configured size of "
-            f"{config.max_message_bytes}.",
-        )
-    return read_batch_header(data), data
-
-
-def compression_level(config: LogConfig, codec: Compression) -> int | None:
-    """The compression level of a codec in the topic's settings (KIP-390); None if the codec has none."""
-    levels = {
-        Compression.GZIP: config.compression_gzip_level,
-        Compression.LZ4: config.compression_lz4_level,
-        Compression.ZSTD: config.compression_zstd_level,
-    }
-    return levels.get(codec)
-
-
-def writable_bytes(records: Buffer) -> bytearray | memoryview:
-    """``records`` itself if it can be patched in place, else a copy."""
-    if isinstance(records, bytearray) or (isinstance(records, memoryview) and not records.readonly):
-        return records
-    return bytearray(records)
+    if not content.must_read(header, config, now_ms):
+        return content.stamp(header, records, config, now_ms, header.max_timestamp)
+    if allowance is None:
+        return content.read_content(header, records, config, now_ms, log_name)
+    compressed = header.attributes & _CODEC_MASK != 0
+    few_bytes = header.size <= (_READ_NOW_COMPRESSED if compressed else _READ_NOW)
+    if few_bytes and allowance.take(header.record_count + (_COST_OF_CODEC if compressed else 0)):
+        try:
+            return content.read_content(header, records, config, now_ms, log_name, max_bytes=_READ_NOW)
+        except TooMuchContent:
+            pass
+    raise ContentNotRead(header, records)
 
 
 def _invalid(message: str) -> KafkaError:

@@ -31,10 +31,11 @@ def batch() -> bytearray:
 
 
 def undecodable(codec: Compression) -> bytearray:
-    """A batch whose header is as it should be, with records that are not."""
+    """A batch whose header is as it should be, and the first length if it is not compressed, with records that are not."""
     damaged = batch()
     struct.pack_into(">h", damaged, _ATTRIBUTES_AT, codec)
-    damaged[_RECORDS_AT:] = b"\xfe" * len(damaged[_RECORDS_AT:])
+    start = _RECORDS_AT + (codec is Compression.NONE)
+    damaged[start:] = b"\xfe" * len(damaged[start:])
     struct.pack_into(">I", damaged, _CRC_AT, crc32c.crc32c(damaged[_CHECKED_FROM:]))
     return damaged
 

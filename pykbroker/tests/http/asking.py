@@ -116,13 +116,17 @@ def of(samples: dict[tuple[tuple[str, str], ...], float], **labels: str) -> floa
     return samples.get(tuple(sorted(labels.items())), 0)
 
 
+def _steering(broker: Kafka) -> Steering:
+    return Steering(broker.node, broker._embedded.snapshots, broker._embedded.time, broker._requests)
+
+
 @contextmanager
 def with_http(options: HttpOptions | None = None, **kafka: Any) -> Iterator[WithHttp]:
     with Kafka(**kafka) as broker:
         made = options or HttpOptions("127.0.0.1", 0)
 
         async def opened() -> HttpSide:
-            side = HttpSide(broker.node, made, lambda: Steering(broker._embedded, broker._requests))
+            side = HttpSide(broker.node, made, lambda: _steering(broker))
             try:
                 await side.open()
             except BaseException:

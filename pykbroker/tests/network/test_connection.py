@@ -420,34 +420,34 @@ def test_answers_behind_one_that_waits_do_not_fill_the_memory(tmp_path: Path) ->
             client.send(fetch(0, topic="empty"), 12)
             for _ in range(100):
                 client.send(fetch(0), 12)
-            await until(other, lambda: broker.cluster.runtime.unsent_bytes)
+            await until(other, lambda: broker.cluster.runtime.memory.unsent.held)
             for _ in range(20):
                 await other.ask(ASK, 3, ApiVersionsResponse)
-            assert broker.cluster.runtime.unsent_bytes < 3_000_000
+            assert broker.cluster.runtime.memory.unsent.held < 3_000_000
             await other.ask(produce(b"wakes", topic="empty"), 9, ProduceResponse)
             for _ in range(101):
                 await client.receive(FetchResponse, 12)
-            assert broker.cluster.runtime.unsent_bytes == 0
+            assert broker.cluster.runtime.memory.unsent.held == 0
             client.close()
             other.close()
 
     run(scenario())
 
 
-def test_while_much_is_unsent_answers_are_small(tmp_path: Path) -> None:
+def test_while_memory_is_short_answers_stay_in_their_files(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:
             client = await broker.connect()
             await create(client)
             for _ in range(20):
                 await client.ask(produce(b"x" * 100_000), 9, ProduceResponse)
-            sizes = []
-            for unsent in (0, 1 << 30):
-                broker.cluster.runtime.unsent_bytes = unsent
-                answer = await client.ask(fetch(0), 12, FetchResponse)
-                sizes.append(len(answer.responses[0].partitions[0].records))
-            assert sizes[0] > 2_000_000
-            assert 100_000 < sizes[1] < 300_000
+            memory = broker.cluster.runtime.memory
+            memory.limit = 1 << 26
+            assert memory.answer_bytes(1 << 20, 1 << 14) == 1 << 20
+            memory.unsent.count(1 << 30)
+            assert memory.answer_bytes(1 << 20, 1 << 14) == 1 << 14
+            answer = await client.ask(fetch(0), 12, FetchResponse)
+            assert len(answer.responses[0].partitions[0].records) > 2_000_000
             client.close()
 
     run(scenario())
@@ -461,9 +461,9 @@ def test_what_a_lost_client_did_not_take_is_forgotten(tmp_path: Path) -> None:
             await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
             for _ in range(50):
                 client.send(fetch(0), 12)
-            await until(other, lambda: broker.cluster.runtime.unsent_bytes)
+            await until(other, lambda: broker.cluster.runtime.memory.unsent.held)
             client.writer.transport.abort()
-            await until(other, lambda: not broker.cluster.runtime.unsent_bytes)
+            await until(other, lambda: not broker.cluster.runtime.memory.unsent.held)
             other.close()
 
     run(scenario())

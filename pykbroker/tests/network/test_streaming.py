@@ -60,7 +60,7 @@ def test_clients_that_take_nothing_cost_little_and_take_nothing_from_others(tmp_
             await until(lambda: sum(each._outgoing.is_paused for each in sockets.connections) == 6)
             for _ in range(3):
                 assert len(records(await good.ask(fetch_all(), 12, FetchResponse))) == stored
-            assert broker.cluster.runtime.unsent_bytes < 6 * 2 * 1024 * 1024
+            assert broker.cluster.runtime.memory.unsent.held < 6 * 2 * 1024 * 1024
             buffered = sum(each._socket.get_write_buffer_size() for each in sockets.connections)
             assert buffered < 6 * 2 * 1024 * 1024
             for client in (*dead, good):
@@ -80,7 +80,7 @@ def test_a_client_that_takes_nothing_is_cut_when_it_was_idle_for_too_long(tmp_pa
             connections = broker.server.sockets(1).connections
             await until(lambda: any(each._outgoing.is_paused for each in connections))
             await until(lambda: not connections)
-            assert broker.cluster.runtime.unsent_bytes == 0
+            assert broker.cluster.runtime.memory.unsent.held == 0
             dead.writer.transport.abort()
 
     run(scenario())

@@ -274,7 +274,7 @@ class Watched(Crowd):
         assert not self.inside
         assert self.sockets.count == len(self.at_door), "who waits for room where there never is any"
         runtime = self.world.cluster.runtime
-        assert not runtime.unsent_bytes
+        assert not runtime.memory.unsent.held
         assert len(self.world.partition("t").watchers) <= SESSIONS
         cluster = self.world.cluster  # what another has left is garbage as a whole
         left = [each for each in self.connections if each.port not in self.joined and each.broker.cluster is cluster]

@@ -23,6 +23,15 @@ async def tell(path: Path, line: bytes) -> dict:
         writer.close()
 
 
+def tell_blocking(path: Path, line: bytes) -> dict:
+    """The same for a broker in a thread."""
+    with reachable(path / SOCKET) as address, socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        connection.sendall(line + b"\n")
+        with connection.makefile("rb") as lines:
+            return json.loads(lines.readline())
+
+
 @pytest.mark.parametrize("deep", [False, True])
 def test_the_control_socket(tmp_path: Path, deep: bool) -> None:
     directory = tmp_path / ("d" * 120 if deep else "data")

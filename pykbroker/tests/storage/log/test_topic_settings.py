@@ -17,6 +17,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, batch
+from pykbroker.wire.batch_header import HEADER_SIZE, write_crc
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
@@ -85,6 +86,22 @@ def is_shortened(store: Store, config: LogConfig) -> bool:
 def refusal(store: Store, config: LogConfig, **more) -> int:
     try:
         append(store.log(config), batch([bytes(500)], **more))
+    except KafkaError as error:
+        return error.code
+    return 0
+
+
+def refusal_of_compressed(store: Store, config: LogConfig) -> int:
+    return refusal(store, config, keys=[b"k"], compression=Compression.ZSTD)
+
+
+def refusal_of_no_records(store: Store, config: LogConfig) -> int:
+    """A batch whose header is right, and whose records are not what the header says."""
+    data = batch([b"a"] * 3)
+    data[HEADER_SIZE + 10 :] = bytes(len(data) - HEADER_SIZE - 10)
+    write_crc(data, 0, len(data))
+    try:
+        append(store.log(config), data)
     except KafkaError as error:
         return error.code
     return 0
@@ -189,6 +206,12 @@ SEEN: dict[str, tuple[Probe, dict[str, object], dict[str, str]]] = {
     "flush.ms": (is_flushed_in_time, {"50": True, "1000": False}, {}),
     "retention.bytes": (is_shortened, {"1500": True, "-1": False}, {"segment.bytes": "1000", "retention.ms": "-1"}),
     "retention.ms": (is_shortened, {"1000": True, "-1": False}, {}),
+    "max.decompressed.message.bytes": (
+        refusal_of_compressed,
+        {"100": ErrorCode.INVALID_RECORD, "1000": 0},
+        {"cleanup.policy": "compact"},
+    ),
+    "pykbroker.validate.records": (refusal_of_no_records, {"true": ErrorCode.INVALID_RECORD, "false": 0}, {}),
     "max.message.bytes": (refusal, {"400": ErrorCode.MESSAGE_TOO_LARGE, "1000": 0}, {}),
     "index.interval.bytes": (index_entries, {"0": 9, "800": 3, "100000": 0}, {}),
     "delete.retention.ms": (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.storage.log.validate import Origin, RecordsRejected, validate_batch
+from pykbroker.storage.log.rejections import RecordsRejected
+from pykbroker.storage.log.validate import Origin, validate_batch
 from pykbroker.tests.storage.support import START_MS, batch
 from pykbroker.wire.batch_header import TimestampType, batch_crc_ok, read_batch_header, write_crc
 from pykbroker.wire.compression import Compression
@@ -187,3 +190,23 @@ def test_read_only_bytes_are_not_changed():
     header, data = check(memoryview(sent), LogConfig(log_append_time=True))
     assert sent == bytes(batch([b"a"]))
     assert read_batch_header(data) == header
+
+
+@pytest.mark.parametrize("size", [1, 100, 5000, 10_000, 3_000_000])
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_first_length_of_a_batch_that_is_taken_as_it_is(size, count):
+    config = LogConfig(max_message_bytes=100_000_000)
+    data = batch([bytes(size)] * count)
+    assert check(data, config)[1] is data
+    whole = bytes(data)
+    for wrong in (b"\x01", b"\x02", b"\xff\xff\xff\xff\x0f", b"\xff" * 6, b"\x00"):
+        assert refused(with_header(bytearray(whole), 61, wrong), config).code is ErrorCode.INVALID_RECORD
+    for cut in (whole[:61], whole[:62], whole[: 61 + 7 * (count - 1)]):
+        short = bytearray(cut)
+        short[8:12] = (len(short) - 12).to_bytes(4, "big")
+        assert refused(with_header(short, 0, b""), config).code is ErrorCode.INVALID_RECORD
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=5))
+def test_no_batch_that_a_client_encodes_is_refused_for_its_first_length(values):
+    check(batch(values))
