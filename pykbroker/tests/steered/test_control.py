@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.process.control import SOCKET, reachable
+from pykbroker.steered.control import SOCKET, reachable
 from pykbroker.tests.process.three import run, three
 
 
@@ -40,25 +40,27 @@ def test_the_control_socket(tmp_path: Path, deep: bool) -> None:
         async with three(directory) as brokers:
             assert (directory / SOCKET).stat().st_mode & 0o777 == 0o600
             await brokers.create()
-            answer = await tell(directory, b'{"command": "stop", "broker": 1, "abrupt": true}')
+            answer = await tell(directory, b'{"command": "killBroker", "id": 1}')
             assert [(each["id"], each["state"], each["leads"]) for each in answer["brokers"]] == [
                 (1, "stopped", 0),
                 (2, "running", 1),
                 (3, "running", 0),
             ]
-            answer = await tell(directory, b'{"command": "start", "broker": 1}')
+            answer = await tell(directory, b'{"command": "startBroker", "id": 1}')
             assert answer["brokers"][0] == {
                 "id": 1,
                 "state": "running",
                 "address": brokers.node.addresses()[1],
                 "leads": 1,
             }
-            assert await tell(directory, b'{"command": "list"}') == answer
-            assert (await tell(directory, b'{"command": "turns"}'))["longest_turn_ms"] == 0
+            assert await tell(directory, b'{"command": "listBrokers"}') == answer
+            assert (await tell(directory, b'{"command": "longestTurn"}'))["longest_turn_ms"] == 0
             await brokers.partitions(2)
-            assert (await tell(directory, b'{"command": "turns"}'))["longest_turn_ms"] > 0
-            assert "is not stopped" in (await tell(directory, b'{"command": "start", "broker": 1}'))["error"]
-            assert "not a command" in (await tell(directory, b'{"command": "stop", "broker": "1"}'))["error"]
+            assert (await tell(directory, b'{"command": "longestTurn"}'))["longest_turn_ms"] > 0
+            assert "is not stopped" in (await tell(directory, b'{"command": "startBroker", "id": 1}'))["error"]
+            assert "not a command" in (await tell(directory, b'{"command": "stop", "id": 1}'))["error"]
+            assert "id is a number" in (await tell(directory, b'{"command": "stopBroker", "id": "x"}'))["error"]
+            assert "missing" in (await tell(directory, b'{"command": "stopBroker"}'))["error"]
         assert not (directory / SOCKET).exists()
 
     run(scenario())
@@ -71,7 +73,7 @@ def test_a_socket_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None
         with socket.socket(socket.AF_UNIX) as left, reachable(tmp_path / SOCKET) as address:
             left.bind(address)
         async with three(tmp_path):
-            assert len((await tell(tmp_path, b'{"command": "list"}'))["brokers"]) == 3
+            assert len((await tell(tmp_path, b'{"command": "listBrokers"}'))["brokers"]) == 3
 
     run(scenario())
 
@@ -82,7 +84,7 @@ def test_nonsense_on_the_control_socket_harms_nobody(tmp_path: Path, caplog: pyt
             for line in (b"GET / HTTP/1.1", b"[" * 10_000):
                 with pytest.raises(json.JSONDecodeError):
                     await tell(tmp_path, line)
-            assert len((await tell(tmp_path, b'{"command": "list"}'))["brokers"]) == 3
+            assert len((await tell(tmp_path, b'{"command": "listBrokers"}'))["brokers"]) == 3
 
     run(scenario())
     assert "ontrol socket" in caplog.text

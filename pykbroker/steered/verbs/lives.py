@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.route import Call
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.steered.call import Call
 from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def _check_may_forget(steering: Steering) -> None:
 
 
 async def reset(steering: Steering, call: Call) -> dict[str, Any]:
+    """Return to the state at the start. Raises Refusal."""
     _check_may_forget(steering)
     with refusing(409, RuntimeError, StartFailed):
         await steering.snapshots.reset()
@@ -29,11 +30,13 @@ async def reset(steering: Steering, call: Call) -> dict[str, Any]:
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+    """The names of the snapshots."""
     return {"snapshots": steering.snapshots.names}
 
 
 async def keep(steering: Steering, call: Call) -> dict[str, Any]:
-    name = call.path["name"]
+    """Take the snapshot ``name``. Raises Refusal."""
+    name = call.name("name")
     if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
         raise Refusal(400, f"a snapshot's name has 1 to {_LONGEST_NAME} printable characters")
     steering.cluster()
@@ -43,7 +46,8 @@ async def keep(steering: Steering, call: Call) -> dict[str, Any]:
 
 
 async def restore(steering: Steering, call: Call) -> dict[str, Any]:
+    """Return to the snapshot ``name``. Raises Refusal."""
     _check_may_forget(steering)
     with refusing(409, RuntimeError, StartFailed, OSError), refusing(404, LookupError):
-        await steering.snapshots.restore(call.path["name"])
+        await steering.snapshots.restore(call.name("name"))
     return {}

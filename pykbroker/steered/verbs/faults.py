@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.faults.book import Rule, UnknownRule
 from pykbroker.faults.fault import BadFault, Fault
-from pykbroker.http.api.route import Call
+from pykbroker.steered.call import Call
 from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+    """All rules, with how often each fired."""
     return {"faults": [_as_json(rule) for rule in steering.node.faults.book.rules.values()]}
 
 
 async def add(steering: Steering, call: Call) -> dict[str, Any]:
+    """Add the rule that ``text`` describes, or the body's words. Raises Refusal."""
     steering.cluster()
     with refusing(400, BadFault):
         if "text" in call.body:
@@ -30,6 +32,7 @@ async def add(steering: Steering, call: Call) -> dict[str, Any]:
 
 
 async def one(steering: Steering, call: Call) -> dict[str, Any]:
+    """The rule ``number``. Raises Refusal."""
     number = call.number("number")
     rule = steering.node.faults.book.rules.get(number)
     if rule is None:
@@ -38,11 +41,13 @@ async def one(steering: Steering, call: Call) -> dict[str, Any]:
 
 
 async def remove(steering: Steering, call: Call) -> dict[str, Any]:
+    """Remove the rule ``number``; requests that it held continue. Raises Refusal."""
     with refusing(404, UnknownRule):
         return _as_json(steering.node.faults.remove(call.number("number")))
 
 
 async def clear(steering: Steering, call: Call) -> dict[str, Any]:
+    """Remove all rules, and show them."""
     return {"faults": [_as_json(rule) for rule in steering.node.faults.clear()]}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.faults.durations import milliseconds
-from pykbroker.http.api.route import Call
 from pykbroker.process.life import LifeEnded
+from pykbroker.steered.call import Call
 from pykbroker.steered.refusal import Refusal, refusing
 
 if TYPE_CHECKING:
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 async def now(steering: Steering, call: Call) -> dict[str, Any]:
+    """The kind of the clock, and its time. Raises Refusal."""
     kind = "real" if steering.time is None else "manual"
     return {"kind": kind, "now_ms": steering.cluster().runtime.clock.now_ms()}
 
 
 async def advance(steering: Steering, call: Call) -> dict[str, Any]:
+    """Move a manual clock ``by`` a duration. Raises Refusal."""
     steering.cluster()
     if steering.time is None:
         how = 'Kafka(clock="manual")' if steering.of_a_test else "serve --clock manual"

@@ -1,10 +1,9 @@
-"""The control socket: lists, stops and starts the brokers of a running process.
+"""The control socket: a process is told by it what HTTP's interface tells it, too (``verbs/table.py``).
 
 A Unix socket in the log directory, accessible only to the user of the process. A request is one line of JSON,
-``{"command": "stop", "broker": 2, "abrupt": false}``, and so is the answer: ``{"brokers": [...]}`` with their new states, or
-``{"error": "..."}``. ``{"command": "turns"}`` is answered ``{"longest_turn_ms": 1.5}``, the longest turn of the event loop since
-the last such request; the first one starts the measurement and is answered 0. ``faults/injector.py`` answers
-``{"command": "faults", "do": "list"}``.
+``{"command": "stopBroker", "id": 2}``, and so is the answer: the verb's, here ``{"brokers": [...]}``, or ``{"error": "..."}``.
+``{"command": "longestTurn"}`` is answered ``{"longest_turn_ms": 1.5}``, the longest turn of the event loop since the last such
+request; the first one starts the measurement and is answered 0. It belongs to the process, and outlives a reset.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.brokers.broker import WrongBroker
 from pykbroker.storage.names import CONTROL_SOCKET
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.process.node import Node
+    from collections.abc import Callable
+
+    from pykbroker.steered.steering import Steering
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +34,19 @@ _LONGEST_LINE = 4096
 
 
 class Control:
-    """The server on the control socket."""
+    """The server on the control socket in a directory. ``steering`` is called with the first request, here or over HTTP."""
 
-    def __init__(self, node: Node, directory: Path) -> None:
-        self._node = node
+    def __init__(self, directory: Path, steering: Callable[[], Steering]) -> None:
+        self._make_steering = steering
+        self._steering: Steering | None = None
         self._path = directory / SOCKET
         self._server: asyncio.Server | None = None
+
+    def steering(self) -> Steering:
+        """What can be steered, created by the first call."""
+        if self._steering is None:
+            self._steering = self._make_steering()
+        return self._steering
 
     async def open(self) -> None:
         """Listen. If the file system supports no sockets, a warning is logged and the process runs without one."""
@@ -53,12 +60,16 @@ class Control:
                 "Control socket %s cannot be opened (%s): brokers cannot be stopped one by one", self._path, error
             )
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Listen no more, and steer no more. Harmless when repeated."""
         if self._server is not None:
             self._server.close()
             self._server = None
             if self._path.is_socket():
                 self._path.unlink(missing_ok=True)
+        if self._steering is not None:
+            self._steering.close()
+            self._steering = None
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         import json  # noqa: PLC0415 - start-up counts
@@ -72,25 +83,24 @@ class Control:
         finally:
             writer.close()
 
-    async def _carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def _carry_out(self, request: Any) -> dict[str, Any]:
+        from pykbroker.process.life import LifeEnded  # noqa: PLC0415 - imported with the first request
+        from pykbroker.steered.call import Call  # noqa: PLC0415
+        from pykbroker.steered.refusal import Refusal  # noqa: PLC0415
+        from pykbroker.steered.verbs.table import VERBS  # noqa: PLC0415
+
         try:
-            match request:
-                case {"command": "turns"}:
-                    turns = self._node.cluster.runtime.turns
-                    turns.measure()
-                    return {"longest_turn_ms": turns.restart() * 1000}
-                case {"command": "faults"}:
-                    return self._node.faults.carry_out(request)
-                case {"command": "list"}:
-                    pass
-                case {"command": "stop", "broker": int(broker)}:
-                    await self._node.brokers.stop(broker, abrupt=bool(request.get("abrupt")))
-                case {"command": "start", "broker": int(broker)}:
-                    await self._node.brokers.start(broker)
-                case _:
-                    return {"error": f"{request} is not a command of this version"}
-            return {"brokers": self._node.brokers.describe(self._node.addresses())}
-        except (WrongBroker, KafkaError, OSError) as error:
+            command = request.get("command") if isinstance(request, dict) else None
+            if command == "longestTurn":
+                turns = self.steering().cluster().runtime.turns
+                turns.measure()
+                return {"longest_turn_ms": turns.restart() * 1000}
+            if not isinstance(command, str) or command not in VERBS:
+                return {"error": f"{request} is not a command of this version"}
+            said = {name: value for name, value in request.items() if name != "command"}
+            path = {name: str(value) for name, value in said.items()}
+            return await VERBS[command](self.steering(), Call(path=path, body=said))
+        except (Refusal, LifeEnded, KafkaError, OSError) as error:
             return {"error": str(error)}
 
 
