@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.topics import NewPartitions
+from pykbroker.handlers.charging import charged_client
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -19,6 +20,7 @@ from pykbroker.wire.messages.create_partitions import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.controller.mutation_quotas import Charged
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
@@ -33,11 +35,12 @@ def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
         once[topic.name] = topic
     wanted = [_new_partitions(topic) for name, topic in once.items() if name not in refused]
 
-    def answer(done: list[tuple[str, KafkaError | None]]) -> CreatePartitionsResponse:
-        return CreatePartitionsResponse(results=[*refused.values(), *(_result(name, error) for name, error in done)])
+    def answer(done: Charged[list[tuple[str, KafkaError | None]]]) -> CreatePartitionsResponse:
+        results = [*refused.values(), *(_result(name, error) for name, error in done.result)]
+        return CreatePartitionsResponse(done.throttle_time_ms, results)
 
     asked = broker.cluster.controller.create_partitions(
-        wanted, validate_only=request.validate_only, may_change=ctx.may_change
+        wanted, validate_only=request.validate_only, client=charged_client(ctx, strict_since=3)
     )
     return asked.map(answer)
 

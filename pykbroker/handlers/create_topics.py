@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.config.topic_configs import effective_topic_configs
 from pykbroker.controller.topics import NewTopic, TopicResult
+from pykbroker.handlers.charging import charged_client
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_topics import (
     CreatableTopic,
@@ -23,6 +24,7 @@ from pykbroker.wire.messages.create_topics import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.controller.mutation_quotas import Charged
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
@@ -37,12 +39,12 @@ def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) ->
     wanted = [_new_topic(topic) for name, topic in once.items() if name not in refused]
     describe = ctx.api_version >= 5
 
-    def answer(results: list[TopicResult]) -> CreateTopicsResponse:
-        answers = [_answer(broker, new, result, describe) for new, result in zip(wanted, results, strict=True)]
-        return CreateTopicsResponse(topics=[*answers, *refused.values()])
+    def answer(created: Charged[list[TopicResult]]) -> CreateTopicsResponse:
+        answers = [_answer(broker, new, result, describe) for new, result in zip(wanted, created.result, strict=True)]
+        return CreateTopicsResponse(created.throttle_time_ms, topics=[*answers, *refused.values()])
 
     asked = broker.cluster.controller.create_topics(
-        wanted, validate_only=request.validate_only, may_change=ctx.may_change
+        wanted, validate_only=request.validate_only, client=charged_client(ctx, strict_since=6)
     )
     return asked.map(answer)
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.charging import charged_client
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.security.operations import DELETE, DESCRIBE
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
@@ -26,6 +27,7 @@ from pykbroker.wire.messages.delete_topics import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.controller.mutation_quotas import Charged
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
@@ -46,11 +48,12 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) ->
         authorizer = None  # DELETE on the cluster permits deleting every topic
     resolved, refused = _resolve(broker.cluster.metadata.image, asked, may)
 
-    def answer(errors: dict[bytes, KafkaError | None]) -> DeleteTopicsResponse:
-        deleted = (_result(resolved[topic_id], topic_id, error) for topic_id, error in errors.items())
-        return DeleteTopicsResponse(responses=[*refused, *deleted])
+    def answer(done: Charged[dict[bytes, KafkaError | None]]) -> DeleteTopicsResponse:
+        deleted = (_result(resolved[topic_id], topic_id, error) for topic_id, error in done.result.items())
+        return DeleteTopicsResponse(done.throttle_time_ms, responses=[*refused, *deleted])
 
-    return broker.cluster.controller.delete_topics(list(resolved), may_change=ctx.may_change).map(answer)
+    client = charged_client(ctx, strict_since=5)
+    return broker.cluster.controller.delete_topics(list(resolved), client=client).map(answer)
 
 
 def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:

@@ -277,6 +277,14 @@ def test_older_versions_are_served_and_wait(world: World) -> None:
     assert world.peer.mutes == [3000]
 
 
+def test_a_change_that_fails_on_the_disk_is_charged_too_and_says_so(world: World) -> None:
+    world.limit("controller_mutation_rate", 1)
+    assert world.create_topic("a", 11, OLD) == (0, 0)
+    with world.full_disk():
+        assert world.create_topic("b", 3, OLD) == (ErrorCode.KAFKA_STORAGE_ERROR, 3000)
+    assert world.peer.mutes == [3000]
+
+
 def test_deletions_and_more_partitions_cost_as_creations_do(world: World) -> None:
     world.topic("a", 12)
     world.limit("controller_mutation_rate", 1)
