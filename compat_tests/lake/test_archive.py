@@ -16,13 +16,13 @@ from pyspark.errors import StreamingQueryException
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.archive import Archive, ArchiveOptions
+from pykbroker.lake.archive_progress import Sight
 from pykbroker.lake.description import Format
+from pykbroker.lake.errors import DataLost, LakeError
 from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
-from pykbroker.lake.sight import Sight
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
-from pykbroker.lake.trouble import DataLost, LakeError
 from pykbroker.testing import Kafka
 
 DAY_MS = 86_400_000

@@ -18,13 +18,13 @@ from pykbroker.cli.lake_decode import _chosen, _Job
 from pykbroker.cli.output import Output
 from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
-from pykbroker.lake.trouble import LakeError
-from pykbroker.lake.values.account import Account
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.decode import Decode, Outcome
-from pykbroker.lake.values.decoded import Decoded
-from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.decode_progress import Account
+from pykbroker.lake.values.decoded_tables import Decoded
 from pykbroker.lake.values.registry import Registry
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.schema_survey import Surveyor
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 

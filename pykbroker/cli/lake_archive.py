@@ -22,7 +22,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.lake_watch import watched
+from pykbroker.cli.lake_progress import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
@@ -30,9 +30,9 @@ from pykbroker.cli.sizes import format_size
 from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import UsageError
 from pykbroker.client.offsets import READ_COMMITTED, Partition, existing_ends
-from pykbroker.lake import needs
-from pykbroker.lake.alone import alone
+from pykbroker.lake import requirements
 from pykbroker.lake.description import Format
+from pykbroker.lake.single_job import alone
 
 
 def archive(
@@ -78,7 +78,7 @@ def archive(
     found = checked_target(to, table)
     table = table or found or Format.PARQUET
     with lake_errors():
-        needs.need_atomic_renames(to, table)
+        requirements.need_atomic_renames(to, table)
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     with lake_errors(), alone(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
@@ -136,7 +136,7 @@ def status(
     with lake_errors(), _book(at, master, conf, jars) as book:
         from pykbroker.lake.disk_use import disk_use
         from pykbroker.lake.ledger import as_numbers
-        from pykbroker.lake.values.known import all_known
+        from pykbroker.lake.values.decode_state import all_known
 
         entry = book.last_entry()
         decoded = [_numbers_of(each, entry) for each in all_known(book)]
@@ -175,9 +175,9 @@ _DECODED_HEADINGS = {
 @contextmanager
 def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None) -> Iterator[Any]:
     """Return the lake's ledger; Spark is started only for lakes that are not on this machine."""
-    local = needs.local_path(at)
+    local = requirements.local_path(at)
     if local is not None:
-        from pykbroker.lake.book import Book
+        from pykbroker.lake.ledger_files import Book
 
         yield Book.on_disk(local)
         return
@@ -212,7 +212,7 @@ def compact(
     with lake_errors(), alone(at, "compact"), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.tables.table import History
-        from pykbroker.lake.values.decoded import all_decoded
+        from pykbroker.lake.values.decoded_tables import all_decoded
 
         lake = Lake.open(spark, at, History(keep_s))
         tables = [lake.table, *(table for each in all_decoded(lake) for table in each.tables)]

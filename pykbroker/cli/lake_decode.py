@@ -29,9 +29,9 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import ClientError, UsageError
-from pykbroker.lake import needs
-from pykbroker.lake.alone import alone
-from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+from pykbroker.lake import requirements
+from pykbroker.lake.single_job import alone
+from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
 
 _LOOK_S = 0.2
 HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
@@ -105,7 +105,7 @@ def decode(
     known = _registry(registry) if registry else None
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.values.survey import Surveyor
+        from pykbroker.lake.values.schema_survey import Surveyor
 
         if wanted is not None and kind is Kind.JSON and (schema is not None or types is not None):
             text, where = (types, "--types") if schema is None else (_text(schema), str(schema))
@@ -133,12 +133,12 @@ def _how(
     """
     text = None
     if schema is not None:
-        needs.need_file(schema, "schema")
+        requirements.need_file(schema, "schema")
     if kind is Kind.AVRO:
-        needs.need_package("fastavro", "schemas")
+        requirements.need_package("fastavro", "schemas")
         text = _text(schema) if schema else None
     elif kind is Kind.PROTOBUF:
-        needs.need_package("google.protobuf", "schemas")
+        requirements.need_package("google.protobuf", "schemas")
         text = base64.b64encode(_descriptors(schema)).decode() if schema else None
         if schema and not message:
             raise UsageError("--message is needed: the message of the schema that the values are.")
@@ -146,7 +146,7 @@ def _how(
         raise UsageError("Text has no schema.")
     found = How(kind, text, message, None, key, new_columns, most_columns)
     if text is not None:
-        from pykbroker.lake.values.reading import columns_of
+        from pykbroker.lake.values.deserializers import columns_of
 
         columns_of(found)
     return found
@@ -195,7 +195,7 @@ def _chosen(lake: Any, topics: str, wanted: How | None, *, again: bool) -> list[
 
     Raises ClientError if a column has another type than it is given now, unless all is decoded ``again``.
     """
-    from pykbroker.lake.values.decoded import Decoded
+    from pykbroker.lake.values.decoded_tables import Decoded
     from pykbroker.lake.values.types import revised
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
@@ -221,8 +221,8 @@ def _chosen(lake: Any, topics: str, wanted: How | None, *, again: bool) -> list[
 
 def _to_make_anew(lake: Any, topics: str) -> list[Any]:
     """Return the topics to make anew, also those of which a run was killed while it made them anew."""
-    from pykbroker.lake.values.anew import OLD
-    from pykbroker.lake.values.decoded import Decoded
+    from pykbroker.lake.values.decoded_tables import Decoded
+    from pykbroker.lake.values.rebuild import OLD
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
     found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
@@ -245,7 +245,7 @@ class _Job:
 
     def outcome(self, decoded: Any, *, anew: bool = False) -> Any:
         from pykbroker.lake.values.decode import Decode
-        from pykbroker.lake.values.known import DECODED
+        from pykbroker.lake.values.decode_state import DECODED
         from pykbroker.lake.values.types import revised
 
         with alone(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
@@ -255,9 +255,9 @@ class _Job:
             return job.run_again() if self.again else job.run(teller.tell, self.ended)
 
     def _made_anew(self, decoded: Any, teller: Teller) -> Any:
-        from pykbroker.lake.values.anew import begun_anew, ended_anew
         from pykbroker.lake.values.decode import Decode
-        from pykbroker.lake.values.known import DECODED
+        from pykbroker.lake.values.decode_state import DECODED
+        from pykbroker.lake.values.rebuild import begun_anew, ended_anew
 
         new = begun_anew(decoded.lake, decoded.topic)
         with alone(

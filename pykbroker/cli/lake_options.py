@@ -16,10 +16,10 @@ from pykbroker.cli.options import address, connect_by, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.progress import Progress
 from pykbroker.client.errors import ClientError, UsageError
-from pykbroker.lake import artifacts, needs
-from pykbroker.lake.book import LocalFolder, described
+from pykbroker.lake import requirements, spark_artifacts
 from pykbroker.lake.description import FILE, Format, check_format
-from pykbroker.lake.trouble import LakeError, is_java_gone, sentence
+from pykbroker.lake.errors import LakeError, is_java_gone, sentence
+from pykbroker.lake.ledger_files import LocalFolder, described
 from pykbroker.runtime.clock import Clock, SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
 
@@ -112,7 +112,7 @@ def checked_cluster(
 def checked_lake(at: str) -> None:
     """Raises ClientError if there is no lake at a path of this machine."""
     with lake_errors():
-        needs.need_lake(at)
+        requirements.need_lake(at)
 
 
 def checked_target(to: str, wanted: Format | None) -> Format | None:
@@ -121,7 +121,7 @@ def checked_target(to: str, wanted: Format | None) -> Format | None:
     Raises ClientError if something else lies there, or a lake of another format than ``wanted``.
     """
     with lake_errors():
-        needs.need_lake_or_room(to)
+        requirements.need_lake_or_room(to)
         found = format_of(to)
         if found is not None and wanted is not None:
             check_format(found, wanted, to)
@@ -151,18 +151,18 @@ def session(
     """Yield a Spark session for tables of this format, or of the lake's; checks that its packages are there first."""
     options = dict(map(name_and_value, conf or ()))
     files = tuple(filter(None, (jars or "").split(",")))
-    needs.need_spark()
+    requirements.need_spark()
     if replays:
-        needs.need_package("confluent_kafka", "spark")
+        requirements.need_package("confluent_kafka", "spark")
     if replays or tasks:
-        needs.need_package("pyarrow", "spark")
-        needs.need_package("pandas", "spark")
-    needs.need_java()
-    needs.need_jars(files)
-    artifacts.need_room()
+        requirements.need_package("pyarrow", "spark")
+        requirements.need_package("pandas", "spark")
+    requirements.need_java()
+    requirements.need_jars(files)
+    spark_artifacts.need_room()
 
-    from pykbroker.lake.session import SparkOptions, start_session
     from pykbroker.lake.spark_log import LOG, files_noted
+    from pykbroker.lake.spark_session import SparkOptions, start_session
 
     logging.getLogger().addHandler(logging.NullHandler())  # on Ctrl-C py4j would log a stack trace
     folder = TemporaryFolder(LAKE)
@@ -170,7 +170,7 @@ def session(
         tables = (table,) if table else _formats_of(lake)
         spark = start_session(SparkOptions(master, options, files), tables, folder.path)
         try:
-            with files_noted(folder.path / LOG), artifacts.removed(spark):
+            with files_noted(folder.path / LOG), spark_artifacts.removed(spark):
                 yield spark
         finally:
             with suppress(Exception):  # without Java, there is nothing to stop
@@ -181,7 +181,7 @@ def session(
 
 def _formats_of(lake: str | None) -> tuple[Format, ...]:
     """Return the formats that Spark is set up for: the lake's, or all if the lake is not on this machine."""
-    if lake is not None and needs.local_path(lake) is None:
+    if lake is not None and requirements.local_path(lake) is None:
         return tuple(Format)
     found = format_of(lake) if lake else None
     return (found,) if found else ()
@@ -189,7 +189,7 @@ def _formats_of(lake: str | None) -> tuple[Format, ...]:
 
 def format_of(lake: str) -> Format | None:
     """Return the table format of a lake on this machine; None if there is none, or if only Spark can read it."""
-    local = needs.local_path(lake)
+    local = requirements.local_path(lake)
     if local is None:
         return None
     with lake_errors():

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.controller.mutation_quotas import Charged
 from pykbroker.controller.topics import NewPartitions
+from pykbroker.handlers.charging import charged_client, joined
+from pykbroker.handlers.in_slices import in_slices, in_turn
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -18,12 +21,27 @@ from pykbroker.wire.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> Deferred[CreatePartitionsResponse]:
+#: Topics that are given partitions together.
+_AT_ONCE = 50
+#: The weight of looking at a topic of the request.
+_WEIGHT = 0.3
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
+    return in_slices(broker, ctx, _work(broker, ctx, request))
+
+
+def _work(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> Work[CreatePartitionsResponse]:
     once: dict[str, CreatePartitionsTopic] = {}
     refused: dict[str, CreatePartitionsTopicResult] = {}
     for topic in request.topics:
@@ -31,15 +49,26 @@ def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
             error = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             refused[topic.name] = _result(topic.name, error)
         once[topic.name] = topic
-    wanted = [_new_partitions(topic) for name, topic in once.items() if name not in refused]
+        yield _WEIGHT
+    wanted: list[NewPartitions] = []
+    for name, topic in once.items():
+        if name not in refused:
+            wanted.append(_new_partitions(topic))
+        yield _WEIGHT
 
-    def answer(done: list[tuple[str, KafkaError | None]]) -> CreatePartitionsResponse:
-        return CreatePartitionsResponse(results=[*refused.values(), *(_result(name, error) for name, error in done)])
+    client = charged_client(ctx, strict_since=3)
 
-    asked = broker.cluster.controller.create_partitions(
-        wanted, validate_only=request.validate_only, may_change=ctx.may_change
-    )
-    return asked.map(answer)
+    def create(some: Sequence[NewPartitions]) -> Deferred[Charged[list[CreatePartitionsTopicResult]]]:
+        created = broker.cluster.controller.create_partitions(some, validate_only=request.validate_only, client=client)
+        return created.map(
+            lambda done: Charged([_result(name, error) for name, error in done.result], done.throttle_time_ms)
+        )
+
+    def answer(parts: list[Charged[list[CreatePartitionsTopicResult]]]) -> CreatePartitionsResponse:
+        created = joined(parts)
+        return CreatePartitionsResponse(created.throttle_time_ms, [*refused.values(), *created.result])
+
+    return in_turn(broker, ctx, wanted, create, _AT_ONCE).map(answer)
 
 
 def failed(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:

@@ -187,9 +187,7 @@ class HttpSide:
             if self._console is not None:
                 await self._console.close()
                 self._console = None
-            if self._steering is not None:
-                self._steering.close()
-                self._steering = None
+            self._steering = None
         if self._runner is not None:
             while make_room(self._connections):
                 pass

@@ -19,15 +19,15 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pykbroker.lake import ledger
+from pykbroker.lake.archive_progress import Sight
+from pykbroker.lake.checkpoint_repair import Mending
 from pykbroker.lake.cluster import Cluster
-from pykbroker.lake.columns import with_date
+from pykbroker.lake.errors import DataLost, LakeError, sentence
+from pykbroker.lake.extreme_timestamps import ODD, SIGN, OddRecords
 from pykbroker.lake.lake import CHECKPOINT, Lake
 from pykbroker.lake.ledger import Entry, Offsets, Place, Range
-from pykbroker.lake.losses import losses
-from pykbroker.lake.mending import Mending
-from pykbroker.lake.odd import ODD, SIGN, OddRecords
-from pykbroker.lake.sight import Sight
-from pykbroker.lake.trouble import DataLost, LakeError, sentence
+from pykbroker.lake.lost_offsets import losses
+from pykbroker.lake.record_columns import with_date
 
 _AWAIT_S = 0.5
 _RESTARTS = 5

@@ -10,9 +10,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.ledger import Place
-from pykbroker.lake.session import CONNECTOR, need_class
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.spark_session import CONNECTOR, need_class
 
 _SILENT_S = 30
 _FETCH_WAIT_MS = "10"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pykbroker.lake.book import Readable
+from pykbroker.lake.ledger_files import Readable
 
 _LOGS = frozenset(["metadata", "_delta_log"])
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pykbroker.lake.book import LEDGER, Book, described
 from pykbroker.lake.description import FILE, Description, Format
-from pykbroker.lake.folder import Folder
+from pykbroker.lake.errors import Missing
+from pykbroker.lake.hadoop_folder import Folder
 from pykbroker.lake.ledger import Entry
-from pykbroker.lake.session import check_jars
+from pykbroker.lake.ledger_files import LEDGER, Book, described
+from pykbroker.lake.spark_session import check_jars
 from pykbroker.lake.tables.delta import DeltaTable
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import ParquetTable
 from pykbroker.lake.tables.table import A_DAY, History, Table
-from pykbroker.lake.trouble import Missing
 
 CHECKPOINT = "checkpoint"
 KEPT = 1000

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from pykbroker.lake.description import Format
-from pykbroker.lake.trouble import Missing
+from pykbroker.lake.errors import Missing
 
 
 class Line(NamedTuple):

@@ -25,7 +25,6 @@ from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
-from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.life import Life, LifeEnded, Lives
 from pykbroker.process.limiting import Limiting
@@ -55,7 +54,7 @@ Prepare = Callable[["Cluster"], "Deferred[None]"]
 
 
 class Beside(Protocol):
-    """A service beside the brokers (HTTP), which runs from when clients are accepted until the stop."""
+    """A service beside the brokers (HTTP, the control socket), which runs from when clients are accepted until the stop."""
 
     async def open(self) -> None:
         """Accept requests."""
@@ -76,14 +75,14 @@ async def serve(
     with_parent: bool = False,
     as_reached: bool = False,
     release: Release | None = None,
-    beside: Callable[[Node], Beside] | None = None,
+    beside: Callable[[Node], Sequence[Beside]] = lambda _: (),
     before_clients: Prepare | None = None,
     follow: Callable[[Life], None] | None = None,
     clock: Clock | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which are handled from the beginning, since the first process of a container
     is not stopped by them otherwise. With ``with_parent`` the end of the parent process stops it, too. ``beside`` creates
-    the service beside it, ``follow`` follows its lives. ``before_clients`` is called before clients are accepted,
+    the services beside it, ``follow`` follows its lives. ``before_clients`` is called before clients are accepted,
     ``announce`` afterwards. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable, as_reached=as_reached, release=release, clock=clock)
@@ -92,15 +91,15 @@ async def serve(
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
-    side = None if beside is None else beside(node)
+    sides = beside(node)
     await node.start(before_clients)
     try:
-        if side is not None:
+        for side in sides:
             await side.open()
         announce(node)
         await node.server.wait_stopped()
     finally:
-        if side is not None:
+        for side in reversed(sides):
             await side.close()
         await node.stop()
 
@@ -140,7 +139,6 @@ class Node:
         self._lifecycle: BrokerLifecycle | None = None
         self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
-        self._control = Control(self, self._paths.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
         self._features = CURRENT if release is None else release.features
@@ -277,7 +275,6 @@ class Node:
         log.info("pykbroker %s starts, process %d", __version__, os.getpid())
         self._ports = await open_sockets(self.server, config, self._ids, self._secured)
         await self._open(before_clients)
-        await self._control.open()
         self._tell_started(monotonic() - began)
 
     async def _open(self, before_clients: Prepare | None) -> None:
@@ -333,7 +330,6 @@ class Node:
         """Stop everything in order, with the clean shutdown marker. A stop or start of a single broker is completed
         first.
         """
-        self._control.close()
         async with self._changing:
             if self._housekeeping is not None:
                 self._housekeeping.stop()

@@ -14,15 +14,18 @@ from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.temporary import TESTS, TemporaryFolder
 from pykbroker.runtime.waits import Deferred
 from pykbroker.steered.clock import ManualTime
+from pykbroker.steered.control import Control
 from pykbroker.steered.disk import DiskFaults
 from pykbroker.steered.loop import LoopThread
 from pykbroker.steered.snapshots import Snapshots
+from pykbroker.steered.steering import Steering
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.life import Life
     from pykbroker.releases.release import Release
     from pykbroker.seeding.seed import Seed
+    from pykbroker.steered.request_log import RequestLog
 
 T = TypeVar("T")
 
@@ -32,7 +35,7 @@ class Setup:
     """What brokers are started with: ``name`` of their thread, settings as text, and how many they are.
 
     Data is temporary without ``data_dir``. ``seed`` has the topics and records at the start and after each reset; ``time``
-    is the manual clock, if there is one. ``followers`` follow the lives of the cluster.
+    is the manual clock, if there is one; ``log`` is the request log. ``followers`` follow the lives of the cluster.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Setup:
     release: Release | None = None
     seed: Seed | None = None
     time: ManualTime | None = None
+    log: RequestLog | None = None
     followers: tuple[Callable[[Life], None], ...] = ()
 
     def config(self, directory: Path) -> BrokerConfig:
@@ -65,6 +69,7 @@ class _Running:
 
     node: Node
     snapshots: Snapshots
+    control: Control
 
 
 class Embedded:
@@ -90,6 +95,10 @@ class Embedded:
     def snapshots(self) -> Snapshots:
         """Reset and snapshots, to be used on the loop only. Raises RuntimeError if the brokers do not run."""
         return self._present.snapshots
+
+    def steering(self) -> Steering:
+        """What can be steered of them, on the loop only. Raises RuntimeError if the brokers do not run."""
+        return self._present.control.steering()
 
     @property
     def _present(self) -> _Running:
@@ -137,15 +146,23 @@ class Embedded:
             if folder is not None:
                 folder.remove()
             raise
-        return _Running(node, Snapshots(node, folder, permanent=folder is None, seed=setup.sow, disk=self.disk))
+        snapshots = Snapshots(node, folder, permanent=folder is None, seed=setup.sow, disk=self.disk)
+        control = Control(directory, lambda: Steering(node, snapshots, setup.time, setup.log))
+        await control.open()
+        return _Running(node, snapshots, control)
 
     def stop(self) -> None:
         """Stop the brokers and remove temporary data. Harmless when repeated."""
         if self._running is not None:
             try:
-                self._thread.begin(self._running.node.stop()).result()
+                self._thread.begin(self._stop(self._running)).result()
             finally:
                 self.drop()
+
+    @staticmethod
+    async def _stop(running: _Running) -> None:
+        await running.control.close()
+        await running.node.stop()
 
     def drop(self) -> None:
         """Clean up, also when the interpreter ends. No thread can be started then, so the shutdown is unclean."""

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.process.control import SOCKET
 from pykbroker.runtime.temporary import TESTS, TemporaryFolder
+from pykbroker.storage.names import CONTROL_SOCKET
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node, Prepare
     from pykbroker.steered.disk import DiskFaults
 
 #: The lock and the socket belong to the process; a compaction under way, in a process of its own, is not data.
-_OF_THE_PROCESS: Final = (".lock", SOCKET)
+_OF_THE_PROCESS: Final = (".lock", CONTROL_SOCKET)
 _UNFINISHED: Final = ".cleaned"
 
 
@@ -126,8 +126,8 @@ def _exchange(directory: Path, data: Path, former: Path) -> None:
     """Put ``data`` in the place of ``directory``, whose contents go to ``former``, an empty folder. The control socket stays."""
     directory.rename(former)
     data.rename(directory)
-    if (former / SOCKET).is_socket():
-        (former / SOCKET).rename(directory / SOCKET)
+    if (former / CONTROL_SOCKET).is_socket():
+        (former / CONTROL_SOCKET).rename(directory / CONTROL_SOCKET)
 
 
 def _copy(directory: Path, target: Path) -> None:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pykbroker.releases.release import Release
     from pykbroker.security.ready_made import ReadyMade
     from pykbroker.seeding.reading import Seedable
-    from pykbroker.steered.request_log import RequestLog
     from pykbroker.testing.beside import Beside
 
 _numbers = itertools.count(1)
@@ -103,9 +102,11 @@ class Kafka(Asking, Acting, Observing):
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
-        self._embedded = Embedded(Setup(name, given, brokers, folder, self._dispatcher, release, sown, time, followers))
+        self._embedded = Embedded(
+            Setup(name, given, brokers, folder, self._dispatcher, release, sown, time, self._requests, followers)
+        )
         self._faults = Faults(self._embedded, strict=strict_faults)
-        self._beside = None if address is None or process else _beside(address, self._embedded, self._requests)
+        self._beside = None if address is None or process else _beside(address, self._embedded)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
@@ -254,10 +255,10 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
 
 
-def _beside(address: str, host: Embedded, log: RequestLog) -> Beside:
+def _beside(address: str, host: Embedded) -> Beside:
     from pykbroker.testing.beside import Beside  # noqa: PLC0415 - start-up counts
 
-    return Beside(address, host, log)
+    return Beside(address, host)
 
 
 def _release(name: str | None) -> Release | None:

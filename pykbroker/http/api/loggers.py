@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.config.alteration import Change, Operation
 from pykbroker.config.loggers import levels
-from pykbroker.http.api.route import Call
+from pykbroker.http.api.route import HttpCall
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pykbroker.steered.steering import Steering
 
 
-async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+async def listed(steering: Steering, call: HttpCall) -> dict[str, Any]:
     return {"loggers": levels()}
 
 
-async def alter(steering: Steering, call: Call) -> dict[str, Any]:
+async def alter(steering: Steering, call: HttpCall) -> dict[str, Any]:
     name = call.path["name"]
     if name not in levels():
         raise Refusal(404, f"there is no logger {name[:100]!r}; GET /api/v1/loggers lists those that there are")

@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
+from pykbroker.lake.errors import LakeError, written_by
 from pykbroker.lake.tables.table import RECORDS, Compacted, Table
-from pykbroker.lake.trouble import LakeError, written_by
 
 _APPLICATION = "pykbroker-lake-archive"
 _LOG = f"{RECORDS}/_delta_log"

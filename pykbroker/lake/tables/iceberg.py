@@ -19,10 +19,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameWriterV2, Row, SparkSession
 from pyspark.sql import functions as f
 
-from pykbroker.lake.folder import Folder
-from pykbroker.lake.needs import local_path
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.hadoop_folder import Folder
+from pykbroker.lake.requirements import local_path
 from pykbroker.lake.tables.table import A_DAY, RECORDS, RECORDS_SHAPE, Compacted, History, Shape, Table
-from pykbroker.lake.trouble import LakeError
 
 _MARK = "pykbroker-batch"
 _ATTEMPT = "pykbroker-attempt"

@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pykbroker.lake.columns import ORDERED_BY, PARTITIONED_BY, SCHEMA
-from pykbroker.lake.folder import Folder
+from pykbroker.lake.hadoop_folder import Folder
+from pykbroker.lake.record_columns import ORDERED_BY, PARTITIONED_BY, SCHEMA
 
 RECORDS = "records"
 """The folder of the table in the lake."""

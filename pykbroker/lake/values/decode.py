@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from pykbroker.lake.columns import IN_FILES
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.ledger import Entry
-from pykbroker.lake.trouble import LakeError
-from pykbroker.lake.values.account import Account, Done, Plan
-from pykbroker.lake.values.decoded import Decoded, as_decoded, as_quarantined
-from pykbroker.lake.values.how import How, Kind
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.record_columns import IN_FILES
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decode_progress import Account, Done, Plan
+from pykbroker.lake.values.decoded_tables import Decoded, as_decoded, as_quarantined
+from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.lake.values.tasks import Decoding
 from pykbroker.lake.values.types import Columns, paths_of, without
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 
 Type = str | Mapping[str, Any]
 Columns = dict[str, Type]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.lake.alone import alone
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.ledger import Entry, Place, Progress
-from pykbroker.lake.values.account import Account, Done
-from pykbroker.lake.values.how import How, Kind
+from pykbroker.lake.single_job import alone
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decode_progress import Account, Done
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
 

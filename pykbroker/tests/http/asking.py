@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from pykbroker.controller.client_quotas import QuotaAlteration
 from pykbroker.http.side import HttpSide
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.steered.steering import Steering
 from pykbroker.testing import Kafka
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
@@ -116,17 +115,13 @@ def of(samples: dict[tuple[tuple[str, str], ...], float], **labels: str) -> floa
     return samples.get(tuple(sorted(labels.items())), 0)
 
 
-def _steering(broker: Kafka) -> Steering:
-    return Steering(broker.node, broker._embedded.snapshots, broker._embedded.time, broker._requests)
-
-
 @contextmanager
 def with_http(options: HttpOptions | None = None, **kafka: Any) -> Iterator[WithHttp]:
     with Kafka(**kafka) as broker:
         made = options or HttpOptions("127.0.0.1", 0)
 
         async def opened() -> HttpSide:
-            side = HttpSide(broker.node, made, lambda: _steering(broker))
+            side = HttpSide(broker.node, made, broker._embedded.steering)
             try:
                 await side.open()
             except BaseException:

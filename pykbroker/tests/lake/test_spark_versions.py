@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.lake.description import Format
+from pykbroker.lake.errors import Missing
 from pykbroker.lake.spark_versions import connector, line_of, packages
-from pykbroker.lake.trouble import Missing
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pykbroker.client.connection import Connection
 from pykbroker.config.alteration import Change, altered
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE
 from pykbroker.testing import Kafka, KafkaCluster
-from pykbroker.tests.process.test_control import tell_blocking
+from pykbroker.tests.steered.test_control import tell_blocking
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -186,7 +186,7 @@ def test_the_control_socket_answers_after_a_reset() -> None:
         for back in (kafka.reset, lambda: kafka.restore("s")):
             back()
             assert kafka.node.summary()["log_dirs"] == [str(directory)]
-            (broker,) = tell_blocking(directory, b'{"command": "list"}')["brokers"]
+            (broker,) = tell_blocking(directory, b'{"command": "listBrokers"}')["brokers"]
             assert broker["state"] == "running"
 
 

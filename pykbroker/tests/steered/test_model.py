@@ -38,7 +38,7 @@ from pykbroker.runtime.clock import SystemClock
 from pykbroker.security.client.settings import ClientSecurity, client_security
 from pykbroker.testing import BadFault, Kafka, NeverMatchedWarning
 from pykbroker.tests.network.test_connection import produce
-from pykbroker.tests.process.test_control import tell_blocking
+from pykbroker.tests.steered.test_control import tell_blocking
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -309,7 +309,7 @@ class World:
         """What is of the process, and not of the data: it works, and is as it was at the start."""
         kafka, node = self.kafka, self.kafka.node
         directory = Path(node.summary()["log_dirs"][0])
-        states = [each["state"] for each in tell_blocking(directory, b'{"command": "list"}')["brokers"]]
+        states = [each["state"] for each in tell_blocking(directory, b'{"command": "listBrokers"}')["brokers"]]
         assert states == ["running"] * self.count
         assert kafka.faults.list() == []
         broker = kafka.broker(1)

@@ -17,7 +17,7 @@ from pykbroker.process.log_directories import StartFailed
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.test_serve import serving
-from pykbroker.tests.process.test_control import tell_blocking
+from pykbroker.tests.steered.test_control import tell_blocking
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -57,9 +57,9 @@ def test_a_reset_leaves_the_release_and_the_control_socket(tmp_path: Path, monke
         for path in ("/reset", "/snapshots/s/restore"):
             assert ask(ready["http"], "POST", path) == (200, {})
             assert settings_of(bootstrap) == before
-            (broker,) = tell_blocking(directory, b'{"command": "list"}')["brokers"]
+            (broker,) = tell_blocking(directory, b'{"command": "listBrokers"}')["brokers"]
             assert broker["state"] == "running"
-            assert tell_blocking(directory, b'{"command": "faults", "do": "list"}') == {"faults": []}
+            assert tell_blocking(directory, b'{"command": "listFaults"}') == {"faults": []}
 
 
 def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.types import (
     Type,
     array,
