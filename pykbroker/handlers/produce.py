@@ -123,20 +123,10 @@ def _write_many(
     response = ProduceResponse()
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
     to_all = request.acks == _ALL
-    names_leaders = False
     for topic in request.topic_data:
         answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(answers)
         for data in topic.partition_data:
-<<<<<<< HEAD
-            answer = _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
-            answers.partition_responses.append(answer)
-            if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                names_leaders = version >= _LEADER_SINCE
-    if waiting:
-        return _when_committed(broker, ctx, request, response, waiting)
-    if names_leaders:
-=======
             answers.partition_responses.append(
                 _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
             )
@@ -154,8 +144,7 @@ def _written(
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if waiting:
         return _when_committed(broker, ctx, request, response, waiting)
-    if ctx.api_version >= _LEADER_SINCE:
->>>>>>> main
+    if ctx.api_version >= _LEADER_SINCE and len(broker.cluster.brokers) > 1:
         response.node_endpoints = _leaders(broker, ctx, response)
     return response if request.acks else settle(request, response)
 
