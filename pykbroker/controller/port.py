@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.delegation_tokens import NewToken
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
+    from pykbroker.controller.mutation_quotas import Charged, ChargedClient
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.registrations import BrokerRegistration
     from pykbroker.controller.scram import Deletion, Upsertion
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.errors import KafkaError
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
-
-#: Called with a number of partitions before they are created or deleted; raises KafkaError THROTTLING_QUOTA_EXCEEDED.
-MayChange = Callable[[int], None]
 
 #: Settings of a resource (type, name): text, or None for a removed one.
 ConfigChanges = Mapping[tuple[int, str], Mapping[str, str | None]]
@@ -71,11 +69,11 @@ class ControllerPort(Protocol):
         """
         ...
 
-    # Topics
+    # Topics. With ``client``, what a change adds or removes is charged to its quota, which may refuse it with THROTTLING_QUOTA_EXCEEDED
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
-    ) -> Deferred[list[TopicResult]]:
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, client: ChargedClient | None = None
+    ) -> Deferred[Charged[list[TopicResult]]]:
         """Create the valid topics in one append; a result for each, in order. Names must differ.
 
         Fails with POLICY_VIOLATION for too many partitions in one request.
@@ -83,14 +81,14 @@ class ControllerPort(Protocol):
         ...
 
     def delete_topics(
-        self, topic_ids: Sequence[bytes], /, *, may_change: MayChange | None = None
-    ) -> Deferred[dict[bytes, KafkaError | None]]:
+        self, topic_ids: Sequence[bytes], /, *, client: ChargedClient | None = None
+    ) -> Deferred[Charged[dict[bytes, KafkaError | None]]]:
         """Delete topics in one append; the error for each id, or None."""
         ...
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
-    ) -> Deferred[list[tuple[str, KafkaError | None]]]:
+        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, client: ChargedClient | None = None
+    ) -> Deferred[Charged[list[tuple[str, KafkaError | None]]]]:
         """Add partitions to topics in one append; name and error of each, in order. Names must differ.
 
         Fails with POLICY_VIOLATION for too many partitions in one request.

@@ -46,7 +46,7 @@ def test_a_change_is_published_and_answered_when_it_is_synced():
     assert world.log.end_offset > before + 1
     world.sync()
     assert "t" in world.image.topics
-    assert created.value[0].error is None
+    assert created.value.result[0].error is None
 
 
 def test_the_next_is_planned_on_what_the_one_before_has_published():
@@ -55,9 +55,9 @@ def test_the_next_is_planned_on_what_the_one_before_has_published():
     more = world.controller.create_partitions([NewPartitions("t", 2)])
     assert len(world.threads) == 1
     world.settle()
-    assert twice[0].value[0].error is None
-    assert twice[1].value[0].error.code is ErrorCode.TOPIC_ALREADY_EXISTS
-    assert more.value == [("t", None)]
+    assert twice[0].value.result[0].error is None
+    assert twice[1].value.result[0].error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    assert more.value.result == [("t", None)]
 
 
 def test_settings_are_looked_at_when_their_turn_comes():
@@ -97,8 +97,8 @@ def test_what_is_asked_for_while_others_are_told_has_its_turn_later():
     asked_by_caller = first.chain(lambda _: world.controller.create_topics([NewTopic("c")]))
     world.settle()
     assert seen == [["a"], ["b"], ["c"]]
-    assert asked[0].value[0].error is None
-    assert asked_by_caller.value[0].error is None
+    assert asked[0].value.result[0].error is None
+    assert asked_by_caller.value.result[0].error is None
 
 
 def test_a_subscription_ends_even_while_others_are_told():
@@ -153,7 +153,7 @@ def test_a_failed_write_tells_who_asked_and_undoes_nothing_that_was_published(op
         world.open()
     after = world.controller.create_topics([NewTopic("after")])
     world.settle()
-    assert after.value[0].error is None
+    assert after.value.result[0].error is None
     assert replayed(world.records()).topics.keys() == world.image.topics.keys()
 
 
@@ -165,7 +165,7 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_that_change_alone():
         _ = refused.value
     after = world.controller.create_topics([NewTopic("after")])
     world.settle()
-    assert after.value[0].error is None
+    assert after.value.result[0].error is None
     assert replayed(world.records()).topics.keys() == world.image.topics.keys()
 
 
@@ -197,7 +197,7 @@ def test_changes_wait_while_a_snapshot_is_written():
     (snapshot,) = list_snapshots(world.disk, f"{world.path}/__cluster_metadata-0")
     assert snapshot.offset == end
     world.settle()
-    assert second.value[0].error is None
+    assert second.value.result[0].error is None
 
 
 @given(

@@ -82,7 +82,7 @@ def test_settings_are_set_and_removed_and_only_changes_written():
 
 def test_a_deleted_topic_keeps_its_partitions_in_the_delta():
     controller = make_controller()
-    (result,) = controller.create_topics([NewTopic("t", 3, 1)]).value
+    (result,) = controller.create_topics([NewTopic("t", 3, 1)]).value.result
     deltas = []
     controller.subscribe(lambda image, delta: deltas.append(delta))
     controller.delete_topics([result.topic_id])

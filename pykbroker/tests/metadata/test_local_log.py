@@ -126,7 +126,7 @@ def test_snapshots_come_as_the_log_grows_and_keep_it_short(node):
     start(node)
     seen = set()
     for _ in range(60):
-        (result,) = node.controller.create_topics([NewTopic("t", 500, 1)]).value
+        (result,) = node.controller.create_topics([NewTopic("t", 500, 1)]).value.result
         node.controller.delete_topics([result.topic_id])
         seen |= set(list_snapshots(node.disk, str(node.directory)))
     assert len(seen) >= 2
@@ -189,7 +189,7 @@ def test_what_cannot_be_appended_at_all_is_refused_at_once(simulated, operations
     with pytest.raises(KafkaError):
         _ = created.value
     simulated.disk.fail = lambda _, name: operations.append(name)
-    assert simulated.controller.create_topics([NewTopic("u")]).value[0].error is None
+    assert simulated.controller.create_topics([NewTopic("u")]).value.result[0].error is None
     assert "u" in simulated.image.topics
 
 
