@@ -39,7 +39,8 @@ def handle(
     if not known:
         return refused
     request.topics = known
-    return _commit(broker, ctx, request).map(partial(_merged, refused))
+    committed = _commit(broker, ctx, request)
+    return committed.map(partial(_merged, refused)) if refused.topics else committed
 
 
 def _in_parts(broker: Broker, ctx: RequestContext, request: OffsetCommitRequest) -> Work[OffsetCommitResponse]:
