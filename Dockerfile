@@ -2,6 +2,8 @@
 #
 # The image has Python, the few programs that start scripts call, what the broker needs and the broker: a layer each, in the order in
 # which they change. It has no package manager: scripts/image/root.py takes single files of the builder's system.
+# The base is named by its tag, so that a build has Debian's and Python's latest security updates; a digest would keep them out until
+# somebody changes it. For a build that can be repeated byte by byte put python@sha256:DIGEST here.
 FROM python:3.12-slim AS system
 # Of what is needed one package comes as C alone.
 RUN { command -v strip && command -v gcc; } > /dev/null || { apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev; }
@@ -11,17 +13,16 @@ RUN python /build/root.py system /layers/system \
 
 FROM system AS needed
 WORKDIR /build
-# Made anew when pyproject.toml changes, and not with every change of a source.
-COPY pyproject.toml ./
+# Made anew when the list changes, and not with every change of a source. The list says how it is made.
+COPY scripts/image/requirements.txt ./
 RUN --mount=type=cache,target=/root/.cache/pip \
-    python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; more = project['optional-dependencies']; print(*project['dependencies'], *more['cli'], *more['http'], *more['security'], *more['yaml'], sep='\n')" > needed.txt \
-    && pip install --no-compile --prefix=/layers/needed/usr/local --requirement needed.txt \
+    pip install --no-compile --prefix=/layers/needed/usr/local --require-hashes --requirement requirements.txt \
     && python root.py trim /layers/needed \
     && find /layers/needed -name "*.so" -exec strip --strip-debug {} + \
     && python root.py compile /layers/needed
 
 FROM needed AS package
-COPY setup.py README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY wire wire
 COPY pykbroker pykbroker
 COPY scripts/image image

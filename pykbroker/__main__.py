@@ -5,6 +5,15 @@ from __future__ import annotations
 import gc
 import sys
 
+#: What --help says where the packages of the other commands are missing, which list them themselves.
+_HELP = """Usage: pykbroker COMMAND [OPTIONS]
+
+A Kafka-compatible broker.
+
+  serve  Run the broker; `pykbroker serve --help` lists its options.
+  check  Check whether a broker would start with these settings, without starting it.
+"""
+
 
 def main() -> None:
     """Run the command named first on the command line; exits with its status."""
@@ -32,7 +41,11 @@ def main() -> None:
             raise
         from pykbroker.extras import install_hint  # noqa: PLC0415 - start-up counts
 
-        sys.exit(f"The commands besides `serve` and `check` need the package {error.name}: {install_hint('cli')}.")
+        others = f"The commands besides `serve` and `check` need the package {error.name}: {install_hint('cli')}."
+        if arguments[:1] not in ([], ["--help"], ["-h"]):
+            sys.exit(others)
+        sys.stdout.write(f"{_HELP}\n{others}\n")
+        return
     sys.exit(app(arguments))
 
 

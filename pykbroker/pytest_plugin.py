@@ -63,6 +63,7 @@ class _Pool:
         elif kafka.running:
             kafka.reset()
             kafka.forget_snapshots()
+            kafka.forget_hooks()
         else:
             kafka.start()  # its last test stopped it
         self._brokers[key] = kafka

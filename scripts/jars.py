@@ -22,9 +22,9 @@ class JarsUnavailable(RuntimeError):
     """Maven is missing or could not resolve a set; the message says what to do."""
 
 
-def jars(name: str) -> list[Path]:
-    """Return the jar files of the set ``name``, sorted. Raises JarsUnavailable."""
-    pom = POMS / f"{name}.xml"
+def jars(name: str, pom: Path | None = None) -> list[Path]:
+    """Return the jar files of the set ``name``, sorted; ``pom`` is its pom if it is not in ``scripts/poms/``. Raises JarsUnavailable."""
+    pom = pom or POMS / f"{name}.xml"
     target = JARS / name
     stamp = target / ".resolved"
     want = hashlib.sha256(pom.read_bytes()).hexdigest()

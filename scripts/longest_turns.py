@@ -33,7 +33,16 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.headers import RequestHeader, encode_request_header
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest
+from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pykbroker.wire.messages.list_groups import ListGroupsRequest
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -57,13 +66,16 @@ class Bench:
         named = {name.replace("_", "."): value for name, value in settings.items()}
         config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **named})
         self.server = Server(asyncio.get_running_loop(), 100)
-        port = await self.server.listen(1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"])
+        port = self.port = await self.server.listen(
+            1, Bind("PLAINTEXT", "127.0.0.1", 0), config["socket.request.max.bytes"]
+        )
         self.cluster = Cluster.open(config, self._directory, RealDisk(durable=False), SystemClock(), random.Random(1))
         if self._whole:
             self.cluster.runtime.slices.weight_of_a_turn = float("inf")
         BrokerLifecycle(self.cluster).start_all({1: [Endpoint("PLAINTEXT", "127.0.0.1", port)]})
         self.broker = self.cluster.brokers[1]
-        await self.server.start_serving(self.cluster)
+        self.server.take_up(self.cluster)
+        await self.server.start_serving()
         await self.ended(self.cluster.auto_creation.create([CONSUMER_OFFSETS, TRANSACTION_STATE]))
 
     async def stop(self) -> None:
@@ -83,6 +95,28 @@ class Bench:
         await asyncio.sleep(0.01)  # the turn that did the work ends
         sys.stdout.write(f"{what:<62} {self.cluster.runtime.turns.restart() * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
         sys.stdout.flush()
+
+    async def request(self, what: str, request: Message, version: int, done: Callable[[], bool] = lambda: True) -> None:
+        """Measure a request from a socket, until it is answered."""
+        frame = bytearray()
+        encode_request_header(frame, RequestHeader(request.API_KEY, version, 1, "longest-turns"))
+        request.encode(frame, version)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 30)
+        answered = False
+
+        async def receive() -> None:
+            nonlocal answered
+            await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            answered = True
+
+        receiving = asyncio.create_task(receive())
+
+        def send() -> None:
+            writer.write(len(frame).to_bytes(4, "big") + frame)
+
+        await self.measure(what, send, lambda: answered and done())
+        await receiving
+        writer.close()
 
     async def topic(self, name: str, partitions: int) -> bytes:
         await self.ended(self.cluster.controller.create_topics([NewTopic(name, partitions, 1)]))
@@ -210,12 +244,58 @@ async def sessions_time_out(bench: Bench) -> None:
     await bench.measure("2,000 members of as many groups time out", lambda: None, empty)
 
 
+async def deleted_topics_of_others(bench: Bench) -> None:
+    """Groups have offsets of a topic, and many others are deleted."""
+    await bench.start()
+    await bench.topic("t", 1)
+    for number in range(5000):
+        await bench.commit(f"group-{number}", "t", 1)
+    new = [NewTopic(f"other-{number}", 1, 1) for number in range(500)]
+    await bench.ended(bench.cluster.controller.create_topics(new))
+    topics = bench.cluster.metadata.image.topics
+    request = DeleteTopicsRequest(topic_names=[topic.name for topic in new])
+    await bench.request(
+        "500 topics are deleted, and 5,000 groups read another", request, 5, lambda: "other-499" not in topics
+    )
+
+
+async def many_items(bench: Bench) -> None:
+    """Requests that name many things."""
+    await bench.start(max_request_partition_size_limit="2000")
+    new = [NewTopic(f"topic-{number}", 1, 1) for number in range(3000)]
+    for begin in range(0, len(new), 500):
+        await bench.ended(bench.cluster.controller.create_topics(new[begin : begin + 500]))
+    names = [topic.name for topic in new]
+    many = [f"group-{number}" for number in range(100_000)]
+    await bench.request(
+        "DescribeConfigs of 3,000 topics",
+        DescribeConfigsRequest([DescribeConfigsResource(2, name, None) for name in names]),
+        4,
+    )
+    await bench.request(
+        "DescribeTopicPartitions of 2,000 topics",
+        DescribeTopicPartitionsRequest([TopicRequest(name) for name in names[:2000]], 2000),
+        0,
+    )
+    await bench.request("DescribeGroups of 100,000 groups", DescribeGroupsRequest(many), 5)
+    await bench.request("FindCoordinator of 100,000 groups", FindCoordinatorRequest(coordinator_keys=many), 4)
+    await bench.request("Metadata of 100,000 topics", MetadataRequest([MetadataRequestTopic(name=n) for n in many]), 9)
+    partitions = [OffsetCommitRequestPartition(0, 7) for _ in range(100_000)]
+    commit = OffsetCommitRequest("g", topics=[OffsetCommitRequestTopic("topic-0", partitions=partitions)])
+    await bench.request("OffsetCommit of 100,000 partitions", commit, 8)
+    for number in range(10_000):
+        await bench.commit(f"group-{number}", "topic-0", 1)
+    await bench.request("ListGroups of 10,000 groups", ListGroupsRequest(), 4)
+
+
 CASES: list[Callable[[Bench], Awaitable[None]]] = [
     transactions_time_out,
     transactional_ids_expire,
     wide_topic,
     offsets_expire,
     sessions_time_out,
+    deleted_topics_of_others,
+    many_items,
 ]
 
 

@@ -1,5 +1,5 @@
-# Sourced by the scripts beside it. `use_venv EXTRA...` makes the project's virtual environment, installs the project
-# with these extras into it, and puts its python first on the path. Quick when nothing changed since. `help_at_once
+# Sourced by the scripts beside it. `use_venv EXTRA...` makes the project's virtual environment (VENV, by default .venv), installs the
+# project with these extras into it, and puts its python first on the path. Quick when nothing changed since. `help_at_once
 # "MODULE WORD..." ARGUMENT...`: where an argument asks for help, the bare Python prints the module's, and nothing is installed.
 # shellcheck shell=bash
 
@@ -27,7 +27,7 @@ help_at_once() { # "MODULE WORD..." ARGUMENT...
 }
 
 use_venv() { # EXTRA...
-    local wanted extras stamp venv="$project/.venv"
+    local wanted extras stamp venv="${VENV:-$project/.venv}"
     extras=$(IFS=,; echo "$*")
     wanted=$(cat "$project/pyproject.toml" "$project/scripts/venv.sh" | cksum)
     stamp="$venv/.installed-${extras:-none}"
@@ -36,7 +36,7 @@ use_venv() { # EXTRA...
         exit 1
     }
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
-        echo "Installing pykbroker${extras:+[$extras]} into .venv (once) ..." >&2
+        echo "Installing pykbroker${extras:+[$extras]} into ${venv#"$project/"} (once) ..." >&2
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
             --editable "$project${extras:+[$extras]}" >&2 || {
             echo "Installing failed; what pip said stands above. Mend it and run this again." >&2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from compat_tests.harness.process import BrokerProcess
 from scripts.demo_job.data import DAY_MS, Flight, Hours, Totals, epoch_ms, expected_hours, flights
 from scripts.demo_job.progress import Progress
 from scripts.demo_job.report import differences, total
+from scripts.demo_job.show import DemoError, _empty
 from scripts.demo_job.topics import FlightPublisher, create_topics
 
 
@@ -100,3 +102,17 @@ def test_the_year_waits_for_a_reader_after_its_first_day(
     finally:
         publisher.stop()
         publisher.join()
+
+
+def test_a_demo_keeps_the_result_of_the_other_one(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    _empty(folder, kept="delays.png")
+    (folder / "checkpoint").mkdir()
+    for name in ("delays.png", "profile.html", "spark.log"):
+        (folder / name).touch()
+    _empty(folder, kept="delays.png")
+    assert sorted(each.name for each in folder.iterdir()) == [".demo", "delays.png"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine").touch()
+    with pytest.raises(DemoError, match="is not empty and not from an earlier demo"):
+        _empty(tmp_path / "other", kept="delays.png")

@@ -33,6 +33,7 @@ class Container:
         self._environment = environment
         self.lines: list[str] = []
         self._said = threading.Condition()
+        self._open = 2
         self._reading = [
             threading.Thread(target=self._read, args=(stream,), daemon=True)
             for stream in (process.stdout, process.stderr)
@@ -45,12 +46,23 @@ class Container:
             with self._said:
                 self.lines.append(line.rstrip("\n"))
                 self._said.notify_all()
+        with self._said:
+            self._open -= 1
+            self._said.notify_all()
 
     def stop(self, number: int) -> None:
         """``docker stop``: a clean end, at once."""
         self.process.send_signal(number)
         status = self.process.wait(PATIENCE_S)
         assert status == 0, "\n".join([str(status), *self.lines])
+
+    def ended(self) -> int:
+        """The exit status, once it has ended by itself."""
+        return self.process.wait(PATIENCE_S)
+
+    def write(self, path: str, content: str, mode: int = 0o644) -> None:
+        """``docker cp``: the file is there at once, and whole."""
+        self._image.write(path, content, mode)
 
     def kill(self) -> None:
         """All that runs in it, as an engine does."""
@@ -66,7 +78,7 @@ class Container:
             return next((line for line in self.lines if re.search(pattern, line)), None)
 
         with self._said:
-            self._said.wait_for(lambda: found() or not any(each.is_alive() for each in self._reading), timeout_s)
+            self._said.wait_for(lambda: found() or not self._open, timeout_s)
             line = found()
         if line is None:
             raise Ended("\n".join([f"nothing like {pattern}", *self.lines]))

@@ -129,6 +129,24 @@ class Image:
             for found in self.place(folder).iterdir():
                 shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
 
+    def write(self, path: str, content: str, mode: int = 0o644) -> None:
+        """A file, in the place of another at once."""
+        place = self.place(path)
+        whole = place.with_name("whole")
+        whole.write_text(content)
+        whole.chmod(mode)
+        os.chown(whole, 1000, 1000)
+        whole.rename(place)
+
+    def make_folder(self, path: str, mode: int) -> None:
+        """A folder of root's."""
+        self.place(path).mkdir()
+        self.place(path).chmod(mode)
+
+    def remove(self, path: str) -> None:
+        """A file that a container may have left."""
+        self.place(path).unlink(missing_ok=True)
+
     def restore(self, path: str) -> None:
         """A script as the repository has it: in a new container nobody has changed it."""
         place = self.place(path)
@@ -145,10 +163,14 @@ class Image:
         environment: Mapping[str, str] | None = None,
         entry: Sequence[str] | None = None,
         network: Sequence[str] = (),
+        hosts: Sequence[str] = (),
     ) -> Iterator[Container]:
         """``docker run [--user USER] [--env NAME=VALUE] [--entrypoint ENTRY] IMAGE COMMAND...``, killed at the end. ``network`` is
-        what to put before a command so that it runs in a network that is there already; its own, without.
+        what to put before a command so that it runs in a network that is there already; its own, without. ``hosts`` are further
+        names of the container.
         """
+        names = " ".join(["localhost", socket.gethostname(), *hosts])
+        self.place("etc/hosts").write_text(f"127.0.0.1 {names}\n")  # an engine writes it
         user = user or self.user
         words = [*(self.entry if entry is None else entry), *(command or self.command)]
         own = ["unshare", "--net", "sh", "-c", f'{LOOPBACK}; exec "$@"', "sh"]
@@ -227,7 +249,6 @@ def build(scratch: Path, dockerfile: Path = ROOT / "Dockerfile") -> Iterator[Ima
             image = Image(holder.pid, overlay)
             image.as_root(os.path.realpath(sys.executable), "-m", "venv", "/usr/local/base")
             image.build(dockerfile, context)
-            image.place("etc/hosts").write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")  # an engine writes it
             yield image
         finally:
             holder.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import pytest
 import yaml
 
 from compat_tests.harness.process import ROOT
-from compat_tests.image.engine import Image, available
+from compat_tests.image.engine import Image
+from compat_tests.image.real import RealImage
 
 FILES = sorted((ROOT / "docs" / "compose").glob("*.yaml"))
 #: Of a service, as far as our files use what the Compose Specification has; what is misspelt there is refused.
@@ -44,18 +44,12 @@ def test_what_they_say_is_in_the_specification_and_in_the_file(file: Path) -> No
     assert used == volumes
 
 
-@pytest.mark.skipif(not available(), reason="building without an engine needs root, namespaces and overlays")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_the_broker_starts_and_is_what_the_others_look_for(
-    file: Path, image: Image, request: pytest.FixtureRequest
-) -> None:
+def test_the_broker_starts_and_is_what_the_others_look_for(file: Path, image: Image | RealImage) -> None:
     image.empty("/var/lib/pykbroker")
     broker = services(file)["kafka"]
-    hosts = image.place("etc/hosts")
-    before = hosts.read_text()
-    hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()} kafka\n")
-    request.addfinalizer(lambda: hosts.write_text(before))
-    with image.container(environment={name: str(value) for name, value in broker["environment"].items()}) as container:
+    environment = {name: str(value) for name, value in broker["environment"].items()}
+    with image.container(environment=environment, hosts=["kafka"]) as container:
         container.wait_for("^pykbroker ready")
         check = broker.get("healthcheck", {}).get(
             "test", ["CMD", "python", "-P", "-m", "pykbroker.container", "health"]

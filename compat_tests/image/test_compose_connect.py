@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from compat_tests.conftest import takes_long
 from compat_tests.harness.java import QUICK, java_command
 from compat_tests.harness.process import ROOT
 from compat_tests.image.container import PATIENCE_S
-from compat_tests.image.engine import Image, available
+from compat_tests.image.engine import Image
 from compat_tests.image.networks import ADDRESS, NEIGHBOUR, Networks
 from compat_tests.image.test_compose import services
 
@@ -86,8 +84,7 @@ def connect(networks: Networks, folder: Path) -> Iterator[None]:
 
 
 @takes_long
-@pytest.mark.skipif(not available(), reason="building without an engine needs root, namespaces and overlays")
-def test_records_flow_through_connectors(image: Image, networks: Networks, tmp_path: Path) -> None:
+def test_records_flow_through_connectors(namespaced: Image, networks: Networks, tmp_path: Path) -> None:
     source, target = tmp_path / "source.txt", tmp_path / "target.txt"
     lines = [f"line {number}" for number in range(100)]
     source.write_text("".join(f"{line}\n" for line in lines))
@@ -101,10 +98,10 @@ def test_records_flow_through_connectors(image: Image, networks: Networks, tmp_p
         },
         "writes": {"connector.class": "FileStreamSink", "file": str(target), "topics": "lines"},
     }
-    image.empty("/var/lib/pykbroker")
+    namespaced.empty("/var/lib/pykbroker")
     broker = {name: str(value) for name, value in _SERVICES["kafka"]["environment"].items()}
     with (
-        image.container(environment=broker, network=networks.enter(networks.broker)) as container,
+        namespaced.container(environment=broker, network=networks.enter(networks.broker)) as container,
         connect(networks, tmp_path),
     ):
         container.wait_for("^pykbroker ready")

@@ -10,31 +10,29 @@ from pathlib import Path
 import pytest
 
 from compat_tests.harness.process import ROOT
-from compat_tests.image.container import PATIENCE_S
+from compat_tests.image import real
 from compat_tests.image.dockerfile import in_context, steps
-from compat_tests.image.engine import Image, available
+from compat_tests.image.engine import Image
 
 DOCKERFILE = ROOT / "Dockerfile"
 #: Bytes of all files, as an engine counts them.
 _LARGEST = 120_000_000
-needs_root = pytest.mark.skipif(
-    not available(), reason="building without an engine needs root, namespaces and overlays"
-)
 ELSEWHERE = ("serve", "--listen", "0.0.0.0:9094", "--advertise", "localhost:9094")
 #: Folders that tests fill: the image's volume, and others where engines mount some.
 VOLUMES = ("/var/lib/pykbroker", "/var/lib/kafka/data", "/etc/kafka/secrets", "/mnt/shared/config")
 
 
 @pytest.fixture
-def volume(image: Image) -> str:
+def volume(image: Image | real.RealImage) -> str:
     """The folder of the log directory, empty as the other volumes."""
     image.empty(*VOLUMES)
     return VOLUMES[0]
 
 
-@needs_root
 @pytest.mark.parametrize(("user", "command"), [(None, ()), ("12345:0", ELSEWHERE), ("12345:12345", ())])
-def test_it_serves_keeps_and_stops(image: Image, volume: str, user: str | None, command: tuple[str, ...]) -> None:
+def test_it_serves_keeps_and_stops(
+    image: Image | real.RealImage, volume: str, user: str | None, command: tuple[str, ...]
+) -> None:
     port = "9094" if command else "9092"
     with image.container(*command, user=user) as container:
         assert f":{port}" in container.wait_for("^pykbroker ready")
@@ -45,11 +43,11 @@ def test_it_serves_keeps_and_stops(image: Image, volume: str, user: str | None, 
         assert produced.returncode == 0, produced.stderr
         consumed = container.execute("pykbroker", "consume", "-b", f"localhost:{port}", "orders", "-n", "2")
         assert consumed.stdout.split() == ["one", "two"], consumed.stderr
+        found = container.execute("find", volume, "-name", "meta.properties").stdout
+        assert len(found.splitlines()) == 1
         container.stop(signal.SIGTERM)
-    assert len(list(image.place(volume).rglob("meta.properties"))) == 1
 
 
-@needs_root
 @pytest.mark.parametrize(
     ("command", "environment", "said"),
     [
@@ -60,13 +58,13 @@ def test_it_serves_keeps_and_stops(image: Image, volume: str, user: str | None, 
     ids=["HTTP", "HTTP off", "serve"],
 )
 def test_it_is_well_while_it_serves(
-    image: Image, volume: str, command: tuple[str, ...], environment: dict[str, str], said: str
+    image: Image | real.RealImage, volume: str, command: tuple[str, ...], environment: dict[str, str], said: str
 ) -> None:
     words = re.search(r"CMD (\[.*\])", image.said["HEALTHCHECK"].text)
     assert words is not None
     asking = image.said["HEALTHCHECK"]._replace(text=words[1]).words()
     assert "--start-interval=1s" in image.said["HEALTHCHECK"].text
-    image.as_root("rm", "-f", "/run/pykbroker/ready.json")
+    image.remove("/run/pykbroker/ready.json")
     with image.container(*command, environment=environment) as container:
         container.wait_for("^pykbroker ready")
         container.wait_for(r"Kafka Server started")
@@ -74,8 +72,7 @@ def test_it_is_well_while_it_serves(
         assert (well.returncode, well.stdout) == (0, said)
 
 
-@needs_root
-def test_what_checks_of_health_and_tutorials_call_is_there(image: Image, volume: str) -> None:
+def test_what_checks_of_health_and_tutorials_call_is_there(image: Image | real.RealImage, volume: str) -> None:
     with image.container() as container:
         container.wait_for("^pykbroker ready")
         for asked in (
@@ -96,20 +93,18 @@ def test_what_checks_of_health_and_tutorials_call_is_there(image: Image, volume:
         assert (elsewhere.returncode, "instead: Kafka Connect is a program beside" in elsewhere.stderr) == (1, True)
         stopped = container.execute("kafka-server-stop.sh", "config/server.properties")
         assert (stopped.returncode, stopped.stderr) == (0, "")
-        assert container.process.wait(PATIENCE_S) == 0
+        assert container.ended() == 0
 
 
-@needs_root
-def test_a_volume_with_lost_and_found_in_its_root_is_served(image: Image, volume: str) -> None:
-    image.as_root("mkdir", "-m", "700", f"{volume}/lost+found")
+def test_a_volume_with_lost_and_found_in_its_root_is_served(image: Image | real.RealImage, volume: str) -> None:
+    image.make_folder(f"{volume}/lost+found", 0o700)
     with image.container() as container:
         container.wait_for("^pykbroker ready")
 
 
-@needs_root
-def test_settings_are_mounted_and_said_by_variables(image: Image, volume: str) -> None:
-    mounted = image.place("/mnt/shared/config/server.properties")
-    mounted.write_text("num.partitions=4\nlog.retention.hours=1\nlog.dirs=/tmp/kraft-combined-logs\n")
+def test_settings_are_mounted_and_said_by_variables(image: Image | real.RealImage, volume: str) -> None:
+    settings = "num.partitions=4\nlog.retention.hours=1\nlog.dirs=/tmp/kraft-combined-logs\n"
+    image.write("/mnt/shared/config/server.properties", settings)
     said = {
         "KAFKA_LOG_RETENTION_HOURS": "2",
         "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw",
@@ -128,39 +123,37 @@ def test_settings_are_mounted_and_said_by_variables(image: Image, volume: str) -
     image.empty("/tmp")
 
 
-@needs_root
-def test_bad_settings_end_it_in_words(image: Image, volume: str) -> None:
+def test_bad_settings_end_it_in_words(image: Image | real.RealImage, volume: str) -> None:
     with image.container(environment={"KAFKA_NUM_PARTITIONS": "many"}) as container:
-        assert container.process.wait(PATIENCE_S) == 2
+        assert container.ended() == 2
         container.wait_for(r"^pykbroker: .*num\.partitions")
 
 
-@needs_root
-def test_its_files_are_few(image: Image) -> None:
-    own = [path for path in image.place("/").iterdir() if path.name not in ("dev", "proc") and not path.is_symlink()]
+def test_its_files_are_few(namespaced: Image) -> None:
+    own = [
+        path for path in namespaced.place("/").iterdir() if path.name not in ("dev", "proc") and not path.is_symlink()
+    ]
     files = [path for folder in own for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert sum(path.stat().st_size for path in files) < _LARGEST
 
 
-@needs_root
-def test_no_tests_and_no_other_top_level_name_are_installed(image: Image) -> None:
-    (packages,) = image.place("/usr/local/lib").glob("python3*/site-packages")
+def test_no_tests_and_no_other_top_level_name_are_installed(namespaced: Image) -> None:
+    (packages,) = namespaced.place("/usr/local/lib").glob("python3*/site-packages")
     (recorded,) = packages.glob("pykbroker-*.dist-info/RECORD")
     files = [line.partition(",")[0] for line in recorded.read_text().splitlines()]
     assert {name.split("/")[0] for name in files} - {"..", "__pycache__"} <= {"pykbroker", recorded.parent.name}
     assert not [name for name in files if "/tests/" in name]
 
 
-@needs_root
-def test_every_library_that_a_file_needs_is_there(image: Image) -> None:
+def test_every_library_that_a_file_needs_is_there(namespaced: Image) -> None:
     """``ldd`` of this system, in the image's root."""
-    root = image.place("/")
+    root = namespaced.place("/")
     found = [path for path in (*root.glob("usr/bin/*"), *root.glob("usr/local/lib/**/*.so")) if not path.is_symlink()]
     loader = next(path for path in root.glob("usr/lib*/**/ld-linux*") if path.is_file())
     inside = [f"/{path.relative_to(root)}" for path in found if path.read_bytes()[:4] == b"\x7fELF"]
     check = f'for file in "$@"; do /{loader.relative_to(root)} --list "$file" | grep "not found" && echo "$file"; done; true'
     assert len(inside) > 60
-    assert image.as_root("sh", "-c", check, "sh", *inside) == ""
+    assert namespaced.as_root("sh", "-c", check, "sh", *inside) == ""
 
 
 def test_what_is_needed_is_a_layer_before_the_sources() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 
-import pytest
-
-from compat_tests.image.engine import Image, available
+from compat_tests.image.engine import Image
 from compat_tests.image.networks import ADDRESS, Networks
 
 #: Prints which address it is told, sends a record and reads what there is, as a member of a group.
@@ -27,11 +25,10 @@ print(f"{broker.host}:{broker.port}", *found)
 """
 
 
-@pytest.mark.skipif(not available(), reason="building without an engine needs root, namespaces and overlays")
-def test_each_client_is_told_an_address_that_it_reaches(image: Image, networks: Networks) -> None:
-    image.empty("/var/lib/pykbroker")
+def test_each_client_is_told_an_address_that_it_reaches(namespaced: Image, networks: Networks) -> None:
+    namespaced.empty("/var/lib/pykbroker")
     with (
-        image.container(network=networks.enter(networks.broker)) as container,
+        namespaced.container(network=networks.enter(networks.broker)) as container,
         networks.mapped(9092),
     ):
         container.wait_for("^pykbroker ready")

@@ -9,12 +9,9 @@ import socket
 import pytest
 
 from compat_tests.image.container import Container
-from compat_tests.image.engine import Image, available
+from compat_tests.image.engine import Image
 from compat_tests.image.modules import CLUSTER_ID, Module, modules, of_python
-
-pytestmark = pytest.mark.skipif(
-    not available(), reason="building without an engine needs root, namespaces and overlays"
-)
+from compat_tests.image.real import RealImage
 
 OTHERS = {module.name: module for module in modules()}
 OF_PYTHON = {"Python": True, "Python, ZooKeeper": False}
@@ -44,24 +41,20 @@ _WRITABLE = ["/var/lib/pykbroker", "/var/lib/kafka/data", "/tmp", "/etc/kafka/se
 
 
 @pytest.fixture(autouse=True)
-def fresh(image: Image) -> None:
+def fresh(image: Image | RealImage) -> None:
     """A container begins with the image's own files."""
     image.empty(*_WRITABLE)
     for name in ("configure", "ensure"):
         image.restore(f"/etc/confluent/docker/{name}")
 
 
-def put(module: Module, image: Image, container: Container) -> None:
+def put(module: Module, container: Container) -> None:
     """The script, as ``docker cp`` puts it, or a command in the container."""
     if module.written_inside:
         done = container.execute("sh", "-c", f"cat > {module.path} && chmod 755 {module.path}", given=module.script)
         assert done.returncode == 0, done.stderr
         return
-    place = image.place(module.path)
-    whole = place.with_name("whole")
-    whole.write_text(module.script)
-    whole.chmod(0o777)
-    whole.rename(place)
+    container.write(module.path, module.script, 0o777)
 
 
 @pytest.fixture
@@ -73,27 +66,29 @@ def module(request: pytest.FixtureRequest) -> Module:
 
 
 @pytest.mark.parametrize("module", [*OTHERS, *OF_PYTHON], indirect=True)
-def test_the_container_comes_up_and_serves(module: Module, image: Image) -> None:
+def test_the_container_comes_up_and_serves(module: Module, image: Image | RealImage) -> None:
     with image.container(*module.words(), environment=module.environment, entry=module.entry) as container:
         if "Waiting for script" in " ".join(module.words()):
             container.wait_for("Waiting for script...")
-        put(module, image, container)
+        put(module, container)
         container.wait_for(module.awaited)
         inner = {9092: 9093, 9093: 9092}[module.port]
         done = container.execute("python", "-P", "-c", _CLIENT, str(module.port), str(inner))
         assert done.returncode == 0, done.stderr
         outside, inside, cluster, record = done.stdout.split()
-        assert (outside, inside) == (f"localhost:{module.port}", f"{inner_host(module)}:{inner}")
+        assert (outside, inside) == (f"localhost:{module.port}", f"{inner_host(module, container)}:{inner}")
         assert (cluster, record) == (module.environment.get("CLUSTER_ID", cluster), "tea")
-    image.as_root("rm", "-f", module.path)
+    image.remove(module.path)
 
 
-def inner_host(module: Module) -> str:
+def inner_host(module: Module, container: Container) -> str:
     """Where other containers reach it: a script of Python asks for the address itself."""
-    return "127.0.0.1" if "hostname -i" in module.script else socket.gethostname()
+    if "hostname -i" in module.script:
+        return container.execute("hostname", "-i").stdout.strip()
+    return socket.gethostname()
 
 
-def test_users_of_a_format_are_there(image: Image) -> None:
+def test_users_of_a_format_are_there(image: Image | RealImage) -> None:
     """What Node's module formats, and the settings that it gives a listener with SASL."""
     module = OTHERS["Node, a user"]
     login = (
@@ -106,10 +101,10 @@ def test_users_of_a_format_are_there(image: Image) -> None:
         "KAFKA_LISTENER_NAME_PLAINTEXT_SCRAM-SHA-256_SASL_JAAS_CONFIG": login,
     }
     with image.container(*module.words(), environment=secured, entry=module.entry) as container:
-        put(module, image, container)
+        put(module, container)
         container.wait_for(module.awaited)
-        client = image.place("tmp/client.properties")
-        client.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config={login}\n")
+        settings = f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config={login}\n"
+        container.write("/tmp/client.properties", settings)
         asked = (
             "kafka-cluster",
             "cluster-id",
@@ -119,8 +114,8 @@ def test_users_of_a_format_are_there(image: Image) -> None:
             "/tmp/client.properties",
         )
         assert container.execute(*asked).stdout == f"Cluster ID: {CLUSTER_ID}\n"
-        client.write_text(client.read_text().replace("userPassword", "wrong"))
+        container.write("/tmp/client.properties", settings.replace("userPassword", "wrong"))
         assert container.execute(*asked).returncode == 1
         healthy = container.execute("python", "-P", "-m", "pykbroker.container", "health")
         assert (healthy.returncode, healthy.stdout) == (0, '{"status": "ready"}\n')
-    image.as_root("rm", "-f", module.path)
+    image.remove(module.path)

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from compat_tests.lake.conftest import SMALL
 from compat_tests.lake.workshop import Workshop
 from pykbroker.lake.description import Format
-from pykbroker.lake.profile.measuring import Wanted, measured
-from pykbroker.lake.session import SparkOptions, start_session
+from pykbroker.lake.profile.aggregation import Wanted, measured
+from pykbroker.lake.spark_session import SparkOptions, start_session
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decoded import Decoded
-from pykbroker.lake.values.how import How, Kind
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.schema_survey import Surveyor
 from scripts.jars import jars
 
 MASTER = "local-cluster[2,1,1024]"

@@ -15,7 +15,7 @@ from compat_tests.harness import short_spark
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
-from pykbroker.lake.session import SparkOptions, start_session
+from pykbroker.lake.spark_session import SparkOptions, start_session
 from scripts.jars import jars
 
 HERE = Path(__file__).parent

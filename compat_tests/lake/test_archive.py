@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -15,13 +16,14 @@ from pyspark.errors import StreamingQueryException
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.archive import Archive, ArchiveOptions
+from pykbroker.lake.archive_progress import Sight
 from pykbroker.lake.description import Format
+from pykbroker.lake.errors import DataLost, LakeError
 from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
-from pykbroker.lake.sight import Sight
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
-from pykbroker.lake.trouble import DataLost, LakeError
+from pykbroker.testing import Kafka
 
 DAY_MS = 86_400_000
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
@@ -264,6 +266,50 @@ def test_a_lake_is_of_one_format_and_one_cluster(make: Callable[..., Workshop], 
 def test_what_is_no_pattern_is_told(make: Callable[..., Workshop]) -> None:
     with pytest.raises(LakeError, match=r"^'\(a' is not a regular expression: Unclosed group near index 2\.$"):
         make().archive("(a")
+
+
+def test_no_task_waits_for_records_behind_those_of_its_batch(make: Callable[..., Workshop], tmp_path: Path) -> None:
+    """Spark's consumer asks for offsets behind the fetch that it has sent ahead. With Kafka's 500 ms, each partition took so much longer."""
+    with Kafka() as kafka:
+        kafka.create_topic("t", 3)
+        topics = Topics(kafka.bootstrap_servers)
+        for number in range(3):
+            topics.send("t", range(1), number)
+        workshop = Workshop(make().lake.spark, kafka.bootstrap_servers, tmp_path / "other", Format.PARQUET)
+        assert workshop.archive("t").rows == 3
+        assert {each.request.max_wait_ms for each in kafka.requests("Fetch")} == {10}
+
+
+def test_no_topic_is_an_error_and_so_is_one_that_was_deleted(make: Callable[..., Workshop], topics: Topics) -> None:
+    """Of a stream without any partition, Spark says nothing."""
+    topic = topics.create()
+    topics.send(topic, range(3))
+    workshop = make()
+    with pytest.raises(LakeError, match=rf"^No topic matches 'no-{topic}'; it is the whole name"):
+        workshop.archive(f"no-{topic}")
+    workshop.archive(topic)
+    topics.delete(topic)
+    with pytest.raises(DataLost, match=rf"no longer has partitions that were archived: {topic}-0 \(up to offset 3\)"):
+        workshop.archive(topic)
+    assert workshop.archive(topic, record_losses=True).rows == 0
+    assert len(workshop.offsets(topic)) == 3
+
+
+def test_a_topic_that_is_deleted_in_the_last_moment_is_told(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, range(3))
+    workshop = make()
+    job = Archive(workshop.lake, workshop.cluster, ArchiveOptions(topic))
+    deleted = False
+
+    def delete(sight: Sight) -> None:
+        nonlocal deleted
+        if sight.batches and not deleted:
+            deleted = True
+            topics.delete(topic)
+
+    with pytest.raises(DataLost, match=rf"no longer has partitions that were archived: {topic}-0"):
+        job.run(delete)
 
 
 def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(

@@ -19,10 +19,10 @@ from compat_tests.spark.topics import Topics
 from pykbroker.cli.lake_options import lake_errors
 from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.spark_log import LOG, files_noted
 from pykbroker.lake.tables.table import Compacted
-from pykbroker.lake.trouble import LakeError
 
 BIG = 1 << 27
 

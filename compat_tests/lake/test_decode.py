@@ -14,14 +14,17 @@ import pytest
 from compat_tests.lake.registry import Schemas, framed, serving
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
+from pykbroker.cli.lake_decode import _chosen, _Job
+from pykbroker.cli.output import Output
+from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
-from pykbroker.lake.trouble import LakeError
-from pykbroker.lake.values.account import Account
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.decode import Decode, Outcome
-from pykbroker.lake.values.decoded import Decoded
-from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.decode_progress import Account
+from pykbroker.lake.values.decoded_tables import Decoded
 from pykbroker.lake.values.registry import Registry
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.schema_survey import Surveyor
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 
@@ -89,6 +92,44 @@ def test_json_is_inferred_then_fixed_and_grows(make: Callable[..., Workshop], to
     assert decode(workshop, topic) == Outcome(topic, 0, 2, [])
     tombstones = Decoded(workshop.lake, topic).read().where("kafka_tombstone").collect()
     assert [(row.kafka_key, row.kafka_offset) for row in tombstones] == [("gone", 1)]
+
+
+def test_types_are_given_anew_where_the_first_batch_was_poisoned(make: Callable[..., Workshop], topics: Topics) -> None:
+    """The first value has made the column text for good, so all others went to the quarantine."""
+    topic = topics.create(retention_ms="-1")
+    topics.send(topic, as_json({"delay": "none", "to": "JFK"}))
+    workshop = make()
+    workshop.archive(topic)
+    assert decode(workshop, topic, How(Kind.JSON)) == Outcome(topic, 1, 0, ["delay", "to"])
+    topics.send(topic, as_json({"delay": 5, "to": "EWR"}, {"delay": 7, "late": True}))
+    workshop.archive(topic)
+    assert decode(workshop, topic) == Outcome(topic, 0, 2, [])
+    decoded = Decoded(workshop.lake, topic)
+    wanted = decoded.how.followed_by(How(Kind.JSON, columns={"delay": "BIGINT"}), topic)
+    with pytest.raises(
+        ClientError, match=r"has columns of other types: delay\. With --again, its tables are made anew"
+    ):
+        _chosen(workshop.lake, topic, wanted, again=False)
+    (chosen,) = _chosen(workshop.lake, topic, wanted, again=True)
+    again = _Job(str(workshop.path), Surveyor(), 1000, Output(as_json=True), lambda: False, again=True)
+    assert again.outcome(chosen) == Outcome(topic, 2, 1, ["delay", "late"])
+    assert values(workshop, topic) == [{"delay": 5, "to": "EWR"}, {"delay": 7, "late": True}]
+    assert [error for _, _, error in quarantined(workshop, topic)] == ["delay: 'none' is no BIGINT"]
+
+
+def test_the_quarantine_leaves_no_columns_behind(make: Callable[..., Workshop], topics: Topics) -> None:
+    topic = topics.create(retention_ms="-1")
+    good = {"n": 1, "s": {"x": 1}}
+    topics.send(topic, as_json(good), key=b"k")
+    topics.send(topic, as_json({"n": 2, "bad": 1, "s": {"x": 2, "worse": 3}, "worst": {"deep": 4}}), key=b"\xff")
+    workshop = make()
+    workshop.archive(topic)
+    assert decode(workshop, topic, How(Kind.JSON, key=KeyKind.TEXT)) == Outcome(topic, 1, 1, ["n", "s"])
+    assert Decoded(workshop.lake, topic).account().columns == {"n": "BIGINT", "s": {"struct": {"x": "BIGINT"}}}
+    topics.send(topic, as_json({"n": "two", "bad": 1}, {"n": 3, "bad": 2, "n2": None}))
+    workshop.archive(topic)
+    assert decode(workshop, topic) == Outcome(topic, 1, 2, ["bad"])
+    assert values(workshop, topic) == [good, {"n": 3, "bad": 2}]
 
 
 def avro(schema: dict[str, Any], value: Any) -> bytes:

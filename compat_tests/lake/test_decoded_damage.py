@@ -16,13 +16,13 @@ from compat_tests.spark.topics import Topics
 from pykbroker.cli.lake_options import lake_errors
 from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.spark_log import LOG, files_noted
-from pykbroker.lake.trouble import LakeError
-from pykbroker.lake.values.anew import begun_anew, ended_anew
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decoded import Decoded
-from pykbroker.lake.values.how import How, Kind
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.rebuild import begun_anew, ended_anew
+from pykbroker.lake.values.schema_survey import Surveyor
 
 ANEW = r"`pykbroker lake decode LAKE --topics '{}' --anew` makes the tables of this topic anew from the archive"
 

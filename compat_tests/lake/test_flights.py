@@ -21,10 +21,10 @@ from compat_tests.lake.registry import serving
 from compat_tests.lake.workshop import Workshop
 from pykbroker.lake.description import Format
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decoded import Decoded
-from pykbroker.lake.values.how import How, KeyKind, Kind
+from pykbroker.lake.values.decode_options import How, KeyKind, Kind
+from pykbroker.lake.values.decoded_tables import Decoded
 from pykbroker.lake.values.registry import Registry
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.schema_survey import Surveyor
 
 ALL = 336_776
 COUNT = ALL if LONG else 1000

@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, StructType
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.direct.source import Segments, SegmentsStream
-from pykbroker.lake.trouble import DataLost
+from pykbroker.lake.errors import DataLost
 
 #: The brokers write the high watermark at once: not after five seconds (Apache Kafka) or a minute.
 NOTING = {

@@ -13,13 +13,13 @@ from compat_tests.lake.workshop import Workshop
 from compat_tests.oracle.asking import Ask
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
-from pykbroker.lake.profile.measuring import Wanted, measured
+from pykbroker.lake.profile.aggregation import Wanted, measured
 from pykbroker.lake.profile.page import page
 from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decoded import Decoded, all_decoded
-from pykbroker.lake.values.how import How, Kind
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decoded_tables import Decoded, all_decoded
+from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.wire.records import Record, encode_batch
 
 DAY_MS = 86_400_000

@@ -18,7 +18,7 @@ from compat_tests.lake.conftest import SMALL
 from compat_tests.lake.registry import framed, serving
 from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
-from pykbroker.lake.artifacts import FOLDER
+from pykbroker.lake.spark_artifacts import FOLDER
 from pykbroker.runtime.temporary import LAKE, sweep
 from scripts.jars import jars
 

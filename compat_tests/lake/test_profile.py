@@ -8,9 +8,9 @@ from confluent_kafka import Producer
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
-from pykbroker.lake.profile.facts import Bin, Key, KeysOfCount, Partition, Pause
-from pykbroker.lake.profile.measuring import Wanted, measured
+from pykbroker.lake.profile.aggregation import Wanted, measured
 from pykbroker.lake.profile.page import page
+from pykbroker.lake.profile.statistics import Bin, Key, KeysOfCount, Partition, Pause
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 

@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
-from pykbroker.lake import sender
+from pykbroker.lake import replay_task
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.replay import Replay, ReplayOptions
-from pykbroker.lake.trouble import LakeError
 from pykbroker.testing import Kafka
 
 
@@ -133,7 +133,7 @@ def test_positions_are_asked_again_where_the_coordinator_is_not_there_yet() -> N
         placed = kafka.faults.fail("OffsetFetch", "NOT_COORDINATOR", times=3)
         group = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "replay"})
         kafka.create_topic("t")
-        found = sender.committed(group, [TopicPartition("t", 0)])
+        found = replay_task.committed(group, [TopicPartition("t", 0)])
         group.close()
         assert [(each.topic, each.partition, each.error) for each in found] == [("t", 0, None)]
         assert placed.fired == 3
@@ -144,8 +144,8 @@ def test_a_sender_that_died_is_followed_by_one_that_goes_on(archived: tuple[Work
     workshop, topic = archived
     target = topics.create(2, name=f"died-{topic}")
     client = {"bootstrap.servers": topics.bootstrap}
-    sending = sender.Sending(f"{topic}-died", client, {topic: target}, transaction_records=5)
-    line = sender._Line(sending, topic, 0)
+    sending = replay_task.Sending(f"{topic}-died", client, {topic: target}, transaction_records=5)
+    line = replay_task._Line(sending, topic, 0)
     rows = workshop.lake.read().where(f"topic = '{topic}' AND partition = 0 AND offset < 8").orderBy("offset")
     wanted = rows.selectExpr("offset", "unix_millis(timestamp) AS ms", "key", "value", "headers")
     for row in wanted.toArrow().to_pylist():

@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.spark.topics import Topics
-from pykbroker.lake import sender
-from pykbroker.lake.sender import Sending, _Line, kafka_error
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake import replay_task
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.replay_task import Sending, _Line, kafka_error
 from pykbroker.testing import Kafka
 
 
@@ -88,7 +88,7 @@ def test_a_failure_of_the_client_itself_is_told_with_the_partition(
     def fail(*_: object) -> None:
         raise SystemError("null argument to internal routine")
 
-    monkeypatch.setattr(sender, "called", fail)
+    monkeypatch.setattr(replay_task, "called", fail)
     with pytest.raises(LakeError, match=r"^orders-0, offsets 7 to 7: confluent-kafka failed: null argument to"):
         line.commit()
 

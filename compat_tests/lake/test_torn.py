@@ -10,9 +10,9 @@ import pytest
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
-from pykbroker.lake.book import Book
 from pykbroker.lake.description import Format
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.ledger_files import Book
 
 LAST = "ledger/000000000002.json"
 

@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
-from pykbroker.lake.columns import PARTITIONED_BY
 from pykbroker.lake.description import Format
+from pykbroker.lake.record_columns import PARTITIONED_BY
 from pykbroker.lake.verify import Difference
 from pykbroker.testing import Kafka
 

@@ -10,11 +10,11 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from pykbroker.lake.archive import Archive, ArchiveOptions
+from pykbroker.lake.archive_progress import Sight
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.description import Description, Format
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.replay import Replay, ReplayOptions
-from pykbroker.lake.sight import Sight
 from pykbroker.lake.verify import Report, Verification
 
 Rows = list[tuple[Any, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred, attempt, gather
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: The most topics that one request creates, and those that a log line names.
+_AT_ONCE = 500
+_SHOWN = 10
+
 
 class AutoCreation:
     """Topics are created with the broker's defaults, internal topics with their own settings."""
@@ -27,19 +32,26 @@ class AutoCreation:
         self._under_way: dict[str, Deferred[None]] = {}
 
     def create(self, names: Iterable[str]) -> Deferred[None]:
-        """Completes when the controller has answered for all names. Refusals are logged; those topics do not exist."""
+        """Completes when the controller has answered for the names, of which the first 500 are created: the client asks again
+        for the others. Refusals are logged; those topics do not exist.
+        """
         from pykbroker.controller.internal_topics import topic_to_create  # noqa: PLC0415 - start-up counts
 
-        names = list(names)
-        new = [name for name in names if name not in self._under_way]
         over: Deferred[None] = Deferred()
-        waits = [*(self._under_way[name] for name in names if name not in new), over]
+        waits = [over]
+        new: list[str] = []
+        for name in dict.fromkeys(islice(names, _AT_ONCE)):
+            under_way = self._under_way.get(name)
+            if under_way is None:
+                new.append(name)
+            else:
+                waits.append(under_way)
         if new:
             self._under_way.update(dict.fromkeys(new, over))
             topics = [topic_to_create(name, self._config) for name in new]
             created = attempt(self._controller.create_topics, topics).map(_tell_refused)
             told = created.recover(KafkaError, partial(_tell_failed, new))
-            told.or_log("creating the topics %s", ", ".join(new))
+            told.or_log("creating the topics %s", _few(new))
             told.settled().map(lambda _: self._end(new)).pass_to(over)
         else:
             over.complete(None)
@@ -57,4 +69,10 @@ def _tell_refused(results: Sequence[TopicResult]) -> None:
 
 
 def _tell_failed(names: Sequence[str], error: KafkaError) -> None:
-    log.warning("Auto-creation of the topics %s failed: %s", ", ".join(names), error)
+    log.warning("Auto-creation of the topics %s failed: %s", _few(names), error)
+
+
+def _few(names: Sequence[str]) -> str:
+    """The names for the log, which a client may not fill."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.partition_table import PartitionTable
 from pykbroker.config.java_classes import RACK_AWARE
+from pykbroker.config.loggers import LogLevels
 from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
@@ -82,6 +83,8 @@ class Cluster:
             metadata.subscribe(self._follow_access)
         #: Validates altered settings of a broker's secured listeners; raises KafkaError. None without such listeners.
         self.check_listeners: Callable[[int, Mapping[str, str]], None] | None = None
+        #: The levels of the process's loggers that this cluster has altered.
+        self.log_levels = LogLevels()
         self._token_secrets: TokenSecrets | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from pykbroker.config.alteration import Change, check_form, settings_after
 from pykbroker.config.dynamic import check_broker_configs
-from pykbroker.config.loggers import alter_levels
 from pykbroker.config.validation import check_client_metrics_configs, check_group_configs, check_topic_configs
 from pykbroker.controller.eligible_leaders import check_min_isr
 from pykbroker.metadata.image import (
@@ -45,8 +44,15 @@ Plan = Callable[[int, list[Change], Mapping[str, str]], Mapping[str, str | None]
 class Asked(Protocol):
     """A resource as either request contains it."""
 
-    resource_type: int
-    resource_name: str
+    @property
+    def resource_type(self) -> int:
+        """The kind of the resource."""
+        ...
+
+    @property
+    def resource_name(self) -> str:
+        """Its name."""
+        ...
 
 
 Response = TypeVar("Response")
@@ -85,6 +91,11 @@ _ACCESS = {
 }
 
 
+def times_named(asked: Iterable[Asked]) -> Mapping[tuple[int, str], int]:
+    """How often each resource is named."""
+    return Counter([(resource.resource_type, resource.resource_name) for resource in asked])
+
+
 def alter_resources(
     broker: Broker,
     ctx: RequestContext | None,
@@ -93,17 +104,21 @@ def alter_resources(
     *,
     loggers: bool,
     validate_only: bool,
+    times: Mapping[tuple[int, str], int] | None = None,
 ) -> Deferred[list[KafkaError | None]]:
     """Validate every resource separately and commit the valid ones together. Answers in the order given.
-    Without ``ctx`` the request comes from the broker itself and is not authorized.
+    Without ``ctx`` the request comes from the broker itself and is not authorized. ``times`` is how often the whole request
+    names each resource, if these are a part of it.
 
     With ``loggers`` the request may name loggers, whose levels change at once and do not survive a restart (KIP-412).
     Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written: then no setting has changed.
     """
     answers: list[KafkaError | None] = []
 
+    named = times_named(alterations) if times is None else times
+
     def changes() -> ConfigChanges:
-        good = _checked(broker, ctx, alterations, plan, answers, loggers=loggers, validate_only=validate_only)
+        good = _checked(broker, ctx, alterations, plan, answers, named, loggers=loggers, validate_only=validate_only)
         return {} if validate_only else good
 
     return broker.cluster.controller.alter_configs(changes).map(lambda _: answers)
@@ -115,23 +130,23 @@ def _checked(
     alterations: Sequence[Alteration],
     plan: Plan,
     answers: list[KafkaError | None],
+    times: Mapping[tuple[int, str], int],
     *,
     loggers: bool,
     validate_only: bool,
 ) -> ConfigChanges:
     """The settings to commit; errors are added to ``answers``."""
     commits: dict[tuple[int, str], Mapping[str, str | None]] = {}
-    asked = Counter((alteration.resource_type, alteration.resource_name) for alteration in alterations)
     for alteration in alterations:
         key = (alteration.resource_type, alteration.resource_name)
         try:
-            if asked[key] > 1:
+            if times[key] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check_form(alteration.changes)
             if alteration.resource_type == BROKER_LOGGER_RESOURCE and loggers:
                 _check_is_this_broker(broker, alteration.resource_name, "Unexpected node id. Expected")
                 check_access(broker, ctx, ALTER_CONFIGS, *key)
-                alter_levels(alteration.changes, validate_only=validate_only)
+                broker.cluster.log_levels.alter(alteration.changes, validate_only=validate_only)
                 if broker.cluster.authorizer is not None:
                     broker.cluster.authorizer.forget()  # the authorizer's logger may have a new level
             else:

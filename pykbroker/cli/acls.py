@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 
 from pykbroker.cli import acl_words
 from pykbroker.cli.completion import group_names, operation_names, topic_names, transactional_ids
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.client.client import Client, raise_for
 from pykbroker.client.errors import ClientError, UsageError, refusal
@@ -62,19 +64,51 @@ Operation = Annotated[
 Deny = Annotated[bool, typer.Option("--deny", help="Deny instead of allow; deny wins over allow.")]
 
 
+@dataclass(frozen=True)
+class ResourceOptions:
+    """The resources of access lists."""
+
+    topic: Topic = None
+    group: Group = None
+    transactional_id: TransactionalId = None
+    cluster: Cluster = False
+    token_owner: User = None
+    prefixed: Prefixed = False
+
+    def named(self) -> list[tuple[int, str]]:
+        """Return types and names of the resources."""
+        return acl_words.named(self.topic, self.group, self.transactional_id, self.token_owner, cluster=self.cluster)
+
+
+@dataclass(frozen=True)
+class AllowOptions:
+    """What is allowed or denied, from where."""
+
+    host: Host = None
+    operation: Operation = None
+    producer: Annotated[bool, typer.Option("--producer", help="What a producer needs on the topics and ids.")] = False
+    consumer: Annotated[bool, typer.Option("--consumer", help="What a consumer needs on the topics and groups.")] = (
+        False
+    )
+    deny: Deny = False
+
+    def acls(self, named: list[tuple[int, str]], pattern: int, principals: list[str]) -> list[Acl]:
+        """Return the access lists of these resources and principals."""
+        return [
+            Acl(kind, name, pattern, acl_words.principal(who), where, what, DENY if self.deny else ALLOW)
+            for kind, name in named
+            for who, where in product(principals, self.host or [WILDCARD])
+            for what in acl_words.operations_for(kind, self.operation, producer=self.producer, consumer=self.consumer)
+        ]
+
+
 @app.command("list")
+@with_option_values
 def list_acls(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
-    topic: Topic = None,
-    group: Group = None,
-    transactional_id: TransactionalId = None,
-    cluster: Cluster = False,
-    token_owner: User = None,
-    prefixed: Prefixed = False,
+    resources: ResourceOptions,
     principal: Principal = None,
     operation: Operation = None,
     exactly: Annotated[
@@ -82,53 +116,35 @@ def list_acls(
     ] = False,
 ) -> None:
     """List access lists: all, or those that apply to the resources and principals named."""
-    named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
-    pattern = PREFIXED if prefixed else LITERAL if exactly else MATCH
+    named = resources.named()
+    pattern = PREFIXED if resources.prefixed else LITERAL if exactly else MATCH
     found: dict[Acl, None] = {}
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         for wanted in acl_words.filters(named, pattern, principal, operation, permission=ANY):
             found.update(dict.fromkeys(_describe(client, wanted)))
     _show(Output(as_json=as_json), found, "There are no such access lists.")
 
 
 @app.command("add")
+@with_option_values
 def add_acls(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
-    topic: Topic = None,
-    group: Group = None,
-    transactional_id: TransactionalId = None,
-    cluster: Cluster = False,
-    token_owner: User = None,
-    prefixed: Prefixed = False,
+    resources: ResourceOptions,
     principal: Principal = None,
-    host: Host = None,
-    operation: Operation = None,
-    producer: Annotated[bool, typer.Option("--producer", help="What a producer needs on the topics and ids.")] = False,
-    consumer: Annotated[
-        bool, typer.Option("--consumer", help="What a consumer needs on the topics and groups.")
-    ] = False,
-    deny: Deny = False,
+    allow: AllowOptions,
 ) -> None:
     """Allow or deny principals operations."""
-    named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
+    named = resources.named()
     if not named or not principal:
         raise UsageError("Say to whom and of what: --principal, and --topic, --group, --transactional-id or --cluster.")
-    if prefixed and any(name == WILDCARD for _, name in named):
+    if resources.prefixed and any(name == WILDCARD for _, name in named):
         raise UsageError("'*' with --prefixed means names that begin with a star: leave --prefixed out for all names.")
-    pattern = PREFIXED if prefixed else LITERAL
-    acls = [
-        Acl(kind, name, pattern, acl_words.principal(who), where, what, DENY if deny else ALLOW)
-        for kind, name in named
-        for who, where in product(principal, host or [WILDCARD])
-        for what in acl_words.operations_for(kind, operation, producer=producer, consumer=consumer)
-    ]
+    acls = allow.acls(named, PREFIXED if resources.prefixed else LITERAL, principal)
     if not acls:
         raise UsageError("Say what may be done: --operation, or --producer or --consumer for what these need.")
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         answer = client.controller().call(
             CreateAclsRequest(creations=[_creation(acl) for acl in acls]), CreateAclsResponse
         )
@@ -143,18 +159,12 @@ def add_acls(
 
 
 @app.command("remove")
+@with_option_values
 def remove_acls(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
-    topic: Topic = None,
-    group: Group = None,
-    transactional_id: TransactionalId = None,
-    cluster: Cluster = False,
-    token_owner: User = None,
-    prefixed: Prefixed = False,
+    resources: ResourceOptions,
     principal: Principal = None,
     operation: Operation = None,
     deny: Deny = False,
@@ -162,13 +172,13 @@ def remove_acls(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
 ) -> None:
     """Remove the access lists whose resource has exactly this name."""
-    named = acl_words.named(topic, group, transactional_id, token_owner, cluster=cluster)
+    named = resources.named()
     if not (named or principal or everything):
         raise UsageError("Say which: --topic, --group, --transactional-id, --cluster or --principal, or --all.")
-    pattern = PREFIXED if prefixed else LITERAL if named else ANY
+    pattern = PREFIXED if resources.prefixed else LITERAL if named else ANY
     filters = list(acl_words.filters(named, pattern, principal, operation, permission=DENY if deny else ANY))
     gone: dict[Acl, None] = {}
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         if dry_run:
             for wanted in filters:
                 gone.update(dict.fromkeys(_describe(client, wanted)))

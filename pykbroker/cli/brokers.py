@@ -14,7 +14,7 @@ from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.serve_options import DATA_DIR_VARIABLE, DEFAULT_DATA_DIR
 from pykbroker.client.errors import ClientError, Unreachable
-from pykbroker.process.control import SOCKET, reachable
+from pykbroker.steered.control import SOCKET, reachable
 
 app = typer.Typer(
     help="List, stop and start the brokers of one process (`serve --brokers N`) on this machine.", no_args_is_help=True
@@ -40,7 +40,7 @@ _DATA_DIR = Path(DEFAULT_DATA_DIR)
 @app.command("list")
 def list_brokers(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
     """List the brokers of the process, with their addresses and the number of partitions that each leads."""
-    _ask(data_dir, {"command": "list"}, as_json=as_json)
+    _ask(data_dir, {"command": "listBrokers"}, as_json=as_json)
 
 
 @app.command()
@@ -52,13 +52,13 @@ def stop(
     as_json: Json = False,
 ) -> None:
     """Stop one broker; the others keep running and take over its partitions."""
-    _ask(data_dir, {"command": "stop", "broker": broker, "abrupt": abrupt}, as_json=as_json)
+    _ask(data_dir, {"command": "killBroker" if abrupt else "stopBroker", "id": broker}, as_json=as_json)
 
 
 @app.command()
 def start(broker: Number, *, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
     """Start a stopped broker again, on its port."""
-    _ask(data_dir, {"command": "start", "broker": broker}, as_json=as_json)
+    _ask(data_dir, {"command": "startBroker", "id": broker}, as_json=as_json)
 
 
 def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:

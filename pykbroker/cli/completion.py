@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -33,6 +34,9 @@ try:
 except ModuleNotFoundError:  # older Typers use the click package, newer ones include it
     from click.shell_completion import CompletionItem  # type: ignore[assignment, unused-ignore]
 
+#: Names that no shell takes for anything but a word, nor a command for an option. Whoever may commit an offset names a group, zsh
+#: evaluates what Typer's script prints, and bash puts it on the line unquoted. Other names are not completed, in any shell.
+_HARMLESS: Final = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.:@+,=/-]*")
 _PATIENCE_S = 1.0  # somebody waits at the keyboard
 #: Kinds that `configs` takes, to Kafka's resource types.
 _RESOURCE_TYPES: Final = {"topic": 2, "broker": 4, "broker-logger": 8, "client-metrics": 16, "group": 32}
@@ -145,6 +149,6 @@ def _names(ctx: typer.Context, incomplete: str, ask: Callable[[Client], list[str
     try:
         settings = read(command_config)
         with connect_by(settings, address(bootstrap, settings), _PATIENCE_S) as client:
-            return sorted(name for name in ask(client) if name.startswith(incomplete))
+            return sorted(name for name in ask(client) if name.startswith(incomplete) and _HARMLESS.fullmatch(name))
     except (ClientError, KafkaError, WireError, OSError):
         return []  # a warning would be printed into the line being typed

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from pykbroker.cli.completion import assigned_settings, resource_names, setting_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import (
+    BOOTSTRAP,
+    TIMEOUT,
+    Bootstrap,
+    CommandConfig,
+    ConnectionOptions,
+    Json,
+    Timeout,
+    connect,
+    name_and_value,
+)
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.client.client import Client, raise_for
@@ -115,29 +127,24 @@ def _row(item: DescribeConfigsResourceResult) -> dict[str, Any]:
     }
 
 
-@app.command()
-def alter(
-    kind: What,
-    name: Name = None,
-    *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+@dataclass(frozen=True)
+class ChangeOptions:
+    """What becomes of settings."""
+
     set_to: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", autocompletion=assigned_settings, help="Set a setting."),
-    ] = None,
+    ] = None
     delete: Annotated[
         list[str] | None,
         typer.Option("--delete", metavar="NAME", autocompletion=setting_names, help="Reset a setting to its default."),
-    ] = None,
+    ] = None
     append: Annotated[
         list[str] | None,
         typer.Option(
             "--append", metavar="NAME=VALUE", autocompletion=assigned_settings, help="Add to a setting that is a list."
         ),
-    ] = None,
+    ] = None
     subtract: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,21 +153,37 @@ def alter(
             autocompletion=assigned_settings,
             help="Remove from a setting that is a list.",
         ),
-    ] = None,
+    ] = None
+
+    def changes(self) -> list[AlterableConfig]:
+        """Return the changes, as requests have them."""
+        changes = [AlterableConfig(name=name, config_operation=_DELETE, value=None) for name in self.delete or []]
+        for operation, given in ((_SET, self.set_to), (_APPEND, self.append), (_SUBTRACT, self.subtract)):
+            changes += [
+                AlterableConfig(name=setting, config_operation=operation, value=value)
+                for setting, value in map(name_and_value, given or [])
+            ]
+        return changes
+
+
+@app.command()
+@with_option_values
+def alter(
+    kind: What,
+    name: Name = None,
+    *,
+    at: ConnectionOptions,
+    as_json: Json = False,
+    changed: ChangeOptions,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only have the broker validate the request.")] = False,
 ) -> None:
     """Change settings while the cluster runs."""
-    changes = [AlterableConfig(name=removed, config_operation=_DELETE, value=None) for removed in delete or []]
-    for operation, given in ((_SET, set_to), (_APPEND, append), (_SUBTRACT, subtract)):
-        changes += [
-            AlterableConfig(name=setting, config_operation=operation, value=value)
-            for setting, value in map(name_and_value, given or [])
-        ]
+    changes = changed.changes()
     if not changes:
         raise UsageError("Nothing to change: give --set, --delete, --append or --subtract.")
     resource = AlterConfigsResource(resource_type=_TYPES[kind], resource_name=_required(kind, name), configs=changes)
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=dry_run)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         connection = _where(client, kind, name, change=True)
         answers = connection.call(request, IncrementalAlterConfigsResponse).responses
     done = f"{'would have' if dry_run else 'has'} new settings"

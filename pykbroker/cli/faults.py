@@ -12,7 +12,7 @@ from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.serve_options import DEFAULT_DATA_DIR
 from pykbroker.client.errors import ClientError
-from pykbroker.process.control import SOCKET
+from pykbroker.steered.control import SOCKET
 
 app = typer.Typer(help="Inject faults into the brokers of a process on this machine, for tests.", no_args_is_help=True)
 
@@ -41,13 +41,13 @@ def add(
         fault = Fault.from_words(words)
     except BadFault as error:
         raise ClientError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
-    _ask(data_dir, {"do": "add", "fault": fault.as_json()}, as_json=as_json)
+    _ask(data_dir, {"command": "addFault", **fault.as_json()}, as_json=as_json)
 
 
 @app.command("list")
 def list_faults(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
     """List the faults, with how many requests each matched and affected."""
-    _ask(data_dir, {"do": "list"}, as_json=as_json)
+    _ask(data_dir, as_json=as_json)
 
 
 @app.command()
@@ -58,20 +58,21 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Remove one fault; requests that it held continue."""
-    _ask(data_dir, {"do": "remove", "number": number}, as_json=as_json)
+    _ask(data_dir, {"command": "removeFault", "number": number}, as_json=as_json)
 
 
 @app.command()
 def clear(*, data_dir: DataDir = _DATA_DIR, as_json: Json = False) -> None:
     """Remove all faults."""
-    _ask(data_dir, {"do": "clear"}, as_json=as_json)
+    _ask(data_dir, {"command": "clearFaults"}, as_json=as_json)
 
 
-def _ask(data_dir: Path, request: dict[str, Any], *, as_json: bool) -> None:
-    """Send a request and print the resulting faults. Raises ClientError."""
-    answer = exchange(data_dir / SOCKET, {"command": "faults", **request})
-    if "error" in answer:
-        raise ClientError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
+def _ask(data_dir: Path, change: dict[str, Any] | None = None, *, as_json: bool) -> None:
+    """Send a change, if there is one, and print the resulting faults. Raises ClientError."""
+    for request in (*(() if change is None else (change,)), {"command": "listFaults"}):
+        answer = exchange(data_dir / SOCKET, request)
+        if "error" in answer:
+            raise ClientError(f"{answer['error'][:1].upper()}{answer['error'][1:]}.")
     out = Output(as_json=as_json)
     if as_json:
         out.json([{name: each[name] for name in ("number", "fault", "matched", "fired")} for each in answer["faults"]])

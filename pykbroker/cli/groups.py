@@ -15,7 +15,7 @@ from pykbroker.cli.topics import confirm, report
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, refusal
 from pykbroker.client.group_state import Group, find_groups, kind_of, read_group
-from pykbroker.client.offsets import LATEST, Partition, committed_offsets, list_offsets
+from pykbroker.client.offsets import committed_offsets, existing_ends
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
@@ -83,7 +83,7 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
         raise ClientError(refusal(f"Group {name}", error)) from error
     owners = group.owners()
     everywhere = sorted(offsets.keys() | owners.keys())
-    ends = _ends(client, everywhere)
+    ends = existing_ends(client, everywhere)
     rows = []
     for partition in everywhere:
         committed, end = offsets.get(partition), ends.get(partition)
@@ -98,20 +98,6 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
             }
         )
     return _as_row(group) | {"offsets": rows}
-
-
-def _ends(client: Client, partitions: list[Partition]) -> dict[Partition, int]:
-    """Return end offsets, without those of topics deleted since the commit."""
-    ends: dict[Partition, int] = {}
-    for topic in {partition.topic for partition in partitions}:
-        wanted = {partition: LATEST for partition in partitions if partition.topic == topic}
-        try:
-            known = {Partition(topic, p.partition_index) for p in client.topic(topic).partitions}
-            ends |= list_offsets(client, {p: timestamp for p, timestamp in wanted.items() if p in known})
-        except KafkaError as error:
-            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise
-    return ends
 
 
 def _as_row(group: Group) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pykbroker.cli.lake_options import (
     Conf,
     Jars,
     KafkaOptions,
+    Keep,
     Master,
     Teller,
     checked_cluster,
@@ -21,15 +22,17 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.lake_watch import watched
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
+from pykbroker.cli.lake_progress import watched
+from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
+from pykbroker.cli.sizes import format_size
 from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import UsageError
-from pykbroker.lake import needs
-from pykbroker.lake.alone import alone
+from pykbroker.client.offsets import READ_COMMITTED, Partition, existing_ends
+from pykbroker.lake import requirements
 from pykbroker.lake.description import Format
+from pykbroker.lake.single_job import alone
 
 
 def archive(
@@ -52,6 +55,7 @@ def archive(
     batch: Annotated[
         int, typer.Option("--batch-records", min=1, metavar="N", help="Most offsets in one batch.")
     ] = 5_000_000,
+    keep: Keep = "1d",
     on_data_loss: Annotated[
         str,
         typer.Option(
@@ -70,18 +74,22 @@ def archive(
     if on_data_loss not in ("fail", "record"):
         raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
     interval_s = parse_duration(every) / 1000 if follow else None
+    keep_s = parse_duration(keep) / 1000
     found = checked_target(to, table)
     table = table or found or Format.PARQUET
+    with lake_errors():
+        requirements.need_atomic_renames(to, table)
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     with lake_errors(), alone(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
         from pykbroker.lake.cluster import Cluster
         from pykbroker.lake.description import Description
         from pykbroker.lake.lake import Lake
+        from pykbroker.lake.tables.table import History
 
         cluster = Cluster(spark, options.bootstrap, options.settings)
         cluster.pattern(topics)  # before there is a lake
-        lake = Lake.create(spark, to, Description(table, cluster.cluster_id()))
+        lake = Lake.create(spark, to, Description(table, cluster.cluster_id()), History(keep_s))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
         with Teller(out) as teller, ends_are_noted() as ended:
             job.run(teller.tell, ended, out.remark)
@@ -109,25 +117,49 @@ def _show_archive(out: Output, sight: Any) -> None:
         out.remark(f"{lost:,} offsets expired before they were read; `pykbroker lake status` shows where.")
 
 
-def status(at: At, *, as_json: Json = False, master: Master = None, conf: Conf = None, jars: Jars = None) -> None:
-    """Show progress: for each partition the offsets that were read, and the rows archived."""
+def status(
+    at: At,
+    *,
+    bootstrap: Bootstrap = BOOTSTRAP,
+    timeout: Timeout = TIMEOUT,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+    master: Master = None,
+    conf: Conf = None,
+    jars: Jars = None,
+) -> None:
+    """Show progress: for each partition the offsets that were read and the rows archived, with a broker (-b) what it has beyond, and the
+    room that the lake takes.
+    """
     out = Output(as_json=as_json)
     checked_lake(at)
     with lake_errors(), _book(at, master, conf, jars) as book:
+        from pykbroker.lake.disk_use import disk_use
         from pykbroker.lake.ledger import as_numbers
-        from pykbroker.lake.values.known import all_known
+        from pykbroker.lake.values.decode_state import all_known
 
         entry = book.last_entry()
         decoded = [_numbers_of(each, entry) for each in all_known(book)]
+        use = disk_use(book.folder)
     rows = as_numbers(entry)
+    headings = ["topic", "partition", "begin", "until", "rows", "lost"]
+    if bootstrap is not None or command_config is not None:
+        headings.append("behind")
+        with connect(bootstrap, timeout, command_config) as client:
+            partitions = [Partition(row["topic"], row["partition"]) for row in rows]
+            ends = existing_ends(client, partitions, isolation=READ_COMMITTED)
+        for row in rows:
+            end = ends.get(Partition(row["topic"], row["partition"]))
+            row["behind"] = None if end is None else max(end - row["until"], 0)
     if as_json:
-        out.json(
-            {"batch": entry.batch, "at": entry.at, "rows": entry.total_rows, "partitions": rows, "decoded": decoded}
-        )
+        sums = {"batch": entry.batch, "at": entry.at, "rows": entry.total_rows}
+        out.json({**sums, "partitions": rows, "decoded": decoded, "disk": use._asdict()})
         return
-    out.table({name: name.upper() for name in ("topic", "partition", "begin", "until", "rows", "lost")}, rows)
+    out.table({name: name.upper() for name in headings}, rows)
     if decoded:
         out.table(_DECODED_HEADINGS, decoded, title="Decoded")
+    metadata = f"{counted(use.metadata_files, 'file')} of metadata, {format_size(use.metadata_bytes)}"
+    out.line(f"{counted(use.files, 'data file')}, {format_size(use.bytes)}; {metadata}")
 
 
 _DECODED_HEADINGS = {
@@ -143,9 +175,9 @@ _DECODED_HEADINGS = {
 @contextmanager
 def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None) -> Iterator[Any]:
     """Return the lake's ledger; Spark is started only for lakes that are not on this machine."""
-    local = needs.local_path(at)
+    local = requirements.local_path(at)
     if local is not None:
-        from pykbroker.lake.book import Book
+        from pykbroker.lake.ledger_files import Book
 
         yield Book.on_disk(local)
         return
@@ -168,6 +200,7 @@ def compact(
     *,
     as_json: Json = False,
     size: Annotated[int, typer.Option("--file-mib", min=1, metavar="N", help="Target file size.")] = 128,
+    keep: Keep = "1d",
     master: Master = None,
     conf: Conf = None,
     jars: Jars = None,
@@ -175,11 +208,13 @@ def compact(
     """Merge the small files of each topic and day, decoded ones too. The archive may be running meanwhile."""
     out = Output(as_json=as_json)
     checked_lake(at)
+    keep_s = parse_duration(keep) / 1000
     with lake_errors(), alone(at, "compact"), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.values.decoded import all_decoded
+        from pykbroker.lake.tables.table import History
+        from pykbroker.lake.values.decoded_tables import all_decoded
 
-        lake = Lake.open(spark, at)
+        lake = Lake.open(spark, at, History(keep_s))
         tables = [lake.table, *(table for each in all_decoded(lake) for table in each.tables)]
         with watched(spark, out):
             found = [table.compact(size << 20) for table in tables]

@@ -29,9 +29,9 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import ClientError, UsageError
-from pykbroker.lake import needs
-from pykbroker.lake.alone import alone
-from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+from pykbroker.lake import requirements
+from pykbroker.lake.single_job import alone
+from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
 
 _LOOK_S = 0.2
 HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
@@ -53,6 +53,10 @@ def decode(
             "--schema", metavar="FILE", help="Avro's .avsc, Protobuf's .proto or .desc, for JSON columns in SQL."
         ),
     ] = None,
+    types: Annotated[
+        str | None,
+        typer.Option("--types", metavar="COLUMNS", help="JSON's columns in SQL, as in 'delay BIGINT, at TIMESTAMP'."),
+    ] = None,
     message: Annotated[str | None, typer.Option("--message", metavar="NAME", help="Protobuf's message.")] = None,
     registry: Annotated[
         str | None,
@@ -70,7 +74,9 @@ def decode(
     most_columns: Annotated[
         int, typer.Option("--most-columns", min=1, metavar="N", help="Most columns to add.")
     ] = 1000,
-    again: Annotated[bool, typer.Option("--again", help="Decode the quarantine again, with current schemas.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Decode the quarantine again, and all if columns have other types now.")
+    ] = False,
     anew: Annotated[
         bool, typer.Option("--anew", help="Make the tables anew from the archive, where files of them are damaged.")
     ] = False,
@@ -89,23 +95,26 @@ def decode(
     checked_pattern(topics)
     with lake_errors():
         wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
-    if wanted is None and (schema or message):
-        raise UsageError("--schema and --message need --as; give it, too.")
+    if wanted is None and (schema or message or types):
+        raise UsageError("--schema, --types and --message need --as; give it, too.")
+    if types is not None and (kind is not Kind.JSON or schema is not None):
+        raise UsageError("--types is for --as json, in place of --schema.")
     if anew and (again or wanted is not None):
         raise UsageError("--anew decodes as before: it takes neither --again nor --as.")
     interval_s = parse_duration(every) / 1000
     known = _registry(registry) if registry else None
     with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.values.survey import Surveyor
+        from pykbroker.lake.values.schema_survey import Surveyor
 
-        if wanted is not None and kind is Kind.JSON and schema is not None:
-            wanted = _with_columns(wanted, schema)
+        if wanted is not None and kind is Kind.JSON and (schema is not None or types is not None):
+            text, where = (types, "--types") if schema is None else (_text(schema), str(schema))
+            wanted = _with_columns(wanted, text or "", where)
         lake, surveyor = Lake.open(spark, at), Surveyor(known)
         with ends_are_noted() as ended:
             while True:
                 job = _Job(at, surveyor, batch, out, ended, again=again)
-                chosen = _to_make_anew(lake, topics) if anew else _chosen(lake, topics, wanted)
+                chosen = _to_make_anew(lake, topics) if anew else _chosen(lake, topics, wanted, again=again)
                 _show(out, [job.outcome(each, anew=anew) for each in chosen if not ended()])
                 anew = False
                 if not follow or _waited(interval_s, ended):
@@ -124,12 +133,12 @@ def _how(
     """
     text = None
     if schema is not None:
-        needs.need_file(schema, "schema")
+        requirements.need_file(schema, "schema")
     if kind is Kind.AVRO:
-        needs.need_package("fastavro", "schemas")
+        requirements.need_package("fastavro", "schemas")
         text = _text(schema) if schema else None
     elif kind is Kind.PROTOBUF:
-        needs.need_package("google.protobuf", "schemas")
+        requirements.need_package("google.protobuf", "schemas")
         text = base64.b64encode(_descriptors(schema)).decode() if schema else None
         if schema and not message:
             raise UsageError("--message is needed: the message of the schema that the values are.")
@@ -137,7 +146,7 @@ def _how(
         raise UsageError("Text has no schema.")
     found = How(kind, text, message, None, key, new_columns, most_columns)
     if text is not None:
-        from pykbroker.lake.values.reading import columns_of
+        from pykbroker.lake.values.deserializers import columns_of
 
         columns_of(found)
     return found
@@ -163,8 +172,8 @@ def _descriptors(schema: Path) -> bytes:
     return compiled(schema.name, schema.parent) if schema.suffix == ".proto" else schema.read_bytes()
 
 
-def _with_columns(how: How, schema: Path) -> How:
-    """Return ``how`` with JSON's columns, which the schema has in SQL: ``delay BIGINT, origin STRING``."""
+def _with_columns(how: How, text: str, where: str) -> How:
+    """Return ``how`` with JSON's columns, which the text has in SQL: ``delay BIGINT, origin STRING``."""
     from dataclasses import replace
 
     from pyspark.errors import PySparkException
@@ -173,23 +182,32 @@ def _with_columns(how: How, schema: Path) -> How:
     from pykbroker.lake.values.types import of_spark, part
 
     try:
-        given = StructType.fromDDL(_text(schema))
+        given = StructType.fromDDL(text)
     except PySparkException as error:
         raise ClientError(
-            f"{schema} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
+            f"{where} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
         ) from None
     return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
 
 
-def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
-    """Return the topics to decode: those that match and whose format is known."""
-    from pykbroker.lake.values.decoded import Decoded
+def _chosen(lake: Any, topics: str, wanted: How | None, *, again: bool) -> list[Any]:
+    """Return the topics to decode: those that match and whose format is known.
+
+    Raises ClientError if a column has another type than it is given now, unless all is decoded ``again``.
+    """
+    from pykbroker.lake.values.decoded_tables import Decoded
+    from pykbroker.lake.values.types import revised
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
     found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
     if wanted is not None:
         for each in found:
-            each.keep_how(each.how.followed_by(wanted, each.topic) if each.how else wanted)
+            how = each.how.followed_by(wanted, each.topic) if each.how else wanted
+            if not again and (names := revised(each.account().columns, how.columns or {})):
+                raise ClientError(
+                    f"{each.topic} has columns of other types: {', '.join(names)}. With --again, its tables are made anew from the archive."
+                )
+            each.keep_how(how)
     chosen = [each for each in found if each.how is not None]
     if not chosen:
         what = (
@@ -203,8 +221,8 @@ def _chosen(lake: Any, topics: str, wanted: How | None) -> list[Any]:
 
 def _to_make_anew(lake: Any, topics: str) -> list[Any]:
     """Return the topics to make anew, also those of which a run was killed while it made them anew."""
-    from pykbroker.lake.values.anew import OLD
-    from pykbroker.lake.values.decoded import Decoded
+    from pykbroker.lake.values.decoded_tables import Decoded
+    from pykbroker.lake.values.rebuild import OLD
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
     found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
@@ -227,18 +245,19 @@ class _Job:
 
     def outcome(self, decoded: Any, *, anew: bool = False) -> Any:
         from pykbroker.lake.values.decode import Decode
-        from pykbroker.lake.values.known import DECODED
+        from pykbroker.lake.values.decode_state import DECODED
+        from pykbroker.lake.values.types import revised
 
         with alone(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
-            if anew:
+            if anew or (self.again and revised(decoded.account().columns, decoded.how.columns or {})):
                 return self._made_anew(decoded, teller)
             job = Decode(decoded, self.surveyor, self.batch_records)
             return job.run_again() if self.again else job.run(teller.tell, self.ended)
 
     def _made_anew(self, decoded: Any, teller: Teller) -> Any:
-        from pykbroker.lake.values.anew import begun_anew, ended_anew
         from pykbroker.lake.values.decode import Decode
-        from pykbroker.lake.values.known import DECODED
+        from pykbroker.lake.values.decode_state import DECODED
+        from pykbroker.lake.values.rebuild import begun_anew, ended_anew
 
         new = begun_anew(decoded.lake, decoded.topic)
         with alone(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -16,11 +16,11 @@ from pykbroker.cli.options import address, connect_by, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.progress import Progress
 from pykbroker.client.errors import ClientError, UsageError
-from pykbroker.lake import artifacts, needs
-from pykbroker.lake.book import LocalFolder, described
+from pykbroker.lake import requirements, spark_artifacts
 from pykbroker.lake.description import FILE, Format, check_format
-from pykbroker.lake.trouble import LakeError, sentence
-from pykbroker.runtime.clock import SystemClock
+from pykbroker.lake.errors import LakeError, is_java_gone, sentence
+from pykbroker.lake.ledger_files import LocalFolder, described
+from pykbroker.runtime.clock import Clock, SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
 
 _LINE_EVERY_S = 10.0
@@ -35,6 +35,10 @@ KafkaOptions = Annotated[
         help="A setting of Spark's Kafka client; wins over --command-config.",
         rich_help_panel="Connection",
     ),
+]
+Keep = Annotated[
+    str,
+    typer.Option("--keep", metavar="TIME", help="How long Delta Lake and Iceberg keep earlier snapshots."),
 ]
 Master = Annotated[
     str | None,
@@ -63,6 +67,10 @@ def lake_errors() -> Iterator[None]:
     except LakeError as error:
         raise ClientError(str(error)) from error
     except Exception as error:
+        if is_java_gone(error):
+            raise ClientError(
+                "Java, in which Spark runs, has ended: it was killed, or the machine has no memory left. What was committed stays; run this again."
+            ) from error
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
         said = "\n".join([str(error), *getattr(error, "__notes__", ())])
@@ -104,7 +112,7 @@ def checked_cluster(
 def checked_lake(at: str) -> None:
     """Raises ClientError if there is no lake at a path of this machine."""
     with lake_errors():
-        needs.need_lake(at)
+        requirements.need_lake(at)
 
 
 def checked_target(to: str, wanted: Format | None) -> Format | None:
@@ -113,7 +121,7 @@ def checked_target(to: str, wanted: Format | None) -> Format | None:
     Raises ClientError if something else lies there, or a lake of another format than ``wanted``.
     """
     with lake_errors():
-        needs.need_lake_or_room(to)
+        requirements.need_lake_or_room(to)
         found = format_of(to)
         if found is not None and wanted is not None:
             check_format(found, wanted, to)
@@ -143,18 +151,18 @@ def session(
     """Yield a Spark session for tables of this format, or of the lake's; checks that its packages are there first."""
     options = dict(map(name_and_value, conf or ()))
     files = tuple(filter(None, (jars or "").split(",")))
-    needs.need_package("pyspark", "spark")
+    requirements.need_spark()
     if replays:
-        needs.need_package("confluent_kafka", "spark")
+        requirements.need_package("confluent_kafka", "spark")
     if replays or tasks:
-        needs.need_package("pyarrow", "spark")
-        needs.need_package("pandas", "spark")
-    needs.need_java()
-    needs.need_jars(files)
-    artifacts.need_room()
+        requirements.need_package("pyarrow", "spark")
+        requirements.need_package("pandas", "spark")
+    requirements.need_java()
+    requirements.need_jars(files)
+    spark_artifacts.need_room()
 
-    from pykbroker.lake.session import SparkOptions, start_session
     from pykbroker.lake.spark_log import LOG, files_noted
+    from pykbroker.lake.spark_session import SparkOptions, start_session
 
     logging.getLogger().addHandler(logging.NullHandler())  # on Ctrl-C py4j would log a stack trace
     folder = TemporaryFolder(LAKE)
@@ -162,17 +170,18 @@ def session(
         tables = (table,) if table else _formats_of(lake)
         spark = start_session(SparkOptions(master, options, files), tables, folder.path)
         try:
-            with files_noted(folder.path / LOG), artifacts.removed(spark):
+            with files_noted(folder.path / LOG), spark_artifacts.removed(spark):
                 yield spark
         finally:
-            spark.stop()
+            with suppress(Exception):  # without Java, there is nothing to stop
+                spark.stop()
     finally:
         folder.remove()
 
 
 def _formats_of(lake: str | None) -> tuple[Format, ...]:
     """Return the formats that Spark is set up for: the lake's, or all if the lake is not on this machine."""
-    if lake is not None and needs.local_path(lake) is None:
+    if lake is not None and requirements.local_path(lake) is None:
         return tuple(Format)
     found = format_of(lake) if lake else None
     return (found,) if found else ()
@@ -180,7 +189,7 @@ def _formats_of(lake: str | None) -> tuple[Format, ...]:
 
 def format_of(lake: str) -> Format | None:
     """Return the table format of a lake on this machine; None if there is none, or if only Spark can read it."""
-    local = needs.local_path(lake)
+    local = requirements.local_path(lake)
     if local is None:
         return None
     with lake_errors():
@@ -191,11 +200,12 @@ def format_of(lake: str) -> Format | None:
 class Teller:
     """Shows the progress of a job: in one line of a terminal, else in a line of its own now and then."""
 
-    def __init__(self, out: Output) -> None:
-        self._clock = SystemClock()
+    def __init__(self, out: Output, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._progress = Progress(self._clock)
         self._out = out
         self._due = self._clock.monotonic() + _LINE_EVERY_S
+        self._last = ""
 
     def __enter__(self) -> Self:
         return self
@@ -204,10 +214,11 @@ class Teller:
         self._progress.done()  # clear the line
 
     def tell(self, sight: Any) -> None:
-        """Show the newest progress: rewritten in place on a terminal, else printed from time to time."""
+        """Show the newest progress: rewritten in place on a terminal, else printed from time to time if it has changed."""
         line = sight.line()
         if self._progress.shows:
             self._progress.tell(line)
-        elif self._clock.monotonic() >= self._due:
+        elif self._clock.monotonic() >= self._due and line != self._last:
             self._out.remark(line)
+            self._last = line
             self._due = self._clock.monotonic() + _LINE_EVERY_S

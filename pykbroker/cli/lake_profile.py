@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from pykbroker.cli.lake_options import At, Conf, Jars, Master, checked_lake, checked_pattern, lake_errors, session
-from pykbroker.cli.lake_watch import watched
+from pykbroker.cli.lake_progress import watched
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
 from pykbroker.client.errors import ClientError
-from pykbroker.lake import needs
+from pykbroker.lake import requirements
 from pykbroker.runtime.clock import SystemClock
 
 
@@ -38,14 +38,14 @@ def profile(
     checked_lake(at)
     checked_pattern(topics)
     with lake_errors():
-        needs.need_writable(to, "--to")
+        requirements.need_writable(to, "--to")
     now_ms = SystemClock().now_ms()
     since_ms, until_ms = (parse_when(each, now_ms) if each else None for each in (since, until))
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
-        from pykbroker.lake.counting import shortages
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.profile.measuring import Wanted, measured
+        from pykbroker.lake.profile.aggregation import Wanted, measured
         from pykbroker.lake.profile.page import page
+        from pykbroker.lake.row_counts import shortages
 
         with watched(spark, out):
             lake = Lake.open(spark, at)

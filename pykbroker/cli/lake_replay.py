@@ -17,7 +17,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.lake_watch import told
+from pykbroker.cli.lake_progress import told
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when

@@ -18,7 +18,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.lake_watch import watched
+from pykbroker.cli.lake_progress import watched
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
 from pykbroker.cli.output import Output, counted
 from pykbroker.client.errors import ClientError

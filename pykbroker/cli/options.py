@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 BOOTSTRAP = None
 TIMEOUT = 30.0
 _LOCAL = "127.0.0.1:9092"
+
+
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """Where the cluster is, and as whom to connect, for commands with ``with_option_values``."""
+
+    bootstrap: Bootstrap = BOOTSTRAP
+    timeout: Timeout = TIMEOUT
+    command_config: CommandConfig = None
+
+    def connect(self) -> Client:
+        """Return a client. Raises UsageError."""
+        return connect(self.bootstrap, self.timeout, self.command_config)
 
 
 def connect(bootstrap: str | None, timeout: float, command_config: Path | None = None) -> Client:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import random
 import time
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from pykbroker.cli.completion import topic_names
 from pykbroker.cli.latencies import PERCENTILES, summary
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import (
+    BOOTSTRAP,
+    TIMEOUT,
+    Bootstrap,
+    CommandConfig,
+    ConnectionOptions,
+    Json,
+    Timeout,
+    connect,
+)
 from pykbroker.cli.output import Output
 from pykbroker.cli.produce import ACKS, Acks, Codec
 from pykbroker.cli.progress import Progress
@@ -43,37 +54,43 @@ Seconds = Annotated[
 ]
 
 
-@app.command()
-def produce(
-    topic: Topic,
-    *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
-    records: Count = 100_000,
-    seconds: Seconds = None,
-    size: Annotated[int, typer.Option("--size", min=0, max=10_000_000, help="Bytes of each value.")] = 100,
+@dataclass(frozen=True)
+class RecordOptions:
+    """What is written, and how."""
+
+    size: Annotated[int, typer.Option("--size", min=0, max=10_000_000, help="Bytes of each value.")] = 100
     batch: Annotated[
         int,
         typer.Option("--batch", min=1, max=100_000, help="Records per request, within max.message.bytes."),
-    ] = 500,
+    ] = 500
     rate: Annotated[
         float | None, typer.Option("--rate", min=0.001, help="Most records per second; else as fast as possible.")
-    ] = None,
-    compression: Annotated[Codec, typer.Option("--compression", "-z", help="Compression of batches.")] = Codec.NONE,
-    acks: Annotated[Acks, typer.Option("--acks", help="Acknowledgements to wait for.")] = Acks.ALL,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random values.")] = 0,
+    ] = None
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="Compression of batches.")] = Codec.NONE
+    acks: Annotated[Acks, typer.Option("--acks", help="Acknowledgements to wait for.")] = Acks.ALL
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random values.")] = 0
+
+
+@app.command()
+@with_option_values
+def produce(
+    topic: Topic,
+    *,
+    at: ConnectionOptions,
+    as_json: Json = False,
+    records: Count = 100_000,
+    seconds: Seconds = None,
+    written: RecordOptions,
 ) -> None:
     """Write random records, one request after the other, and report throughput and request latencies."""
     out = Output(as_json=as_json)
-    batch = request_records(batch, size, rate)
-    values = _values(size, min(batch, _MOST_VALUES), seed)
-    with connect(bootstrap, timeout, command_config) as client:
+    batch = request_records(written.batch, written.size, written.rate)
+    values = _values(written.size, min(batch, _MOST_VALUES), written.seed)
+    with at.connect() as client:
         try:
             partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
-            producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
-            found = _produce(client, producer, partitions, values, records, batch, rate, seconds)
+            producer = Producer(client, acks=ACKS[written.acks], compression=Compression[written.compression.name])
+            found = _produce(client, producer, partitions, values, records, batch, written.rate, seconds)
         except KafkaError as error:
             raise ClientError(refusal(f"Topic {topic}", error)) from error
     _show(out, found, "written")

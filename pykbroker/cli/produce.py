@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,8 @@ from pykbroker.cli.completion import topic_names
 from pykbroker.cli.input_lines import BadLine, line_groups
 from pykbroker.cli.json_records import record_from_json
 from pykbroker.cli.line_writer import LineWriter
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Timeout, connect, name_and_value
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, name_and_value
 from pykbroker.cli.output import Output, counted, harmless
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.cli.times import parse_when
@@ -48,78 +50,100 @@ class Acks(StrEnum):
 ACKS = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: ALL}
 
 
-def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
-    *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
-    key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="The key of every record.")] = None,
+@dataclass(frozen=True)
+class LineOptions:
+    """What lines are, and the records that they become."""
+
+    key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="The key of every record.")] = None
     key_separator: Annotated[
         str | None,
         typer.Option("--key-separator", "-K", metavar="TEXT", help="Separator of key and value on a line."),
-    ] = None,
+    ] = None
     header: Annotated[
         list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header of every record.")
-    ] = None,
-    partition: Annotated[
-        int | None,
-        typer.Option("--partition", "-p", metavar="N", min=0, help="Partition; else by key, as in Java's clients."),
-    ] = None,
-    compression: Annotated[Codec, typer.Option("--compression", "-z", help="Compression of batches.")] = Codec.NONE,
-    acks: Annotated[Acks, typer.Option("--acks", help="Acknowledgements to wait for.")] = Acks.ALL,
+    ] = None
     timestamp: Annotated[
         str | None, typer.Option("--timestamp", metavar="TIME", help="Timestamp of every record; else now.")
-    ] = None,
+    ] = None
     empty_is_null: Annotated[
         bool, typer.Option("--empty-is-null", help="An empty value is null: a tombstone in a compacted topic.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, as consume --json prints.")] = False,
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Lines are JSON objects, as consume --json prints.")] = False
     encoding: Annotated[
         Encoding, typer.Option("--input", help="Encoding of keys and values; - is null in hex and base64.")
-    ] = Encoding.TEXT,
+    ] = Encoding.TEXT
     file: Annotated[
         list[Path] | None,
         typer.Option(
             "--file", metavar="FILE", help="Produce this whole file as one record, in place of lines; may be repeated."
         ),
-    ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Skip lines that are no records or are refused.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not report how many were written.")] = False,
+    ] = None
+
+    def check(self) -> None:
+        """Raises UsageError for options that exclude each other."""
+        keyed = self.key is not None or self.key_separator is not None
+        encoded = self.encoding is not Encoding.TEXT
+        if self.as_json and (keyed or self.header or self.empty_is_null):
+            raise UsageError("With --json, keys and headers are in the lines: the options for them cannot be given.")
+        if self.as_json and (self.file or encoded):
+            raise UsageError("With --json, each line is a record: --file and --input cannot be given.")
+        if self.file and (self.key_separator is not None or encoded):
+            raise UsageError("With --file, each file is a value: --key-separator and --input cannot be given.")
+        if self.key is not None and self.key_separator is not None:
+            raise UsageError("Give --key or --key-separator, not both.")
+        if self.key_separator == "":
+            raise UsageError("--key-separator needs at least one character.")
+
+    def reader(self, now_ms: int) -> LineReader:
+        """Return what makes records of lines. Raises UsageError."""
+        return LineReader(
+            key=None if self.key is None else os.fsencode(self.key),
+            separator=None if self.key_separator is None else os.fsencode(self.key_separator),
+            headers=[(name, os.fsencode(value)) for name, value in map(name_and_value, self.header or [])],
+            timestamp=None if self.timestamp is None else parse_when(self.timestamp, now_ms),
+            empty_is_null=self.empty_is_null,
+            as_json=self.as_json,
+            encoding=self.encoding,
+        )
+
+
+@dataclass(frozen=True)
+class SendOptions:
+    """How records are sent."""
+
+    partition: Annotated[
+        int | None,
+        typer.Option("--partition", "-p", metavar="N", min=0, help="Partition; else by key, as in Java's clients."),
+    ] = None
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="Compression of batches.")] = Codec.NONE
+    acks: Annotated[Acks, typer.Option("--acks", help="Acknowledgements to wait for.")] = Acks.ALL
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip lines that are no records or are refused.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not report how many were written.")] = False
+
+
+@with_option_values
+def produce(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
+    *,
+    at: ConnectionOptions,
+    lines: LineOptions,
+    sending: SendOptions,
 ) -> None:
     """Write each line of standard input as a record. Lines are sent as they arrive: type them, or pipe a file in.
 
     The first bad line ends it; the lines before it are written.
     """
-    if as_json and (key is not None or key_separator is not None or header or empty_is_null):
-        raise UsageError("With --json, keys and headers are in the lines: the options for them cannot be given.")
-    if as_json and (file or encoding is not Encoding.TEXT):
-        raise UsageError("With --json, each line is a record: --file and --input cannot be given.")
-    if file and (key_separator is not None or encoding is not Encoding.TEXT):
-        raise UsageError("With --file, each file is a value: --key-separator and --input cannot be given.")
-    if key is not None and key_separator is not None:
-        raise UsageError("Give --key or --key-separator, not both.")
-    if key_separator == "":
-        raise UsageError("--key-separator needs at least one character.")
-    source = file_contents(file) if file else line_groups(_standard_input())
+    lines.check()
+    source = file_contents(lines.file) if lines.file else line_groups(_standard_input())
     out = Output(as_json=False)
-    with connect(bootstrap, timeout, command_config) as client:
-        reader = LineReader(
-            key=None if key is None else os.fsencode(key),
-            separator=None if key_separator is None else os.fsencode(key_separator),
-            headers=[(name, os.fsencode(value)) for name, value in map(name_and_value, header or [])],
-            timestamp=None if timestamp is None else parse_when(timestamp, client.clock.now_ms()),
-            empty_is_null=empty_is_null,
-            as_json=as_json,
-            encoding=encoding,
-        )
+    with at.connect() as client:
+        reader = lines.reader(client.clock.now_ms())
         try:
             partitions = len(client.topic(topic, create=True).partitions)
-            if partition is not None and partition >= partitions:
+            if sending.partition is not None and sending.partition >= partitions:
                 raise UsageError(f"Topic {topic} has partitions 0 to {partitions - 1}.")
-            producer = Producer(client, acks=ACKS[acks], compression=Compression[compression.name])
+            compression = Compression[sending.compression.name]
+            producer = Producer(client, acks=ACKS[sending.acks], compression=compression)
         except KafkaError as error:
             raise ClientError(refusal(f"Topic {topic}", error)) from error
         writer = LineWriter(
@@ -127,13 +151,13 @@ def produce(
             partitions,
             read=lambda line: reader.record(line, client.clock.now_ms()),
             send=producer.send,
-            fixed=partition,
-            leave_out=out.remark if skip_bad else None,
+            fixed=sending.partition,
+            leave_out=out.remark if sending.skip_bad else None,
         )
         _write_all(writer, topic, source)
-    if not quiet:
-        confirmed = "sent, unconfirmed," if acks is Acks.NONE else "written"
-        left_out = f", {counted(writer.left_out, 'line')} left out" if skip_bad else ""
+    if not sending.quiet:
+        confirmed = "sent, unconfirmed," if sending.acks is Acks.NONE else "written"
+        left_out = f", {counted(writer.left_out, 'line')} left out" if sending.skip_bad else ""
         out.remark(f"{counted(writer.written, 'record')} {confirmed} to {topic}{left_out}.")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from pykbroker.cli.completion import user_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.client.client import Client
@@ -32,28 +34,46 @@ Entity = dict[str, str | None]
 """Names by type (user, client-id, ip); None is the default of that type."""
 
 
+@dataclass(frozen=True)
+class EntityOptions:
+    """Whose quotas."""
+
+    user: User = None
+    client_id: ClientId = None
+    ip: Ip = None
+    default_user: DefaultUser = False
+    default_client_id: DefaultClientId = False
+    default_ip: DefaultIp = False
+
+    def entity(self) -> Entity:
+        """Return the entity. Raises UsageError for a name and the default of one type."""
+        asked = (
+            ("user", self.user, self.default_user),
+            ("client-id", self.client_id, self.default_client_id),
+            ("ip", self.ip, self.default_ip),
+        )
+        for kind, name, default in asked:
+            if name is not None and default:
+                raise UsageError(f"Give --{kind} or --default-{kind}, not both.")
+        return {kind: name for kind, name, default in asked if default or name is not None}
+
+
 @app.command("list")
+@with_option_values
 def list_quotas(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
-    user: User = None,
-    client_id: ClientId = None,
-    ip: Ip = None,
-    default_user: DefaultUser = False,
-    default_client_id: DefaultClientId = False,
-    default_ip: DefaultIp = False,
+    whose: EntityOptions,
 ) -> None:
     """List quotas: all, or those that apply to the users, client ids or addresses named."""
     out = Output(as_json=as_json)
-    entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
+    entity = whose.entity()
     components = [
         ComponentData(entity_type=kind, match_type=DEFAULT if name is None else EXACT, match=name)
         for kind, name in entity.items()
     ]
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         try:
             found = described_quotas(client, components)
         except KafkaError as error:
@@ -76,53 +96,41 @@ def list_quotas(
 
 
 @app.command("set")
+@with_option_values
 def set_quotas(
     quotas: Annotated[list[str], typer.Argument(metavar="QUOTA=VALUE", help="As producer_byte_rate=1048576.")],
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
-    user: User = None,
-    client_id: ClientId = None,
-    ip: Ip = None,
-    default_user: DefaultUser = False,
-    default_client_id: DefaultClientId = False,
-    default_ip: DefaultIp = False,
+    whose: EntityOptions,
     dry_run: DryRun = False,
 ) -> None:
     """Set quotas: producer_byte_rate, consumer_byte_rate, request_percentage, connection_creation_rate, ..."""
-    entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
+    entity = whose.entity()
     changes = []
     for name, text in map(name_and_value, quotas):
         try:
             changes.append(OpData(key=name, value=float(text), remove=False))
         except ValueError:
             raise UsageError(f"{text!r} is not a number, as {name} needs one.") from None
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         _alter(client, Output(as_json=as_json), entity, changes, "has new quotas", dry_run=dry_run)
 
 
 @app.command("remove")
+@with_option_values
 def remove_quotas(
     quotas: Annotated[list[str], typer.Argument(metavar="QUOTA", help="As producer_byte_rate.")],
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
-    user: User = None,
-    client_id: ClientId = None,
-    ip: Ip = None,
-    default_user: DefaultUser = False,
-    default_client_id: DefaultClientId = False,
-    default_ip: DefaultIp = False,
+    whose: EntityOptions,
     dry_run: DryRun = False,
 ) -> None:
     """Remove quotas."""
-    entity = _entity((user, default_user), (client_id, default_client_id), (ip, default_ip))
+    entity = whose.entity()
     changes = [OpData(key=name, value=0.0, remove=True) for name in quotas]
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         done = f"has no {', '.join(quotas)}"
         _alter(client, Output(as_json=as_json), entity, changes, done, dry_run=dry_run)
 
@@ -140,16 +148,6 @@ def _alter(client: Client, out: Output, entity: Entity, changes: list[OpData], d
         for answer in alter_quotas(client, entity, changes, dry_run=dry_run)
     ]
     report(out, results, {ErrorCode.NONE}, what="Quotas of")
-
-
-def _entity(user: tuple[str | None, bool], client_id: tuple[str | None, bool], ip: tuple[str | None, bool]) -> Entity:
-    entity: Entity = {}
-    for kind, (name, default) in (("user", user), ("client-id", client_id), ("ip", ip)):
-        if name is not None and default:
-            raise UsageError(f"Give --{kind} or --default-{kind}, not both.")
-        if default or name is not None:
-            entity[kind] = name
-    return entity
 
 
 def _title(entity: Entity) -> str:

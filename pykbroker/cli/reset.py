@@ -7,12 +7,14 @@ and a time after the last record becomes the end.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from pykbroker.cli.completion import group_names, topic_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.client.client import Client
@@ -25,13 +27,10 @@ _WITHOUT_MEMBERS = {"Empty", "Dead"}
 _TARGET = "Target (exactly one)"
 
 
-def reset(
-    group: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=group_names)],
-    *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
+@dataclass(frozen=True)
+class TopicOptions:
+    """The partitions whose offsets are set."""
+
     topic: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,16 +40,27 @@ def reset(
             autocompletion=topic_names,
             help="A topic, or some of its partitions.",
         ),
-    ] = None,
-    all_topics: Annotated[bool, typer.Option("--all-topics", help="All topics that the group has committed.")] = False,
-    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The beginning.", rich_help_panel=_TARGET)] = False,
-    to_latest: Annotated[bool, typer.Option("--to-latest", help="The end.", rich_help_panel=_TARGET)] = False,
+    ] = None
+    all_topics: Annotated[bool, typer.Option("--all-topics", help="All topics that the group has committed.")] = False
+
+    def check(self) -> None:
+        """Raises UsageError, unless one of the two is given."""
+        if bool(self.topic) == self.all_topics:
+            raise UsageError("Say which topics: --topic TOPIC (or TOPIC:0,1) once or more, or --all-topics.")
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """Where offsets are set to."""
+
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The beginning.", rich_help_panel=_TARGET)] = False
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="The end.", rich_help_panel=_TARGET)] = False
     to_current: Annotated[
         bool, typer.Option("--to-current", help="The committed offset; the end without one.", rich_help_panel=_TARGET)
-    ] = False,
+    ] = False
     to_offset: Annotated[
         int | None, typer.Option("--to-offset", metavar="N", min=0, help="This offset.", rich_help_panel=_TARGET)
-    ] = None,
+    ] = None
     to_datetime: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +69,7 @@ def reset(
             help="The first record since, as 2026-01-31T14:00Z.",
             rich_help_panel=_TARGET,
         ),
-    ] = None,
+    ] = None
     by_duration: Annotated[
         str | None,
         typer.Option(
@@ -68,38 +78,56 @@ def reset(
             help="The first record in the last 90m, PT2H, ...",
             rich_help_panel=_TARGET,
         ),
-    ] = None,
+    ] = None
     shift_by: Annotated[
         int | None,
         typer.Option("--shift-by", metavar="N", help="N records on; negative: back.", rich_help_panel=_TARGET),
-    ] = None,
+    ] = None
+
+    def chosen(self) -> tuple[str, int | str | None]:
+        """Return the one form that is given, and its value. Raises UsageError."""
+        flags = {"earliest": self.to_earliest, "latest": self.to_latest, "current": self.to_current}
+        values: dict[str, int | str | None] = {
+            "offset": self.to_offset,
+            "datetime": self.to_datetime,
+            "duration": self.by_duration,
+            "shift": self.shift_by,
+        }
+        chosen = [name for name, on in flags.items() if on]
+        chosen += [name for name, value in values.items() if value is not None]
+        if len(chosen) != 1:
+            raise UsageError("Give exactly one of the --to-..., --by-duration and --shift-by options.")
+        return chosen[0], values.get(chosen[0])
+
+
+@with_option_values
+def reset(
+    group: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=group_names)],
+    *,
+    at: ConnectionOptions,
+    as_json: Json = False,
+    of: TopicOptions,
+    target: TargetOptions,
     execute: Annotated[
         bool, typer.Option("--execute", help="Commit the offsets; without this, only show them.")
     ] = False,
 ) -> None:
     """Set the committed offsets of a group. Shows what it would do unless --execute is given."""
-    flags = {"earliest": to_earliest, "latest": to_latest, "current": to_current}
-    values = {"offset": to_offset, "datetime": to_datetime, "duration": by_duration, "shift": shift_by}
-    chosen = [name for name, on in flags.items() if on] + [name for name, value in values.items() if value is not None]
-    if len(chosen) != 1:
-        raise UsageError("Give exactly one of the --to-..., --by-duration and --shift-by options.")
-    if bool(topic) == all_topics:
-        raise UsageError("Say which topics: --topic TOPIC (or TOPIC:0,1) once or more, or --all-topics.")
+    form, value = target.chosen()
+    of.check()
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         try:
             state = _state(client, group)
             current = committed_offsets(client, group)
-            partitions = sorted(current) if all_topics else _named_partitions(client, topic or [])
-            plan = _Planner(client, current, partitions)
-            form, value = chosen[0], values.get(chosen[0])
-            target = plan.targets(form, value)
+            partitions = sorted(current) if of.all_topics else _named_partitions(client, of.topic or [])
+            after = _Planner(client, current, partitions).targets(form, value)
             if execute:
                 _require_no_members(group, state)
-                commit_offsets(client, group, target)
+                commit_offsets(client, group, after)
         except KafkaError as error:
             raise ClientError(refusal(f"Group {group}", error)) from error
-    rows = [{"topic": p.topic, "partition": p.number, "before": current.get(p), "after": target[p]} for p in partitions]
+    rows = [{"topic": p.topic, "partition": p.number, "before": current.get(p), "after": after[p]} for p in partitions]
     _show(out, group, rows, executed=execute)
     if not execute and state not in _WITHOUT_MEMBERS:
         out.remark(f"Group {group} is {state}: its members must be stopped before --execute.")

@@ -33,7 +33,7 @@ from pykbroker.config.setting import ConfigError
 from pykbroker.process import garbage, log_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.cli.serve_security import ServedSecurity
@@ -73,7 +73,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         check_racks(options)
         check_security(options)
         seed, time = _seed(options.seed), _manual_time(options)
-        beside = _http_side(options, config, seed, time)
+        beside = _services(options, config, seed, time)
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -145,24 +145,30 @@ def _manual_time(options: argparse.Namespace) -> ManualTime | None:
     return ManualTime()
 
 
-def _http_side(
+def _services(
     options: argparse.Namespace, config: BrokerConfig, seed: Seed | None, time: ManualTime | None
-) -> Callable[[Node], Beside] | None:
-    """Return what opens the HTTP side; None if it is off. Raises ConfigError."""
+) -> Callable[[Node], Sequence[Beside]]:
+    """Return what creates the control socket and, if it is on, the HTTP side. Raises ConfigError."""
     found = http_options(options, config)
-    if found is None:
-        return None
-    from pykbroker.steered.http_side import http_side
+    make = None
+    if found is not None:
+        from pykbroker.steered.http_side import http_side
 
-    made = http_side(own_process=True)
+        make = http_side(own_process=True)
 
     def steering(node: Node) -> Steering:
         from pykbroker.steered.steering import of_node
 
-        folder = Path(node.cluster.logs.metadata_directory.path).parent if options.ephemeral else None
-        return of_node(node, folder, seed, time)
+        folder = Path(node.config.metadata_log_dir).parent if options.ephemeral else None
+        return of_node(node, folder, None if seed is None else partial(_sow, seed), time)
 
-    return lambda node: made(node, found, partial(steering, node))
+    def services(node: Node) -> Sequence[Beside]:
+        from pykbroker.steered.control import Control
+
+        control = Control(Path(node.config.metadata_log_dir), partial(steering, node))
+        return [control] if make is None or found is None else [control, make(node, found, control.steering)]
+
+    return services
 
 
 class Start(NamedTuple):
@@ -170,7 +176,7 @@ class Start(NamedTuple):
 
     config: BrokerConfig
     options: argparse.Namespace
-    beside: Callable[[Node], Beside] | None
+    beside: Callable[[Node], Sequence[Beside]]
     seed: Seed | None
     time: ManualTime | None
     security: ServedSecurity | None
@@ -205,16 +211,10 @@ class Start(NamedTuple):
             as_reached=as_reached(options),
             release=options.as_version,
             beside=self.beside,
-            before_clients=None if self.seed is None and self.time is None else self._before_clients,
+            before_clients=None if self.seed is None else partial(_sow, self.seed),
+            follow=None if self.time is None else self.time.follow,
             clock=None if self.time is None else self.time.clock,
         )
-
-    def _before_clients(self, cluster: Cluster) -> Deferred[None]:
-        from pykbroker.runtime.waits import Deferred
-
-        if self.time is not None:
-            self.time.follow(cluster)
-        return Deferred.completed(None) if self.seed is None else _sow(self.seed, cluster)
 
     def _announce(self, node: Node) -> None:
         _tell_systemd(node)

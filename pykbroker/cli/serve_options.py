@@ -163,7 +163,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="HOST",
         action="append",
         default=[],
-        help="a host name that HTTP requests may use, beside addresses and names without a dot; repeatable",
+        help="a host name that HTTP requests may use, beside addresses, localhost and the names of the machine and its listeners; repeatable",
     )
     made.add_argument(
         "--schema-registry",

@@ -22,6 +22,7 @@ from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
 )
 from pykbroker.wire.messages.create_topics import (
     CreatableTopic,
@@ -38,6 +39,7 @@ from pykbroker.wire.messages.describe_configs import (
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
@@ -280,31 +282,38 @@ def alter(
     prefix = "would have" if dry_run else "has"
     with connect(bootstrap, timeout, command_config) as client:
         if changes:
-            request = IncrementalAlterConfigsRequest(
-                resources=[
-                    AlterConfigsResource(resource_type=_TOPIC, resource_name=name, configs=changes) for name in names
-                ],
-                validate_only=dry_run,
-            )
-            answer = client.controller().call(request, IncrementalAlterConfigsResponse)
-            results += [
-                (a.resource_name, a.error_code, a.error_message, f"{prefix} new settings") for a in answer.responses
-            ]
+            altered = _alter_settings(client, names, changes, dry_run=dry_run)
+            results += [(a.resource_name, a.error_code, a.error_message, f"{prefix} new settings") for a in altered]
         if partitions is not None:
-            growth = CreatePartitionsRequest(
-                topics=[CreatePartitionsTopic(name=name, count=partitions, assignments=None) for name in names],
-                timeout_ms=int(timeout * 1000),
-                validate_only=dry_run,
-            )
-            grown = client.controller().call(growth, CreatePartitionsResponse)
-            larger = [answer.name for answer in grown.results if not answer.error_code]
-            if not dry_run:
-                client.wait_until(lambda: all(count >= partitions for count in _partition_counts(client, larger)))
-            results += [
-                (a.name, a.error_code, a.error_message, f"{prefix} {counted(partitions, 'partition')}")
-                for a in grown.results
-            ]
+            grown = _add_partitions(client, names, partitions, dry_run=dry_run)
+            done = f"{prefix} {counted(partitions, 'partition')}"
+            results += [(a.name, a.error_code, a.error_message, done) for a in grown]
     report(Output(as_json=as_json), results, {ErrorCode.NONE})
+
+
+def _alter_settings(
+    client: Client, names: list[str], changes: list[AlterableConfig], *, dry_run: bool
+) -> list[AlterConfigsResourceResponse]:
+    request = IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type=_TOPIC, resource_name=name, configs=changes) for name in names],
+        validate_only=dry_run,
+    )
+    return client.controller().call(request, IncrementalAlterConfigsResponse).responses
+
+
+def _add_partitions(
+    client: Client, names: list[str], partitions: int, *, dry_run: bool
+) -> list[CreatePartitionsTopicResult]:
+    growth = CreatePartitionsRequest(
+        topics=[CreatePartitionsTopic(name=name, count=partitions, assignments=None) for name in names],
+        timeout_ms=int(client.timeout_s * 1000),
+        validate_only=dry_run,
+    )
+    results = client.controller().call(growth, CreatePartitionsResponse).results
+    larger = [answer.name for answer in results if not answer.error_code]
+    if not dry_run:
+        client.wait_until(lambda: all(count >= partitions for count in _partition_counts(client, larger)))
+    return results
 
 
 @app.command()

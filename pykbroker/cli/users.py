@@ -80,7 +80,9 @@ def list_users(
     elif rows:
         out.table(_TABLE, rows)
     elif not users:
-        out.remark("There are no users.")
+        out.remark(
+            "No user has SCRAM credentials. Users of PLAIN are in the brokers' settings, which nobody can ask for."
+        )
     missing = [each for each in found if each.error_code]
     if missing:
         raise ClientError("\n".join(refusal(f"User {each.user}", _error(each)) for each in missing))

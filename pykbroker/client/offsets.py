@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pykbroker.client.client import Client, raise_for
 from pykbroker.client.connection import Connection
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -73,6 +74,22 @@ def list_offsets(
     It is -1 if no record is that late. Raises the KafkaError of the response.
     """
     return client.retrying(lambda: _list_offsets(client, wanted, isolation)) if wanted else {}
+
+
+def existing_ends(
+    client: Client, partitions: Iterable[Partition], *, isolation: int = READ_UNCOMMITTED
+) -> dict[Partition, int]:
+    """Return end offsets, without those of partitions that do not exist (any more). Raises the KafkaError of the response."""
+    ends: dict[Partition, int] = {}
+    wanted = set(partitions)
+    for topic in {partition.topic for partition in wanted}:
+        try:
+            there = {Partition(topic, each.partition_index) for each in client.topic(topic).partitions}
+            ends |= list_offsets(client, dict.fromkeys(there & wanted, LATEST), isolation=isolation)
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+    return ends
 
 
 def _list_offsets(client: Client, wanted: Mapping[Partition, int], isolation: int) -> dict[Partition, int]:

@@ -18,18 +18,31 @@ def levels() -> dict[str, str]:
     return {ROOT: _level_name(logging.root), **{name: _level_name(logger) for name, logger in _loggers().items()}}
 
 
-def alter_levels(changes: Iterable[Change], *, validate_only: bool) -> None:
-    """Set (or with DELETE inherit) levels, all or none; they do not survive a restart. Raises KafkaError INVALID_REQUEST for
-    an operation or a removal that loggers do not have, INVALID_CONFIG for a logger or a level that does not exist.
-    """
-    changes = list(changes)
-    for change in changes:
-        _check(change)
-    if validate_only:
-        return
-    for name, operation, value in changes:
-        level = logging.NOTSET if operation == Operation.DELETE else LEVELS[value or ""]
-        logging.getLogger(None if name == ROOT else name).setLevel(level)
+class LogLevels:
+    """The levels that a cluster has altered. Loggers are of the process, so they have their former levels after it."""
+
+    def __init__(self) -> None:
+        self._before: dict[logging.Logger, int] = {}
+
+    def alter(self, changes: Iterable[Change], *, validate_only: bool = False) -> None:
+        """Set (or with DELETE inherit) levels, all or none; they do not survive a restart. Raises KafkaError INVALID_REQUEST
+        for an operation or a removal that loggers do not have, INVALID_CONFIG for a logger or a level that does not exist.
+        """
+        changes = list(changes)
+        for change in changes:
+            _check(change)
+        if validate_only:
+            return
+        for name, operation, value in changes:
+            logger = logging.getLogger(None if name == ROOT else name)
+            self._before.setdefault(logger, logger.level)
+            logger.setLevel(logging.NOTSET if operation == Operation.DELETE else LEVELS[value or ""])
+
+    def restore(self) -> None:
+        """Give all altered loggers their former levels."""
+        while self._before:
+            logger, level = self._before.popitem()
+            logger.setLevel(level)
 
 
 def _check(change: Change) -> None:

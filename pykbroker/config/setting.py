@@ -58,6 +58,9 @@ class Required(Enum):
 
 REQUIRED: Final = Required.REQUIRED
 
+#: How the names of settings begin that Kafka does not have.
+OWN_PREFIX: Final = "pykbroker."
+
 Rule = Callable[[str, Any], None]
 """Takes a setting's name and parsed value; raises ConfigError."""
 
@@ -72,6 +75,11 @@ class Setting(NamedTuple):
     rule: Rule | None = None
     update: Update = Update.READ_ONLY
     internal: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a setting that Kafka does not have. Such are internal, so that clients do not see them where they are not given."""
+        return self.name.startswith(OWN_PREFIX)
 
     @property
     def sensitive(self) -> bool:

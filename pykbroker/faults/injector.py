@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pykbroker.faults.book import FaultBook, Rule, UnknownRule
+from pykbroker.faults.book import FaultBook, Rule
 from pykbroker.faults.fault import BadFault, Fault
 from pykbroker.faults.naming import like
 from pykbroker.faults.step import FaultStep, old_image
@@ -61,25 +61,13 @@ class Injector:
         self._leave()
         return rules
 
+    def forget(self) -> None:
+        """Remove all rules and what is left of them: their cluster ends."""
+        self.clear()
+        self._step.forget()
+        self._leave()
+
     def _leave(self) -> None:
         if self._is_in and not self.book.rules and not self._step.is_muting:
             self._places.empty(Place.INTERCEPT)
             self._is_in = False
-
-    def carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Handle a request of the control socket: ``do`` is list, add, remove or clear. Returns the rules, or an error."""
-        try:
-            match request:
-                case {"do": "list"}:
-                    pass
-                case {"do": "add", "fault": dict(said)}:
-                    self.add(Fault.from_json(said))
-                case {"do": "remove", "number": int(number)}:
-                    self.remove(number)
-                case {"do": "clear"}:
-                    self.clear()
-                case _:
-                    return {"error": f"{request} is not a request about faults"}
-        except (BadFault, UnknownRule) as error:
-            return {"error": str(error)}
-        return {"faults": [{**rule.as_json(), "text": str(rule.fault)} for rule in self.book.rules.values()]}

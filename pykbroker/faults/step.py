@@ -59,6 +59,11 @@ class FaultStep:
         if held is not None:
             held.complete(None)
 
+    def forget(self) -> None:
+        """Forget the connections that are delayed or throttled: they end."""
+        self._delayed.clear()
+        self._muted.clear()
+
     @property
     def is_muting(self) -> bool:
         """Whether any connection is still throttled."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices, whole
 from pykbroker.metadata.names import is_internal
-from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.runtime.waits import Deferred, as_wait, attempt, gather
 from pykbroker.security.operations import WRITE
 from pykbroker.security.resources import TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -23,8 +24,11 @@ from pykbroker.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.coordination.transactions.transaction import TopicPartition
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 
 _FENCED_SINCE = 2
 _MANY_SINCE = 4
+#: The weight of looking at a partition.
+_WEIGHT = 0.3
 #: The transaction version that a version of the request stands for.
 _BROKERS_TRANSACTION_VERSION = 2
 
@@ -39,11 +45,20 @@ _BROKERS_TRANSACTION_VERSION = 2
 def handle(
     broker: Broker, ctx: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]:
-    transactions = _transactions(request, ctx.api_version)
+    return in_slices(broker, ctx, _work(broker, ctx, _transactions(request, ctx.api_version)))
+
+
+def _work(
+    broker: Broker, ctx: RequestContext, transactions: list[AddPartitionsToTxnTransaction]
+) -> Work[AddPartitionsToTxnResponse]:
     if not transactions:
         return AddPartitionsToTxnResponse()
-    codes = gather([_ask(broker, ctx, transaction) for transaction in transactions])
-    return codes.map(lambda found: _response(transactions, found, ctx.api_version))
+    codes: list[Deferred[Codes]] = []
+    for transaction in transactions:
+        codes.append((yield from _ask(broker, ctx, transaction)))
+        yield 1
+    run = broker.cluster.runtime.slices.run
+    return gather(codes).chain(lambda found: as_wait(run(_response(transactions, found, ctx.api_version))))
 
 
 def _transactions(request: AddPartitionsToTxnRequest, version: int) -> list[AddPartitionsToTxnTransaction]:
@@ -59,11 +74,20 @@ def _transactions(request: AddPartitionsToTxnRequest, version: int) -> list[AddP
     ]
 
 
-def _ask(broker: Broker, ctx: RequestContext, transaction: AddPartitionsToTxnTransaction) -> Deferred[Codes]:
+def _ask(
+    broker: Broker, ctx: RequestContext, transaction: AddPartitionsToTxnTransaction
+) -> Generator[float, None, Deferred[Codes]]:
     """Add or verify one transaction's partitions; returns an error code for each."""
     version = ctx.api_version
-    wanted = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-    spoilt = {each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for each in wanted if broker.cluster.partition(*each) is None}
+    wanted: list[TopicPartition] = []
+    spoilt: dict[TopicPartition, ErrorCode] = {}
+    for topic in transaction.topics:
+        for index in topic.partitions:
+            wanted.append((topic.name, index))
+            if broker.cluster.partition(topic.name, index) is None:
+                spoilt[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            yield _WEIGHT
+        yield _WEIGHT
     spoilt |= dict.fromkeys(_denied(broker, ctx, wanted), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if spoilt:
         return Deferred.completed({each: spoilt.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in wanted})
@@ -106,30 +130,27 @@ def failed(request: AddPartitionsToTxnRequest, version: int, error: KafkaError) 
         {(topic.name, each): error.code for topic in asked.topics for each in topic.partitions}
         for asked in transactions
     ]
-    return _response(transactions, codes, version)
+    return whole(_response(transactions, codes, version))
 
 
 def _response(
     transactions: list[AddPartitionsToTxnTransaction], codes: list[Codes], version: int
-) -> AddPartitionsToTxnResponse:
-    results = [
-        AddPartitionsToTxnResult(
-            transactional_id=transaction.transactional_id,
-            topic_results=[
-                AddPartitionsToTxnTopicResult(
-                    name=topic.name,
-                    results_by_partition=[
-                        AddPartitionsToTxnPartitionResult(
-                            partition_index=index, partition_error_code=found[topic.name, index]
-                        )
-                        for index in topic.partitions
-                    ],
+) -> Generator[float, None, AddPartitionsToTxnResponse]:
+    results: list[AddPartitionsToTxnResult] = []
+    for transaction, found in zip(transactions, codes, strict=True):
+        result = AddPartitionsToTxnResult(transactional_id=transaction.transactional_id)
+        results.append(result)
+        for topic in transaction.topics:
+            answers = AddPartitionsToTxnTopicResult(name=topic.name)
+            result.topic_results.append(answers)
+            for index in topic.partitions:
+                answers.results_by_partition.append(
+                    AddPartitionsToTxnPartitionResult(
+                        partition_index=index, partition_error_code=found[topic.name, index]
+                    )
                 )
-                for topic in transaction.topics
-            ],
-        )
-        for transaction, found in zip(transactions, codes, strict=True)
-    ]
+                yield _WEIGHT
+            yield _WEIGHT
     if version >= _MANY_SINCE:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)

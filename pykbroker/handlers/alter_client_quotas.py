@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.client_quotas import IP, Entity, QuotaAlteration, entity_of
+from pykbroker.handlers.in_slices import flat, in_turn
 from pykbroker.runtime.hosts import is_address, unknown_hosts
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_client_quotas import (
@@ -20,9 +21,15 @@ from pykbroker.wire.messages.alter_client_quotas import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
+
+
+#: Entities whose quotas are altered together.
+_AT_ONCE = 25
 
 
 def handle(
@@ -31,8 +38,8 @@ def handle(
     names = {name for entry in request.entries for kind, name in _entity(entry) if kind == IP and name}
     to_look_up = frozenset(name for name in names if not is_address(name))
     if not to_look_up:
-        return _altered(broker, request, to_look_up)
-    return broker.cluster.runtime.offload(unknown_hosts, to_look_up).chain(partial(_altered, broker, request))
+        return _altered(broker, ctx, request, to_look_up)
+    return broker.cluster.runtime.offload(unknown_hosts, to_look_up).chain(partial(_altered, broker, ctx, request))
 
 
 def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:
@@ -42,16 +49,20 @@ def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -
 
 
 def _altered(
-    broker: Broker, request: AlterClientQuotasRequest, unknown: frozenset[str]
+    broker: Broker, ctx: RequestContext, request: AlterClientQuotasRequest, unknown: frozenset[str]
 ) -> Deferred[AlterClientQuotasResponse]:
-    alterations = [
-        QuotaAlteration(_entity(entry), [(op.key, None if op.remove else op.value) for op in entry.ops])
-        for entry in request.entries
-    ]
-    altered = broker.cluster.controller.alter_client_quotas(alterations, unknown, validate_only=request.validate_only)
-    return altered.map(
-        lambda results: AlterClientQuotasResponse(entries=[_result(entity, error) for entity, error in results.items()])
-    )
+    def alter(some: Sequence[AlterClientQuotasRequestEntryData]) -> Deferred[list[AlterClientQuotasResponseEntryData]]:
+        alterations = [
+            QuotaAlteration(_entity(entry), [(op.key, None if op.remove else op.value) for op in entry.ops])
+            for entry in some
+        ]
+        altered = broker.cluster.controller.alter_client_quotas(
+            alterations, unknown, validate_only=request.validate_only
+        )
+        return altered.map(lambda results: [_result(entity, error) for entity, error in results.items()])
+
+    answered = in_turn(broker, ctx, request.entries, alter, _AT_ONCE)
+    return answered.map(lambda entries: AlterClientQuotasResponse(entries=flat(entries)))
 
 
 def _entity(entry: AlterClientQuotasRequestEntryData) -> Entity:

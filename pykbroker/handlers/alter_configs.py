@@ -8,36 +8,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.brokers.resources import Alteration, alter_resources, responses
+from pykbroker.brokers.resources import Alteration, alter_resources, responses, times_named
 from pykbroker.config.alteration import Change, Operation, replaced
+from pykbroker.handlers.in_slices import flat, in_turn
 from pykbroker.wire.messages.alter_configs import (
     AlterConfigsRequest,
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.errors import KafkaError
 
 
+#: Resources that are altered together.
+_AT_ONCE = 20
+
+
 def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) -> Deferred[AlterConfigsResponse]:
-    alterations = [
-        Alteration(
-            resource.resource_type,
-            resource.resource_name,
-            [Change(config.name, Operation.SET, config.value) for config in resource.configs],
+    times = times_named(request.resources)
+
+    def alter(some: Sequence[AlterConfigsResource]) -> Deferred[list[AlterConfigsResourceResponse]]:
+        alterations = [
+            Alteration(
+                resource.resource_type,
+                resource.resource_name,
+                [Change(config.name, Operation.SET, config.value) for config in resource.configs],
+            )
+            for resource in some
+        ]
+        done = alter_resources(
+            broker, ctx, alterations, replaced, loggers=False, validate_only=request.validate_only, times=times
         )
-        for resource in request.resources
-    ]
-    altered = alter_resources(broker, ctx, alterations, replaced, loggers=False, validate_only=request.validate_only)
-    return altered.map(
-        lambda errors: AlterConfigsResponse(
-            responses=responses(AlterConfigsResourceResponse, request.resources, errors)
-        )
-    )
+        return done.map(lambda errors: responses(AlterConfigsResourceResponse, some, errors))
+
+    answered = in_turn(broker, ctx, request.resources, alter, _AT_ONCE)
+    return answered.map(lambda answers: AlterConfigsResponse(responses=flat(answers)))
 
 
 def failed(request: AlterConfigsRequest, version: int, error: KafkaError) -> AlterConfigsResponse:

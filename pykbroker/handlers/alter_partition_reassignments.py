@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.reassignments import Reassignment
+from pykbroker.handlers.in_slices import flat, in_turn
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -19,15 +20,20 @@ from pykbroker.wire.messages.alter_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
+#: Partitions that are reassigned together.
+_AT_ONCE = 50
+
+
 def handle(
     broker: Broker, ctx: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> Deferred[AlterPartitionReassignmentsResponse]:
-    del ctx
     may_change_factor = request.allow_replication_factor_change
     wanted = [
         Reassignment(topic.name, asked.partition_index, asked.replicas)
@@ -49,7 +55,10 @@ def handle(
         ]
         return response
 
-    return broker.cluster.controller.alter_reassignments(wanted, same_factor=not may_change_factor).map(answer)
+    def alter(some: Sequence[Reassignment]) -> Deferred[list[KafkaError | None]]:
+        return broker.cluster.controller.alter_reassignments(list(some), same_factor=not may_change_factor)
+
+    return in_turn(broker, ctx, wanted, alter, _AT_ONCE).map(lambda errors: answer(flat(errors)))
 
 
 def failed(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.storage.names import FUTURE, LONGEST, renamed
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_replica_log_dirs import (
@@ -21,25 +22,38 @@ from pykbroker.wire.messages.alter_replica_log_dirs import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
+#: The weight of the answer for a partition.
+_WEIGHT = 0.2
 
-def handle(broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse | Deferred[AlterReplicaLogDirsResponse]:
+    return in_slices(broker, ctx, _work(broker, request))
+
+
+def _work(broker: Broker, request: AlterReplicaLogDirsRequest) -> Work[AlterReplicaLogDirsResponse]:
     results: dict[str, dict[int, ErrorCode]] = {}
     for wanted in request.dirs:
         for topic in wanted.topics:
             found = results.setdefault(topic.name, {})
             for index in topic.partitions:  # a partition named for several log directories goes to the last
                 found[index] = _outcome(broker, wanted.path, topic.name, index)
-    return AlterReplicaLogDirsResponse(
-        results=[
-            AlterReplicaLogDirTopicResult(
-                topic_name=name,
-                partitions=[AlterReplicaLogDirPartitionResult(index, code) for index, code in found.items()],
-            )
-            for name, found in results.items()
-        ]
-    )
+                yield 1
+            yield 1
+    response = AlterReplicaLogDirsResponse()
+    for name, found in results.items():
+        result = AlterReplicaLogDirTopicResult(topic_name=name)
+        response.results.append(result)
+        for index, code in found.items():
+            result.partitions.append(AlterReplicaLogDirPartitionResult(index, code))
+            yield _WEIGHT
+        yield 1
+    return response
 
 
 def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.contract import CloseConnection
+from pykbroker.handlers.in_slices import flat, in_slices, in_turn, mapped
 from pykbroker.security.access_lists import NO_AUTHORIZER, check_codes
 from pykbroker.security.acl import Acl
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -21,26 +22,38 @@ from pykbroker.wire.messages.create_acls import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
+
+
+#: Access lists that are added together.
+_AT_ONCE = 100
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse | Deferred[CreateAclsResponse]:
-    from pykbroker.controller.acls import says_any  # noqa: PLC0415 - needed only with an authorizer
 
     check(request)
     if broker.cluster.authorizer is None:
         return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
-    acls = [_acl(creation) for creation in request.creations]
+    return in_slices(broker, ctx, _work(broker, ctx, request))
+
+
+def _work(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> Work[CreateAclsResponse]:
+    from pykbroker.controller.acls import says_any  # noqa: PLC0415 - needed only with an authorizer
+
+    acls = yield from mapped(request.creations, _acl)
     if any(map(says_any, acls)):
         return _response([(ErrorCode.UNKNOWN_SERVER_ERROR, None)] * len(acls))  # as Apache Kafka answers it
 
-    def answer(errors: list[KafkaError | None]) -> CreateAclsResponse:
-        return _response([(ErrorCode.NONE, "") if error is None else (error.code, error.message) for error in errors])
-
-    return broker.cluster.controller.create_acls(acls).map(answer)
+    answered = in_turn(broker, ctx, acls, broker.cluster.controller.create_acls, _AT_ONCE)
+    return answered.map(
+        lambda parts: _response(
+            [(ErrorCode.NONE, "") if error is None else (error.code, error.message) for error in flat(parts)]
+        )
+    )
 
 
 def check(request: CreateAclsRequest) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.topics import NewPartitions
+from pykbroker.handlers.in_slices import flat, in_slices, in_turn
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -18,12 +19,27 @@ from pykbroker.wire.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> Deferred[CreatePartitionsResponse]:
+#: Topics that are given partitions together.
+_AT_ONCE = 50
+#: The weight of looking at a topic of the request.
+_WEIGHT = 0.3
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
+    return in_slices(broker, ctx, _work(broker, ctx, request))
+
+
+def _work(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest) -> Work[CreatePartitionsResponse]:
     once: dict[str, CreatePartitionsTopic] = {}
     refused: dict[str, CreatePartitionsTopicResult] = {}
     for topic in request.topics:
@@ -31,15 +47,21 @@ def handle(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
             error = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             refused[topic.name] = _result(topic.name, error)
         once[topic.name] = topic
-    wanted = [_new_partitions(topic) for name, topic in once.items() if name not in refused]
+        yield _WEIGHT
+    wanted: list[NewPartitions] = []
+    for name, topic in once.items():
+        if name not in refused:
+            wanted.append(_new_partitions(topic))
+        yield _WEIGHT
 
-    def answer(done: list[tuple[str, KafkaError | None]]) -> CreatePartitionsResponse:
-        return CreatePartitionsResponse(results=[*refused.values(), *(_result(name, error) for name, error in done)])
+    def create(some: Sequence[NewPartitions]) -> Deferred[list[CreatePartitionsTopicResult]]:
+        created = broker.cluster.controller.create_partitions(
+            some, validate_only=request.validate_only, may_change=ctx.may_change
+        )
+        return created.map(lambda done: [_result(name, error) for name, error in done])
 
-    asked = broker.cluster.controller.create_partitions(
-        wanted, validate_only=request.validate_only, may_change=ctx.may_change
-    )
-    return asked.map(answer)
+    answered = in_turn(broker, ctx, wanted, create, _AT_ONCE)
+    return answered.map(lambda results: CreatePartitionsResponse(results=[*refused.values(), *flat(results)]))
 
 
 def failed(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.config.topic_configs import effective_topic_configs
 from pykbroker.controller.topics import NewTopic, TopicResult
+from pykbroker.handlers.in_slices import flat, in_slices, in_turn
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_topics import (
     CreatableTopic,
@@ -22,29 +23,56 @@ from pykbroker.wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> Deferred[CreateTopicsResponse]:
+#: Topics that are created together, and the most partitions of a request, as in Apache Kafka.
+_AT_ONCE = 20
+#: The weight of looking at a topic of the request.
+_WEIGHT = 0.3
+_MOST_PARTITIONS = 10_000
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
+    return in_slices(broker, ctx, _work(broker, ctx, request))
+
+
+def _work(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> Work[CreateTopicsResponse]:
     once: dict[str, CreatableTopic] = {}
     refused: dict[str, CreatableTopicResult] = {}
+    partitions = 0
     for topic in request.topics:
         if topic.name in once:
             refused[topic.name] = _refusal(topic.name, "Duplicate topic name.")
         once[topic.name] = topic
-    wanted = [_new_topic(topic) for name, topic in once.items() if name not in refused]
+        partitions += len(topic.assignments) or max(topic.num_partitions, 1)
+        yield _WEIGHT
+    if partitions > _MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    wanted: list[NewTopic] = []
+    for name, topic in once.items():
+        if name not in refused:
+            wanted.append(_new_topic(topic))
+        yield _WEIGHT
     describe = ctx.api_version >= 5
 
-    def answer(results: list[TopicResult]) -> CreateTopicsResponse:
-        answers = [_answer(broker, new, result, describe) for new, result in zip(wanted, results, strict=True)]
-        return CreateTopicsResponse(topics=[*answers, *refused.values()])
+    def create(some: Sequence[NewTopic]) -> Deferred[list[CreatableTopicResult]]:
+        created = broker.cluster.controller.create_topics(
+            some, validate_only=request.validate_only, may_change=ctx.may_change
+        )
+        return created.map(
+            lambda results: [_answer(broker, new, result, describe) for new, result in zip(some, results, strict=True)]
+        )
 
-    asked = broker.cluster.controller.create_topics(
-        wanted, validate_only=request.validate_only, may_change=ctx.may_change
-    )
-    return asked.map(answer)
+    answered = in_turn(broker, ctx, wanted, create, _AT_ONCE)
+    return answered.map(lambda answers: CreateTopicsResponse(topics=[*flat(answers), *refused.values()]))
 
 
 def failed(request: CreateTopicsRequest, version: int, error: KafkaError) -> CreateTopicsResponse:

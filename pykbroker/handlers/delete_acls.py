@@ -1,6 +1,7 @@
 """DeleteAcls (key 31, versions 1 to 3): remove the access lists that filters match (KIP-140).
 
-The answer lists for each filter all that it matched, also where an earlier filter matched it. Without an authorizer each
+The answer lists for each filter all that it matched, also where an earlier filter matched it (unless the request has more
+filters than are applied together). Without an authorizer each
 filter is answered SECURITY_DISABLED and access lists in the metadata log stay. v2: flexible; v3: user resources.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.contract import CloseConnection
+from pykbroker.handlers.in_slices import flat, in_turn
 from pykbroker.security.access_lists import NO_AUTHORIZER, check_codes
 from pykbroker.security.acl import Acl, AclFilter
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -21,9 +23,15 @@ from pykbroker.wire.messages.delete_acls import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
+
+
+#: Filters that are applied together.
+_AT_ONCE = 20
 
 
 def handle(
@@ -32,8 +40,13 @@ def handle(
     check(request)
     if broker.cluster.authorizer is None:
         return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
-    deleted = broker.cluster.controller.delete_acls([_filter(each) for each in request.filters])
-    return deleted.map(lambda results: DeleteAclsResponse(filter_results=[_result(each) for each in results]))
+
+    def delete(some: Sequence[DeleteAclsFilter]) -> Deferred[list[DeleteAclsFilterResult]]:
+        deleted = broker.cluster.controller.delete_acls([_filter(each) for each in some])
+        return deleted.map(lambda results: [_result(each) for each in results])
+
+    answered = in_turn(broker, ctx, request.filters, delete, _AT_ONCE)
+    return answered.map(lambda results: DeleteAclsResponse(filter_results=flat(results)))
 
 
 def check(request: DeleteAclsRequest) -> None:

@@ -10,9 +10,10 @@ The topic is gone for all clients when the answer leaves, which waits for the me
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import flat, in_slices, in_turn
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.security.operations import DELETE, DESCRIBE
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
@@ -27,11 +28,20 @@ from pykbroker.wire.messages.delete_topics import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) -> Deferred[DeleteTopicsResponse]:
+#: Topics that are deleted together.
+_AT_ONCE = 50
+#: The weight of looking at a topic of the request.
+_WEIGHT = 0.3
+
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
     if not broker.cluster.config["delete.topic.enable"]:
         if ctx.api_version < 3:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
@@ -44,13 +54,22 @@ def handle(broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest) ->
 
     if authorizer is not None and authorizer.may(ctx, DELETE, CLUSTER, CLUSTER_NAME, tells=False):
         authorizer = None  # DELETE on the cluster permits deleting every topic
-    resolved, refused = _resolve(broker.cluster.metadata.image, asked, may)
+    return in_slices(broker, ctx, _work(broker, ctx, asked, may))
 
-    def answer(errors: dict[bytes, KafkaError | None]) -> DeleteTopicsResponse:
-        deleted = (_result(resolved[topic_id], topic_id, error) for topic_id, error in errors.items())
-        return DeleteTopicsResponse(responses=[*refused, *deleted])
 
-    return broker.cluster.controller.delete_topics(list(resolved), may_change=ctx.may_change).map(answer)
+def _work(
+    broker: Broker, ctx: RequestContext, asked: list[DeleteTopicState], may: Callable[[int, str], bool]
+) -> Work[DeleteTopicsResponse]:
+    resolved, refused = yield from _resolve(broker.cluster.metadata.image, asked, may)
+
+    def delete(some: Sequence[bytes]) -> Deferred[list[DeletableTopicResult]]:
+        deleted = broker.cluster.controller.delete_topics(list(some), may_change=ctx.may_change)
+        return deleted.map(
+            lambda errors: [_result(resolved[topic_id], topic_id, error) for topic_id, error in errors.items()]
+        )
+
+    answered = in_turn(broker, ctx, list(resolved), delete, _AT_ONCE)
+    return answered.map(lambda deleted: DeleteTopicsResponse(responses=[*refused, *flat(deleted)]))
 
 
 def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:
@@ -61,7 +80,7 @@ def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Del
 
 def _resolve(
     image: MetadataImage, asked: Iterable[DeleteTopicState], may: Callable[[int, str], bool]
-) -> tuple[dict[bytes, str], list[DeletableTopicResult]]:
+) -> Generator[float, None, tuple[dict[bytes, str], list[DeletableTopicResult]]]:
     """The topics to delete (id to name), and the answers for entries that name no single topic or may not be deleted.
     A client that may not describe a topic learns neither whether it exists nor its name.
     """
@@ -69,6 +88,7 @@ def _resolve(
     ids: Counter[bytes] = Counter()
     refused: list[DeletableTopicResult] = []
     for topic in asked:
+        yield _WEIGHT
         if topic.name is None:
             if topic.topic_id == ZERO_ID:
                 refused.append(_refusal(None, ZERO_ID, "Neither topic name nor id were specified."))
@@ -83,6 +103,7 @@ def _resolve(
 
     resolved: dict[bytes, str] = {}
     for topic_id in (topic_id for topic_id, count in ids.items() if count == 1):
+        yield _WEIGHT
         found = image.topic_by_id(topic_id)
         if found is None:
             refused.append(_result(None, topic_id, KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)))
@@ -92,6 +113,7 @@ def _resolve(
         else:
             resolved[topic_id] = found.name
     for name in (name for name, count in names.items() if count == 1):
+        yield _WEIGHT
         found = image.topic(name)
         describable = may(DESCRIBE, name)
         if not describable or (found is not None and not may(DELETE, name)):

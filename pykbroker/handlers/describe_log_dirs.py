@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.describe_log_dirs import (
@@ -17,19 +18,36 @@ from pykbroker.wire.messages.describe_log_dirs import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.storage.directories.manager import LogManager
     from pykbroker.storage.directory import LogDirectory
     from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
+#: The weight of looking up a partition.
+_WEIGHT = 0.2
+
 
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse | Deferred[DescribeLogDirsResponse]:
-    wanted = [partition for partition in _wanted(broker, request) if broker.node_id in partition.replicas]
-    return broker.cluster.runtime.offload_read(_describe, broker.cluster.logs, wanted)
+    return in_slices(broker, ctx, _work(broker, request))
+
+
+def _work(broker: Broker, request: DescribeLogDirsRequest) -> Work[DescribeLogDirsResponse]:
+    wanted: dict[Partition, None] = {}  # each once
+    for partition in _wanted(broker, request):
+        if partition is not None and broker.node_id in partition.replicas:
+            wanted[partition] = None
+        yield _WEIGHT
+    described: Deferred[DescribeLogDirsResponse] = broker.cluster.runtime.offload_read(
+        _describe, broker.cluster.logs, list(wanted)
+    )
+    return described
 
 
 def failed(request: DescribeLogDirsRequest, version: int, error: KafkaError) -> DescribeLogDirsResponse:
@@ -78,10 +96,11 @@ def _found(logs: LogManager, partition: Partition) -> tuple[LogDirectory, int] |
         return None
 
 
-def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> list[Partition]:
-    """The requested partitions that exist; all partitions for null."""
+def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[Partition | None]:
+    """The requested partitions, None for one that does not exist; all partitions for null."""
     cluster = broker.cluster
     if request.topics is None:
-        return list(cluster.partitions())
-    found = (cluster.partition(topic.topic, index) for topic in request.topics for index in topic.partitions)
-    return [partition for partition in found if partition is not None]
+        yield from list(cluster.partitions())
+    for topic in request.topics or ():
+        for index in topic.partitions:
+            yield cluster.partition(topic.topic, index)

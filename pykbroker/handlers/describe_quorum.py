@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
+    DescribeQuorumRequestTopicData,
     DescribeQuorumResponse,
     DescribeQuorumResponsePartitionData,
     DescribeQuorumResponseTopicData,
@@ -25,13 +27,19 @@ from pykbroker.wire.messages.describe_quorum import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    asked = [(topic.topic_name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
-    if asked != [(CLUSTER_METADATA, [0])]:
-        return _unknown(asked)
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeQuorumRequest
+) -> DescribeQuorumResponse | Deferred[DescribeQuorumResponse]:
+    topics = request.topics
+    if [topic.topic_name for topic in topics[:2]] != [CLUSTER_METADATA] or [
+        partition.partition_index for partition in topics[0].partitions[:2]
+    ] != [0]:
+        return in_slices(broker, ctx, _unknown(topics))
     controller = broker.cluster.metadata
     log, high_watermark = controller.log, controller.image.offset + 1
     with_ids = ctx.api_version >= 2
@@ -59,19 +67,18 @@ def failed(request: DescribeQuorumRequest, version: int, error: KafkaError) -> D
     return DescribeQuorumResponse(error_code=error.code, error_message=error.message)
 
 
-def _unknown(asked: list[tuple[str, list[int]]]) -> DescribeQuorumResponse:
+def _unknown(topics: list[DescribeQuorumRequestTopicData]) -> Work[DescribeQuorumResponse]:
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return DescribeQuorumResponse(
-        topics=[
-            DescribeQuorumResponseTopicData(
-                topic_name=name,
-                partitions=[
-                    DescribeQuorumResponsePartitionData(
-                        partition_index=index, error_code=error, error_message=error.default_message
-                    )
-                    for index in indexes
-                ],
+    response = DescribeQuorumResponse()
+    for topic in topics:
+        answer = DescribeQuorumResponseTopicData(topic_name=topic.topic_name)
+        response.topics.append(answer)
+        for partition in topic.partitions:
+            answer.partitions.append(
+                DescribeQuorumResponsePartitionData(
+                    partition_index=partition.partition_index, error_code=error, error_message=error.default_message
+                )
             )
-            for name, indexes in asked
-        ]
-    )
+            yield 1
+        yield 1
+    return response

@@ -5,9 +5,11 @@ Salts and keys are never answered. Null or an empty list means all users that ha
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.scram import describe_credentials
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, in_slices
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -18,15 +20,37 @@ from pykbroker.wire.messages.describe_user_scram_credentials import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
+
+#: Users that are described together.
+_AT_ONCE = 1000
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
-    described = describe_credentials(broker.cluster.metadata.image, [user.name for user in request.users or ()])
-    return DescribeUserScramCredentialsResponse(results=[_result(user, found) for user, found in described.items()])
+) -> DescribeUserScramCredentialsResponse | Deferred[DescribeUserScramCredentialsResponse]:
+    times = Counter([user.name for user in request.users or ()])
+    if len(times) <= _AT_ONCE:
+        return DescribeUserScramCredentialsResponse(results=_described(broker, list(times.elements())))
+    return in_slices(broker, ctx, _work(broker, times))
+
+
+def _work(broker: Broker, times: Counter[str]) -> Work[DescribeUserScramCredentialsResponse]:
+    response = DescribeUserScramCredentialsResponse()
+    users = list(times)
+    for begin in range(0, len(users), _AT_ONCE):
+        some = users[begin : begin + _AT_ONCE]
+        response.results += _described(broker, [user for user in some for _ in range(min(times[user], 2))])
+        yield WEIGHT_OF_A_PART
+    return response
+
+
+def _described(broker: Broker, users: list[str]) -> list[DescribeUserScramCredentialsResult]:
+    described = describe_credentials(broker.cluster.metadata.image, users)
+    return [_result(user, found) for user, found in described.items()]
 
 
 def failed(

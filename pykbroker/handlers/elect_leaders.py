@@ -10,35 +10,56 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.elections import election_type
+from pykbroker.handlers.in_slices import in_parts, in_turn
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
+    TopicPartitions,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
 def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) -> Deferred[ElectLeadersResponse]:
-    del ctx
     kind = election_type(request.election_type)
     asked = request.topic_partitions
-    wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
+    elect = broker.cluster.controller.elect_leaders
+    if asked is None:
+        return elect(kind, None).map(_answer)
+    parts = list(in_parts(asked))
 
-    def answer(results: dict[str, list[tuple[int, KafkaError | None]]]) -> ElectLeadersResponse:
-        return ElectLeadersResponse(
-            replica_election_results=[
-                ReplicaElectionResult(topic=topic, partition_result=[_result(*each) for each in partitions])
-                for topic, partitions in results.items()
-            ]
-        )
+    def elect_part(part: Sequence[list[TopicPartitions]]) -> Deferred[ElectLeadersResponse]:
+        return elect(kind, [(topic.topic, topic.partitions) for topics in part for topic in topics]).map(_answer)
 
-    return broker.cluster.controller.elect_leaders(kind, wanted).map(answer)
+    return in_turn(broker, ctx, parts, elect_part, 1).map(_joined)
+
+
+def _answer(results: dict[str, list[tuple[int, KafkaError | None]]]) -> ElectLeadersResponse:
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(topic=topic, partition_result=[_result(*each) for each in partitions])
+            for topic, partitions in results.items()
+        ]
+    )
+
+
+def _joined(answers: list[ElectLeadersResponse]) -> ElectLeadersResponse:
+    """The answers for the parts of a request as one."""
+    topics: dict[str, ReplicaElectionResult] = {}
+    for result in (result for answer in answers for result in answer.replica_election_results):
+        if result.topic in topics:
+            topics[result.topic].partition_result += result.partition_result
+        else:
+            topics[result.topic] = result
+    return ElectLeadersResponse(replica_election_results=list(topics.values()))
 
 
 def failed(request: ElectLeadersRequest, version: int, error: KafkaError) -> ElectLeadersResponse:

@@ -13,21 +13,22 @@ removed too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.fetching.answer import without_records
 from pykbroker.handlers.fetching.asked import READ_COMMITTED, Asked
 from pykbroker.handlers.fetching.attempt import Attempt
-from pykbroker.partitions.fetch_sessions import requested
-from pykbroker.runtime.waits import Deferred
+from pykbroker.handlers.in_slices import in_slices, is_small
+from pykbroker.partitions.fetch_sessions import FetchItem, ItemKey, requested
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.partitions.fetch_sessions import FetchItem
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.timers import Timer
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.fetch import FetchRequest
@@ -37,11 +38,46 @@ def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchR
     version = ctx.api_version
     if request.isolation_level not in (0, READ_COMMITTED):
         return failed(request, version, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))  # Apache Kafka answers so
+    if request.topics and not is_small(request.topics, _AT_ONCE):
+        return in_slices(broker, ctx, _fetch_many(broker, ctx, request))
     try:
         session = broker.fetch_sessions.begin(request, version)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     return _Fetch(broker, ctx, request, session).run()
+
+
+#: Partitions that are read in one turn, and the weight of one of more than these.
+_AT_ONCE = 1000
+_WEIGHT = 2
+#: The longest wait, in milliseconds, of a fetch that names more: it looks at all once more, without being told of changes.
+_LONGEST_WAIT_MS = 500
+
+
+def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> Work[FetchResponse]:
+    try:
+        session = broker.fetch_sessions.begin(request, ctx.api_version)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+    items: dict[ItemKey, FetchItem] = {}  # each once, as ``Asked`` has them
+    for topic, asked in requested(request, ctx.api_version) if session is None else ():
+        items[topic, asked.partition] = FetchItem(topic, asked)
+        yield 1
+    fetch = _Fetch(broker, ctx, request, session, list(items.values()))
+    attempt = yield from fetch.look_in_slices()
+    if attempt.enough() or request.max_wait_ms <= 0:
+        return (yield from attempt.answer_in_slices())
+    runtime = broker.cluster.runtime
+    later: Deferred[FetchResponse] = Deferred()
+
+    def look_again() -> Work[FetchResponse]:
+        again = yield from fetch.look_in_slices()
+        return (yield from again.answer_in_slices())
+
+    runtime.client_timers.after(
+        min(request.max_wait_ms, _LONGEST_WAIT_MS), lambda: as_wait(runtime.slices.run(look_again())).pass_to(later)
+    )
+    return later
 
 
 def logs_of(broker: Broker, version: int, request: FetchRequest) -> Iterator[Partition | None]:
@@ -98,6 +134,15 @@ class _Fetch(Asked):
             items = list(self.session.items.values())
         for item in items:
             attempt.look_at(item)
+        return attempt
+
+    def look_in_slices(self) -> Generator[float, None, Attempt]:
+        """One pass over all partitions, with requests of others in between."""
+        attempt = Attempt(self)
+        items = list(self.session.items.values()) if self.session is not None else self.items or []
+        for item in items:
+            attempt.look_at(item)
+            yield _WEIGHT
         return attempt
 
     # ---- waiting ---------------------------------------------------------------------------------------------------

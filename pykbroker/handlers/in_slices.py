@@ -8,15 +8,15 @@ rest of an earlier one, and a client has one such request in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, attempt
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.slices import Steps, Work
     from pykbroker.security.context import RequestContext
 
 T = TypeVar("T")
@@ -84,11 +84,11 @@ class OfPartitions(Protocol):
 P = TypeVar("P", bound=OfPartitions)
 
 
-def is_small(topics: Sequence[OfPartitions]) -> bool:
+def is_small(topics: Sequence[OfPartitions], at_once: int = AT_ONCE) -> bool:
     """Whether the topics have so few partitions together that they are worked on at once."""
     if len(topics) == 1:  # the usual case
-        return len(topics[0].partitions) <= AT_ONCE
-    return len(topics) + sum([len(topic.partitions) for topic in topics]) <= AT_ONCE
+        return len(topics[0].partitions) <= at_once
+    return len(topics) + sum([len(topic.partitions) for topic in topics]) <= at_once
 
 
 def in_parts(topics: Iterable[P]) -> Iterator[list[P]]:
@@ -123,3 +123,55 @@ def join_parts(topics: list[P], more: Iterable[P], name: Callable[[P], object]) 
             topics[-1].partitions += topic.partitions
         else:
             topics.append(topic)
+
+
+def in_turn(
+    broker: Broker, ctx: RequestContext, items: Sequence[U], ask: Callable[[Sequence[U]], Deferred[T]], at_once: int
+) -> Deferred[list[T]]:
+    """The results of ``ask`` for the items, ``at_once`` at a time: the next ones are asked when the previous are answered, in a
+    turn of their own. For changes by the controller, which decides each by itself and then publishes it.
+    """
+    if len(items) <= at_once:
+        return ask(items).map(lambda result: [result])
+    ctx.in_slices = True
+    slices = broker.cluster.runtime.slices
+    over: Deferred[list[T]] = Deferred()
+    results: list[T] = []
+
+    def ask_from(begin: int) -> Steps:
+        asked = attempt(ask, items[begin : begin + at_once])
+        asked.map(lambda result: answered(begin + at_once, result)).pass_failure_to(over)
+        yield WEIGHT_OF_A_PART
+
+    def answered(end: int, result: T) -> None:
+        results.append(result)
+        if end < len(items):
+            slices.add(ask_from(end))
+        else:
+            over.complete(results)
+
+    slices.add(ask_from(0))
+    return over
+
+
+def flat(parts: Iterable[Iterable[T]]) -> list[T]:
+    """The items of all parts, in order."""
+    return [item for part in parts for item in part]
+
+
+def mapped(items: Iterable[U], function: Callable[[U], T], weight: float = 0.2) -> Generator[float, None, list[T]]:
+    """``function`` of each item, for a handler that goes on with all of them."""
+    results: list[T] = []
+    for item in items:
+        results.append(function(item))
+        yield weight
+    return results
+
+
+def whole(work: Generator[float, None, T]) -> T:
+    """The result of work that is done at once, since it is the answer to an error or small."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as ended:
+            return cast("T", ended.value)

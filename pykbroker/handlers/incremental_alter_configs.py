@@ -8,38 +8,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.brokers.resources import Alteration, alter_resources, responses
+from pykbroker.brokers.resources import Alteration, alter_resources, responses, times_named
 from pykbroker.config.alteration import Change, altered
+from pykbroker.handlers.in_slices import flat, in_turn
 from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.errors import KafkaError
 
 
+#: Resources that are altered together.
+_AT_ONCE = 20
+
+
 def handle(
     broker: Broker, ctx: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> Deferred[IncrementalAlterConfigsResponse]:
-    alterations = [
-        Alteration(
-            resource.resource_type,
-            resource.resource_name,
-            [Change(config.name, config.config_operation, config.value) for config in resource.configs],
+    times = times_named(request.resources)
+
+    def alter(some: Sequence[AlterConfigsResource]) -> Deferred[list[AlterConfigsResourceResponse]]:
+        alterations = [
+            Alteration(
+                resource.resource_type,
+                resource.resource_name,
+                [Change(config.name, config.config_operation, config.value) for config in resource.configs],
+            )
+            for resource in some
+        ]
+        done = alter_resources(
+            broker, ctx, alterations, altered, loggers=True, validate_only=request.validate_only, times=times
         )
-        for resource in request.resources
-    ]
-    done = alter_resources(broker, ctx, alterations, altered, loggers=True, validate_only=request.validate_only)
-    return done.map(
-        lambda errors: IncrementalAlterConfigsResponse(
-            responses=responses(AlterConfigsResourceResponse, request.resources, errors)
-        )
-    )
+        return done.map(lambda errors: responses(AlterConfigsResourceResponse, some, errors))
+
+    answered = in_turn(broker, ctx, request.resources, alter, _AT_ONCE)
+    return answered.map(lambda answers: IncrementalAlterConfigsResponse(responses=flat(answers)))
 
 
 def failed(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> IncrementalAlterConfigsResponse:

@@ -7,25 +7,49 @@ One member up to version 2; from version 3 a batch with an answer for each, in w
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.in_slices import in_turn
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.leave_group import LeaveGroupResponse, MemberIdentity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.leave_group import LeaveGroupRequest
 
 _BATCH_SINCE = 3
+#: Members of a batch that leave together.
+_AT_ONCE = 1000
 
 
 def handle(broker: Broker, ctx: RequestContext, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
     if ctx.api_version >= _BATCH_SINCE:
-        return broker.cluster.groups.leave(broker, request)
+        return in_turn(broker, ctx, request.members, partial(_leave, broker, request), _AT_ONCE).map(_joined)
     request.members = [MemberIdentity(member_id=request.member_id)]
     return broker.cluster.groups.leave(broker, request).map(_as_single)
+
+
+def _leave(
+    broker: Broker, request: LeaveGroupRequest, members: Sequence[MemberIdentity]
+) -> Deferred[LeaveGroupResponse]:
+    some = copy(request)
+    some.members = list(members)
+    return broker.cluster.groups.leave(broker, some)
+
+
+def _joined(answers: list[LeaveGroupResponse]) -> LeaveGroupResponse:
+    """The answers for the parts of a batch as one."""
+    first, *others = answers
+    for other in others:
+        first.error_code = first.error_code or other.error_code
+        first.members += other.members
+    return first
 
 
 def _as_single(answer: LeaveGroupResponse) -> LeaveGroupResponse:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.in_slices import AT_ONCE, in_parts, in_slices, join_parts
-from pykbroker.runtime.waits import Deferred, all_of, apply, as_wait, gather
+from pykbroker.runtime.waits import Deferred, all_of, apply
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import GROUP, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -94,7 +94,7 @@ def _fetch_many(
             parts.append(_fetch(broker, ctx, some, stable=stable))
             yield AT_ONCE
         found.append(apply(_joined, all_of(parts)))
-    return gather([as_wait(each) for each in found])
+    return all_of(found)
 
 
 class _Indexes:

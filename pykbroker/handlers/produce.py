@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.handlers.contract import CloseConnection
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.names import INTERNAL_TOPICS
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.storage.log.rejections import NotOneBatch, RecordsRejected
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.storage.log.log import AppendResult
     from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -49,6 +51,9 @@ _ZSTD_SINCE = 7
 #: The version from which errors carry the current leader and its endpoint (KIP-951).
 _LEADER_SINCE = 10
 _CODEC_MASK = 0x07
+#: Partitions that are written in one turn, and the weight of one of more than these.
+_AT_ONCE = 500
+_WEIGHT = 5
 #: Errors of an append whose answers have no log start offset.
 _SAYS_NO_MORE = frozenset(
     {
@@ -90,7 +95,29 @@ def _write(
     broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     """Append all partitions that are not refused."""
-    version = ctx.api_version
+    topics = request.topic_data
+    if len(topics) != 1 or len(topics[0].partition_data) > _AT_ONCE:
+        partitions = sum([len(topic.partition_data) for topic in topics])
+        if len(topics) + partitions > _AT_ONCE:
+            _keep_records(request)
+            return in_slices(broker, ctx, _write_many(broker, ctx, request, refusals))
+    response = ProduceResponse()
+    waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
+    to_all = request.acks == _ALL
+    for topic in topics:
+        answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+        response.responses.append(answers)
+        for data in topic.partition_data:
+            answers.partition_responses.append(
+                _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
+            )
+    return _written(broker, ctx, request, response, waiting)
+
+
+def _write_many(
+    broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals
+) -> Work[ProduceResponse | None]:
+    """The same in slices."""
     response = ProduceResponse()
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
     to_all = request.acks == _ALL
@@ -101,9 +128,21 @@ def _write(
             answers.partition_responses.append(
                 _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
             )
+            yield _WEIGHT
+        yield 1
+    return _written(broker, ctx, request, response, waiting)
+
+
+def _written(
+    broker: Broker,
+    ctx: RequestContext,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
+) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if waiting:
         return _when_committed(broker, ctx, request, response, waiting)
-    if version >= _LEADER_SINCE:
+    if ctx.api_version >= _LEADER_SINCE:
         response.node_endpoints = _leaders(broker, ctx, response)
     return response if request.acks else settle(request, response)
 
@@ -156,16 +195,22 @@ def _handle_transactional(
 def _write_later(
     broker: Broker, ctx: RequestContext, request: ProduceRequest, admitted: Deferred[Refusals]
 ) -> Deferred[ProduceResponse | None]:
-    """Append when the coordinator has answered. The records are copied until then: the receive block is reused."""
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            data.records = bytearray(data.records or b"")  # type: ignore[arg-type]  # a list is for encoding only
+    """Append when the coordinator has answered. The records are copied until then."""
+    _keep_records(request)
 
     def write(refusals: Refusals) -> Deferred[ProduceResponse | None]:
         written = _write(broker, ctx, request, refusals)
         return written if isinstance(written, Deferred) else Deferred.completed(written)
 
     return admitted.chain(write)
+
+
+def _keep_records(request: ProduceRequest) -> None:
+    """Copy the records, since the receive block is reused in the next turn."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = bytearray(data.records)  # type: ignore[arg-type]  # a list is for encoding only
 
 
 def failed(request: ProduceRequest, version: int, error: KafkaError) -> ProduceResponse:

@@ -6,11 +6,12 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.rights import ANY, BY_KIND, EACH
+from pykbroker.process.life import BETWEEN
 from pykbroker.security.audit import HTTP
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import OPERATION_NAMES
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID, TYPE_NAMES, WILDCARD
-from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Handler, Middleware
 
+    from pykbroker.config.broker import BrokerConfig
     from pykbroker.steered.http_options import HttpOptions
 
 #: Paths for process supervisors, without any data of the broker.
@@ -29,7 +30,7 @@ HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-stor
 _BEARER: Final = "bearer "
 #: An address of IPv6 in brackets, or a name or an address of IPv4; perhaps with a port.
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+(?:%\w+)?)\]|([^\[\]:]+))(?::[0-9]*)?", re.ASCII)
-_NAME_WITHOUT_DOTS: Final = re.compile(r"[a-z0-9_-]+", re.ASCII)
+_LOCALHOST: Final = "localhost"
 #: Characters of a host name that an error repeats.
 _LONGEST_HOST: Final = 253
 
@@ -100,15 +101,22 @@ def host_of(header: str) -> str:
 def is_ours(host: str, options: HttpOptions) -> bool:
     """Whether no other site can have led a browser here by this host.
 
-    Addresses belong to no other site, and names without a dot resolve only locally.
+    Addresses belong to no other site, and browsers resolve localhost themselves. Any other name is somebody's who decides
+    what it resolves to, also one without a dot: by a search list of the network, or as a top-level domain.
     """
-    if host in options.names or host == options.host.lower():
+    if host in options.names or host in (options.host.lower(), _LOCALHOST):
         return True
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return _NAME_WITHOUT_DOTS.fullmatch(host) is not None
+        return False
     return True
+
+
+def own_names(config: BrokerConfig, machine: str) -> frozenset[str]:
+    """Return the names that the broker has without ``--http-name``: the machine's, and those of its listeners."""
+    listeners = [*config.listeners, *config.advertised_listeners]
+    return frozenset(name.lower() for name in (machine, *(each.host for each in listeners)) if name)
 
 
 def problem(status: int, text: str) -> web.Response:

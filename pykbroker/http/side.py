@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +14,7 @@ from aiohttp import web
 from pykbroker.http import health
 from pykbroker.http.connection import Connection, at_work, make_room
 from pykbroker.http.console import page
-from pykbroker.http.guard import add_headers, guard, problem
+from pykbroker.http.guard import add_headers, guard, own_names, problem
 from pykbroker.http.metrics.brokers import Brokers
 from pykbroker.http.metrics.certificates import Certificates
 from pykbroker.http.metrics.connections import Connections
@@ -26,11 +28,12 @@ from pykbroker.http.metrics.requests import Requests
 from pykbroker.http.metrics.scrape import NoCluster, Scrapes
 from pykbroker.http.metrics.storage import Storage
 from pykbroker.http.metrics.transactions import Transactions
+from pykbroker.network.binding import create_server
 from pykbroker.process import listening
+from pykbroker.process.life import BETWEEN
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
-from pykbroker.steered.refusal import BETWEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +49,7 @@ log = logging.getLogger(__name__)
 _MOST_CONNECTIONS: Final = 32
 #: For requests in hand when the side is closed.
 _SHUTDOWN_S: Final = 5.0
+_BACKLOG: Final = 100
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -61,7 +65,7 @@ class HttpSide:
 
     def __init__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering]) -> None:
         self._node = node
-        self._options = options
+        self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
         self._make_steering = steering
         self._steering: Steering | None = None
         self._console: Console | None = None
@@ -83,6 +87,7 @@ class HttpSide:
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
         self._connections: dict[Connection, None] = {}
+        self._leave: list[Callable[[], None]] = []
 
     async def open(self) -> None:
         """Listen, and start to count. Raises StartFailed if the address cannot be bound."""
@@ -91,15 +96,16 @@ class HttpSide:
         await runner.setup()
         host, port = self._options.host, self._options.port
         try:
-            self._server = await asyncio.get_running_loop().create_server(self._protocol, host, port)
+            self._server = await create_server(
+                asyncio.get_running_loop(), self._protocol, [host], port, backlog=_BACKLOG
+            )
         except OSError as error:
             why = listening.why(error, host, port, "--http HOST:PORT")
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
         self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
-        self._brokers.follow(self._node.cluster)
-        self._storage.follow(self._node.cluster)
+        self._leave = [self._node.lives.follow(each.follow) for each in (self._brokers, self._storage)]
         self._lag.start()
         log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", self._node.http)
 
@@ -175,13 +181,13 @@ class HttpSide:
             self._lag.stop()
             self._node.server.dispatcher.places.empty(Place.MEASURE)
             self._node.http = None
+            while self._leave:
+                self._leave.pop()()
             await self._scrapes.stop()
             if self._console is not None:
                 await self._console.close()
                 self._console = None
-            if self._steering is not None:
-                self._steering.close()
-                self._steering = None
+            self._steering = None
         if self._runner is not None:
             while make_room(self._connections):
                 pass

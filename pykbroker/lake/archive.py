@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -18,15 +19,15 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pykbroker.lake import ledger
+from pykbroker.lake.archive_progress import Sight
+from pykbroker.lake.checkpoint_repair import Mending
 from pykbroker.lake.cluster import Cluster
-from pykbroker.lake.columns import with_date
+from pykbroker.lake.errors import DataLost, LakeError, sentence
+from pykbroker.lake.extreme_timestamps import ODD, SIGN, OddRecords
 from pykbroker.lake.lake import CHECKPOINT, Lake
 from pykbroker.lake.ledger import Entry, Offsets, Place, Range
-from pykbroker.lake.losses import losses
-from pykbroker.lake.mending import Mending
-from pykbroker.lake.odd import ODD, SIGN, OddRecords
-from pykbroker.lake.sight import Sight
-from pykbroker.lake.trouble import DataLost, LakeError, sentence
+from pykbroker.lake.lost_offsets import losses
+from pykbroker.lake.record_columns import with_date
 
 _AWAIT_S = 0.5
 _RESTARTS = 5
@@ -72,21 +73,31 @@ class Archive:
             say(mended)
         self._check_nothing_is_lost()
         self._look_ahead()
+        if self.options.interval_s is None:
+            self._check_a_topic_matches()
         restarts = 0
         while True:
             before = self.sight.batch
             query = self._start()
             try:
                 while not (ended() or query.awaitTermination(_AWAIT_S)):
-                    tell(self.sight.seen(query.lastProgress))
-                tell(self.sight.seen(query.lastProgress))
+                    tell(self._seen(query))
+                tell(self._seen(query))
+                self._check_nothing_is_lost()  # of a stream without a partition left, Spark says nothing
                 return self.sight
             except StreamingQueryException as error:
                 restarts = 0 if self.sight.batch > before else restarts + 1
                 self._look_into(error, again=self.options.interval_s is not None and restarts <= _RESTARTS)
                 time.sleep(min(2**restarts, 30) / 2)
             finally:
-                query.stop()
+                with suppress(Exception):  # Java may be gone, which is said already
+                    query.stop()
+
+    def _seen(self, query: StreamingQuery) -> Sight:
+        """The progress. What is only shown never ends the job: the form of reports differs between versions of Spark."""
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            self.sight.seen(query.lastProgress)
+        return self.sight
 
     def _look_ahead(self) -> None:
         """Ask for the lag, to show it before Spark's first report."""
@@ -128,6 +139,7 @@ class Archive:
         entry = self._entry_after(before, taken, batch, ends)
         self.lake.write_entry(entry)
         self.sight.took(entry)
+        table.tidy_after(batch)
 
     def _around_odd(self, before: Entry, batch: int, ends: Offsets) -> DataFrame:
         """The batch without the records whose timestamps Spark cannot hold; these are kept beside the table."""
@@ -205,6 +217,16 @@ class Archive:
         _refuse_mixture(entry, self.cluster.ends(entry.partitions), ids)
         if not self.options.record_losses:
             self._raise_for_expired(entry)
+            self._raise_for_gone()
+
+    def _check_a_topic_matches(self) -> None:
+        """A job that follows waits for its topics. One that accepts losses may find that all were deleted."""
+        lost_all = self.options.record_losses and self.sight.entry.partitions
+        if self.sight.finds_no_topic and not lost_all:
+            raise LakeError(
+                f"No topic matches {self.options.topics!r}; it is the whole name that must, internal topics left out. With --follow, the "
+                "archive waits for topics."
+            )
 
     def _raise_for_expired(self, entry: Entry) -> None:
         gone = list(ledger.expired(entry, self.cluster.earliest(entry.partitions)))
@@ -216,9 +238,13 @@ class Archive:
             )
 
     def _raise_for_gone(self) -> None:
-        """Of a topic that was deleted or is no longer asked for, Spark names neither itself nor the reason."""
+        """Of a topic that was deleted or is no longer asked for, Spark names neither itself nor the reason. One whose loss was accepted is no
+        longer in the stream.
+        """
         entry = self.lake.last_entry()
-        topics = {place.topic for place in entry.partitions}
+        log = self.lake.folder.read(f"{CHECKPOINT}/offsets/{entry.batch}")
+        streamed = ledger.source_offsets(log).keys() if log else entry.partitions.keys()
+        topics = {place.topic for place in streamed & entry.partitions.keys()}
         there = self.cluster.partitions(topics)
         if left := sorted(topics & {place.topic for place in there} - self.cluster.matching(self.options.topics)):
             raise DataLost(
@@ -226,7 +252,9 @@ class Archive:
                 "lake with --topics, or leave these as they are with --on-data-loss record; a later run may match them again."
             )
         gone = [
-            f"{place} (up to offset {each.until})" for place, each in entry.partitions.items() if place not in there
+            f"{place} (up to offset {each.until})"
+            for place, each in entry.partitions.items()
+            if place in streamed and place not in there
         ]
         if gone:
             raise DataLost(
@@ -239,7 +267,6 @@ class Archive:
         self._check_nothing_is_lost()
         message = str(error)
         if "data may have been" in message or "KAFKA_DATA_LOSS" in message:
-            self._raise_for_gone()
             raise DataLost(f"Spark found records missing: {sentence(message)}") from None
         if not again:
             raise LakeError(f"The job failed after batch {self.sight.batch}: {sentence(message)}") from None

@@ -10,11 +10,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.ledger import Place
-from pykbroker.lake.session import CONNECTOR, need_class
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.spark_session import CONNECTOR, need_class
 
 _SILENT_S = 30
+_FETCH_WAIT_MS = "10"
+"""The longest that a broker waits for new records with a fetch. Tasks fetch what is there. Spark's consumer asks for offsets behind a fetch ahead of
+them on the same connection, so with Kafka's default of 500, every partition of a batch would take half a second longer.
+"""
 
 
 class Cluster:
@@ -36,6 +40,7 @@ class Cluster:
         return {
             "kafka.bootstrap.servers": self.bootstrap,
             "kafka.isolation.level": "read_committed",
+            "kafka.fetch.max.wait.ms": _FETCH_WAIT_MS,
             "includeHeaders": "true",
             **options,
         }

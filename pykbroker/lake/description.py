@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from pykbroker.lake.trouble import LakeError, written_by
+from pykbroker.lake.errors import LakeError, written_by
 
 FILE = "lake.json"
 LAYOUT = 1

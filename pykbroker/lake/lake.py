@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pykbroker.lake.book import LEDGER, Book, described
 from pykbroker.lake.description import FILE, Description, Format
-from pykbroker.lake.folder import Folder
+from pykbroker.lake.errors import Missing
+from pykbroker.lake.hadoop_folder import Folder
 from pykbroker.lake.ledger import Entry
-from pykbroker.lake.session import check_jars
+from pykbroker.lake.ledger_files import LEDGER, Book, described
+from pykbroker.lake.spark_session import check_jars
 from pykbroker.lake.tables.delta import DeltaTable
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import ParquetTable
-from pykbroker.lake.tables.table import Table
-from pykbroker.lake.trouble import Missing
+from pykbroker.lake.tables.table import A_DAY, History, Table
 
 CHECKPOINT = "checkpoint"
 KEPT = 1000
@@ -34,20 +34,21 @@ class Lake(Book):
 
     folder: Folder
 
-    def __init__(self, spark: SparkSession, folder: Folder, description: Description) -> None:
+    def __init__(self, spark: SparkSession, folder: Folder, description: Description, history: History = A_DAY) -> None:
         super().__init__(folder, description)
         check_jars(spark, description.format)
         self.spark = spark
-        self.table = TABLES[description.format](spark, folder)
+        self.history = history
+        self.table = TABLES[description.format](spark, folder, history=history)
 
     @classmethod
-    def open(cls, spark: SparkSession, path: str) -> Lake:
+    def open(cls, spark: SparkSession, path: str, history: History = A_DAY) -> Lake:
         """Open the lake at ``path``. Raises Missing if there is none or its format's jars are missing, LakeError if it is damaged."""
         folder = Folder(spark, path)
-        return cls(spark, folder, described(folder, path))
+        return cls(spark, folder, described(folder, path), history)
 
     @classmethod
-    def create(cls, spark: SparkSession, path: str, wanted: Description) -> Lake:
+    def create(cls, spark: SparkSession, path: str, wanted: Description, history: History = A_DAY) -> Lake:
         """Make a lake at ``path``, or open it. Raises LakeError if its description is another, Missing if the folder has other content or the
         format's jars are missing.
         """
@@ -59,7 +60,7 @@ class Lake(Book):
             raise Missing(f"{path} is not empty and no lake of ours; name another folder with --to.")
         else:
             folder.write(FILE, wanted.to_json())
-        return cls(spark, folder, wanted)
+        return cls(spark, folder, wanted, history)
 
     def write_entry(self, entry: Entry) -> None:
         """Write the entry of a batch, and remove the oldest."""

@@ -1,6 +1,6 @@
 """Replays archived records into topics: in the order of each partition, with their timestamps, keys and headers.
 
-Each record is sent exactly once, however often the replay is interrupted: see ``sender``. Each partition is sent by one task.
+Each record is sent exactly once, however often the replay is interrupted: see ``replay_task``. Each partition is sent by one task.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
-from pykbroker.lake.bounded import ended_within
-from pykbroker.lake.counting import shortages
-from pykbroker.lake.course import Course
+from pykbroker.lake.bounded_calls import ended_within
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger import Place
-from pykbroker.lake.sender import COORDINATOR_S, SENT, Sending, committed
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.replay_progress import Course
+from pykbroker.lake.replay_task import COORDINATOR_S, SENT, Sending, committed
+from pykbroker.lake.row_counts import shortages
 
 _TIMEOUT_S = 30.0
 _LOOK_S = 5.0

@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pykbroker.lake.cluster import Cluster
-from pykbroker.lake.columns import COLUMNS
-from pykbroker.lake.counting import rows_within, shortages
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.extreme_timestamps import OddRecords
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger import Entry, Place, Range, made_anew
-from pykbroker.lake.odd import OddRecords
-from pykbroker.lake.trouble import LakeError
-from pykbroker.lake.values.wholeness import decoded_shortages
+from pykbroker.lake.record_columns import COLUMNS
+from pykbroker.lake.row_counts import rows_within, shortages
+from pykbroker.lake.values.decoded_row_counts import decoded_shortages
 
 _PARTITION = ["topic", "partition"]
 _BUCKET = [*_PARTITION, "bucket"]

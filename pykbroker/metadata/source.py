@@ -25,18 +25,3 @@ class MetadataSource(Protocol):
         function that ends the subscription.
         """
         ...
-
-
-class Following:
-    """The subscription of an object that outlives its cluster. It ends when the process begins anew: the last change of the
-    former cluster may still be under way then.
-    """
-
-    def __init__(self) -> None:
-        self._end: Callable[[], None] | None = None
-
-    def follow(self, metadata: MetadataSource, subscriber: Subscriber) -> None:
-        """Subscribe to the metadata of the present cluster, in place of any other."""
-        if self._end is not None:
-            self._end()
-        self._end = metadata.subscribe(subscriber)

@@ -97,6 +97,12 @@ class Connection(asyncio.BufferedProtocol):
         name = None if self._socket is None else self._socket.get_extra_info("sockname")
         return name[0] if isinstance(name, tuple) else ""
 
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor of its socket; None before it is connected and after its end."""
+        found = None if self._socket is None else self._socket.get_extra_info("socket")
+        return None if found is None else found.fileno()
+
     # ---- the transport's side -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -69,6 +69,11 @@ class Door:
         self._read()
 
     @property
+    def descriptor(self) -> int:
+        """The descriptor of the listening socket."""
+        return self._listening.fileno()
+
+    @property
     def held(self) -> int:
         """The number of accepted sockets that are not let in."""
         return len(self._refused) + (self._accepted is not None)

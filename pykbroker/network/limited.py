@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
@@ -69,6 +69,10 @@ class Limited:
             door.turn_away()
         for task in self._entering:
             task.cancel()
+
+    def descriptors(self) -> Iterator[int]:
+        """The descriptors of the listening sockets."""
+        return (door.descriptor for door in self._doors)
 
     def close(self) -> None:
         """Stop listening, and close the connections that wait."""

@@ -6,12 +6,13 @@ The rooms below are plain functions on injected time; this module connects them 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,10 @@ class Server:
         self._serving = False
         self._relieving = False
         self._closed = False
+        self._working = 0
+        self._none_working = asyncio.Event()
+        #: Work that threads begin when what holds it back is over.
+        self._held_back: list[Callable[[], None]] | None = None
 
     # ---- sockets -----------------------------------------------------------------------------------------------------
 
@@ -123,8 +128,8 @@ class Server:
     def take_up(self, cluster: Cluster) -> None:
         """Run the cluster on this loop, with its timers and threads."""
         self._cluster = cluster
-        cluster.runtime.offload = partial(self.offload, self._threads)
-        cluster.runtime.offload_read = partial(self.offload, self._reading_threads)
+        cluster.runtime.offload = partial(self._offload, cluster, self._threads)
+        cluster.runtime.offload_read = partial(self._offload, cluster, self._reading_threads)
         cluster.runtime.breathe = breathe
         cluster.runtime.turns.call_soon = self._loop.call_soon
         cluster.runtime.wake_queue.schedule = lambda run: self._loop.call_soon(self._in_turn, run)
@@ -139,13 +144,14 @@ class Server:
             await sockets.start_serving()
 
     def forget_cluster(self) -> None:
-        """Cut the connections and stop the cluster's timers. The sockets keep listening; connections before the next
-        ``start_serving`` are closed.
+        """Cut the connections, and stop the cluster's timers and work: its threads begin nothing more, and what they end goes
+        unheard. The sockets keep listening; connections before the next ``start_serving`` are closed.
         """
         self._serving = self._relieving = False
-        if self._cluster is not None:
-            self._cluster.runtime.timers.wake = None
-            self._cluster.runtime.wake_queue.schedule = None
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.runtime.timers.wake = None
+            cluster.runtime.wake_queue.schedule = None
         if self._wake_up is not None:
             self._wake_up.cancel()
             self._wake_up = None
@@ -179,30 +185,70 @@ class Server:
             self._cluster.runtime.turns.began()
         work()
 
-    def offload(self, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+    def _offload(self, cluster: Cluster, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
         """Run a function in a thread; the wait completes on the loop with its result or its error.
 
-        After ``close`` nothing is started and the wait never completes: no client is left.
+        After ``close``, and when the cluster was forgotten, nothing is started and no wait completes: no client is left.
         """
         deferred: Deferred[Any] = Deferred()
-        if self._closed:
+        if self._closed or cluster is not self._cluster:
             return deferred
+        start = partial(self._start_thread, cluster, deferred, threads, function, *args)
+        if self._held_back is None:
+            start()
+        else:
+            self._held_back.append(start)
+        return deferred
 
-        def arrived(future: asyncio.Future[Any]) -> None:
-            if self._cluster is not None:
-                self._cluster.runtime.turns.began()
-            error = future.exception()
-            if error is None:
-                deferred.complete(future.result())
-            else:
-                deferred.fail(error)
-
+    def _start_thread(
+        self,
+        cluster: Cluster,
+        deferred: Deferred[Any],
+        threads: Threads,
+        function: Callable[..., Any],
+        *args: Any,
+    ) -> None:
+        if cluster is not self._cluster:
+            return  # forgotten while the work was held back
         try:
             running = self._loop.run_in_executor(threads.pool(), function, *args)
         except RuntimeError as error:  # no thread can be started; callers expect errors in the wait only
-            return Deferred.failed(error)
-        running.add_done_callback(arrived)
-        return deferred
+            deferred.fail(error)
+            return
+        self._working += 1
+        running.add_done_callback(partial(self._arrived, cluster, deferred))
+
+    def _arrived(self, cluster: Cluster, deferred: Deferred[Any], future: asyncio.Future[Any]) -> None:
+        self._working -= 1
+        if not self._working:
+            self._none_working.set()
+        error = future.exception()
+        if cluster is not self._cluster:
+            return
+        cluster.runtime.turns.began()
+        if error is None:
+            deferred.complete(future.result())
+        else:
+            deferred.fail(error)
+
+    async def threads_rest(self) -> None:
+        """Wait until no thread works for a cluster."""
+        while self._working:
+            self._none_working.clear()
+            await self._none_working.wait()
+
+    @contextlib.asynccontextmanager
+    async def threads_held(self) -> AsyncIterator[None]:
+        """Let threads end what they do, and begin nothing else meanwhile: nothing changes on the disk but by this loop."""
+        assert self._held_back is None, "already held"
+        self._held_back = []
+        try:
+            await self.threads_rest()
+            yield
+        finally:
+            held, self._held_back = self._held_back, None
+            for start in held:
+                start()
 
     def _relieve(self, cluster: Cluster) -> None:
         """Somebody waits for memory: connections give back what they only keep, now, and as long as somebody waits. Frames that
@@ -280,6 +326,13 @@ class Server:
 
     async def wait_stopped(self) -> None:
         await self._stopped.wait()
+
+    def close_descriptors(self) -> None:
+        """In a forked child, where the loop does not run: close what the child has of the sockets."""
+        for sockets in self._sockets.values():
+            for descriptor in sockets.descriptors():
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
 
     async def close(self) -> None:
         """Stop listening, close the connections, stop the timers, and wait for the threads. The logs remain open."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from pykbroker.network.binding import create_server
 from pykbroker.network.connection import Connection
 from pykbroker.network.receive_block import shared_block
 
@@ -68,6 +69,8 @@ class BrokerSockets:
         self._opened: list[tuple[Bind, int]] = []
         self._listening: list[_Listening] = []
         self._serving = False
+        #: Whether the sockets listen; not while the broker is stopped.
+        self.is_open = False
         self._limited: Limited | None = None
         self._none_left = asyncio.Event()
         self._shared_block = shared_block()
@@ -78,6 +81,7 @@ class BrokerSockets:
         Raises OSError if the address cannot be bound.
         """
         server = await self._listen(bind, max_frame)
+        self.is_open = True
         port: int = server.sockets[0].getsockname()[1]
         self._opened.append((bind._replace(port=port), max_frame))
         return port
@@ -90,6 +94,7 @@ class BrokerSockets:
         except OSError:
             self._stop_listening()
             raise
+        self.is_open = True
 
     async def start_serving(self) -> None:
         """Accept connections."""
@@ -143,6 +148,16 @@ class BrokerSockets:
         for connection in list(self.connections):
             connection.cut()
 
+    def descriptors(self) -> Iterator[int]:
+        """The descriptors of all sockets, listening and connected."""
+        for listening in self._listening:
+            yield from (each.fileno() for each in listening.server.sockets)
+        if self._limited is not None:
+            yield from self._limited.descriptors()
+        for connection in self.connections:
+            if connection.descriptor is not None:
+                yield connection.descriptor
+
     def close(self) -> None:
         """Stop listening, and close each connection once its responses so far are sent."""
         self._stop_listening()
@@ -153,8 +168,8 @@ class BrokerSockets:
         def connection() -> asyncio.BaseProtocol:
             return self._made(bind, max_frame)[1] if self._has_room() else _Refused()
 
-        server = await self._loop.create_server(
-            connection, _hosts(bind), bind.port, backlog=_BACKLOG, start_serving=False
+        server = await create_server(
+            self._loop, connection, _hosts(bind), bind.port, backlog=_BACKLOG, start_serving=False
         )
         self._listening.append(_Listening(bind, max_frame, server))
         return server
@@ -174,7 +189,7 @@ class BrokerSockets:
             limited.open(server, _BACKLOG, bind.listener, partial(self._made, bind, max_frame))
 
     def _stop_listening(self) -> None:
-        self._serving = False
+        self._serving = self.is_open = False
         while self._listening:
             self._listening.pop().server.close()
         if self._limited is not None:
@@ -188,7 +203,7 @@ class BrokerSockets:
             self._none_left.set()
 
 
-def _hosts(bind: Bind) -> Any:
+def _hosts(bind: Bind) -> list[str | bytes] | None:
     """The addresses for ``create_server``. ASCII is passed as bytes: encoding text imports IDNA, a hundredth of a start.
 
     As in Java, :: listens on all IPv4 addresses too, unless the system chooses the port, which would differ.
@@ -197,4 +212,4 @@ def _hosts(bind: Bind) -> Any:
         return None
     if bind.host == "::" and bind.port:
         return [b"0.0.0.0", b"::"]
-    return [bind.host.encode("ascii")] if bind.host.isascii() else bind.host
+    return [bind.host.encode("ascii") if bind.host.isascii() else bind.host]

@@ -257,6 +257,7 @@ _MEANINGS = {
     "TLSV1_ALERT_UNKNOWN_CA": " (the client's trust store lacks the authority of this broker's certificate)",
     "SSLV3_ALERT_BAD_CERTIFICATE": " (the client rejects this broker's certificate)",
     "UNSUPPORTED_PROTOCOL": " (the client's TLS is older than ssl.enabled.protocols allows)",
+    "WEAKER_CIPHER_THAN_CHOSEN": " (it has none as strong as those of ssl.cipher.suites)",
     "NO_SHARED_CIPHER": " (client and broker have no cipher in common)",
     "HTTP_REQUEST": " (an HTTP request without TLS)",
 }

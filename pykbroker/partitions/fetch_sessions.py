@@ -22,6 +22,10 @@ FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
 NO_SESSION = 0
 
+#: The most partitions of a session: with each of the sessions of a broker full of them, they would take its memory. A fetch
+#: of more has no session.
+MOST_PARTITIONS = 5_000
+
 #: A topic as the request names it (name up to version 12, id from 13), and the partition's index.
 ItemKey = tuple[str | bytes, int]
 
@@ -221,6 +225,8 @@ class FetchSessions:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (version >= 13):
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        if request.topics and len(session.items) + _count(request) > MOST_PARTITIONS:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)  # the client fetches in full, without a session
         session.epoch = 1 if session.epoch == 0x7FFFFFFF else session.epoch + 1
         session.last_used = self._clock.monotonic()
         self._sessions[session.id] = self._sessions.pop(session.id)
@@ -259,6 +265,8 @@ class FetchSessions:
         return self._sessions.get(session_id)
 
     def _open(self, request: FetchRequest, version: int) -> FetchSession | None:
+        if _count(request) > MOST_PARTITIONS:
+            return None
         if len(self._sessions) >= self._slots and not self._evict():
             return None
         session_id = self._random.randrange(1, 0x7FFFFFFF)
@@ -292,6 +300,10 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.close()
+
+
+def _count(request: FetchRequest) -> int:
+    return sum([len(topic.partitions) for topic in request.topics])
 
 
 def requested(request: FetchRequest, version: int) -> Iterator[tuple[str | bytes, FetchPartition]]:

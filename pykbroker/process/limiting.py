@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import BROKER_RESOURCE
-from pykbroker.metadata.source import Following
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.network.server import Server
     from pykbroker.process.connection_limits import ConnectionLimiting
+    from pykbroker.process.life import Life
     from pykbroker.quotas.throttling import Throttling
 
 #: Suffixes of settings, since listeners may have their own.
@@ -31,20 +31,23 @@ class Limiting:
     def __init__(self, server: Server, ids: list[int]) -> None:
         self._server = server
         self._ids = ids
-        self._following = Following()
         self.throttling: Throttling | None = None
         self.connections: ConnectionLimiting | None = None
 
-    def follow(self, cluster: Cluster) -> None:
+    def follow(self, life: Life) -> None:
         """Enforce the quotas and limits of this cluster, in place of any other, by its metadata and settings."""
-        if self.throttling is not None:
-            self.throttling.stop()
-            self.throttling = None
+        life.at_end(self._unthrottle)
+        cluster = life.cluster
         image = cluster.metadata.image
         self._throttle(cluster, image, MetadataDelta())
         if self.connections is not None or _are_connections_limited(cluster, image):
             self._limit_connections(cluster)
-        self._following.follow(cluster.metadata, partial(self._changed, cluster))
+        life.at_end(cluster.metadata.subscribe(partial(self._changed, cluster)))
+
+    def _unthrottle(self) -> None:
+        if self.throttling is not None:
+            self.throttling.stop()
+            self.throttling = None
 
     def _changed(self, cluster: Cluster, image: MetadataImage, delta: MetadataDelta) -> None:
         self._throttle(cluster, image, delta)

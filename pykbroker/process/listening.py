@@ -44,6 +44,17 @@ async def open_sockets(
     return ports
 
 
+async def open_again(server: Server, ids: list[int]) -> None:
+    """Open the sockets of brokers that were stopped, on their ports. Raises StartFailed."""
+    for node_id in ids:
+        sockets = server.sockets(node_id)
+        if not sockets.is_open:
+            try:
+                await sockets.open_again()
+            except OSError as error:
+                raise StartFailed(f"broker {node_id} cannot listen on its ports again: {error}") from error
+
+
 def why(error: OSError, host: str | None, port: int, option: str = "--listen HOST:PORT") -> str:
     """The message for an address that cannot be bound; ``option`` is the option that sets another."""
     if isinstance(error, socket.gaierror):

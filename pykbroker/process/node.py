@@ -8,10 +8,11 @@ with the clean shutdown marker, which spares the next start a recovery.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
@@ -24,10 +25,10 @@ from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
-from pykbroker.process.control import Control
 from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.process.life import Life, LifeEnded, Lives
 from pykbroker.process.limiting import Limiting
-from pykbroker.process.listening import address, advertised, is_everywhere, open_sockets, reachable
+from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
 from pykbroker.process.one_by_one import OneByOne, done
@@ -48,9 +49,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: Called with a cluster before clients are accepted, which waits for the result.
+Prepare = Callable[["Cluster"], "Deferred[None]"]
+
 
 class Beside(Protocol):
-    """A service beside the brokers (HTTP), which runs from when clients are accepted until the stop."""
+    """A service beside the brokers (HTTP, the control socket), which runs from when clients are accepted until the stop."""
 
     async def open(self) -> None:
         """Accept requests."""
@@ -71,29 +75,31 @@ async def serve(
     with_parent: bool = False,
     as_reached: bool = False,
     release: Release | None = None,
-    beside: Callable[[Node], Beside] | None = None,
-    before_clients: Callable[[Cluster], Deferred[None]] | None = None,
+    beside: Callable[[Node], Sequence[Beside]] = lambda _: (),
+    before_clients: Prepare | None = None,
+    follow: Callable[[Life], None] | None = None,
     clock: Clock | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which are handled from the beginning, since the first process of a container
     is not stopped by them otherwise. With ``with_parent`` the end of the parent process stops it, too. ``beside`` creates
-    the service beside it. ``before_clients`` is called before clients are accepted, ``announce`` afterwards. Raises
-    StartFailed.
+    the services beside it, ``follow`` follows its lives. ``before_clients`` is called before clients are accepted,
+    ``announce`` afterwards. Raises StartFailed.
     """
     node = Node(config, brokers, racks=racks, durable=durable, as_reached=as_reached, release=release, clock=clock)
-    node.before_clients = before_clients
+    if follow is not None:
+        node.lives.follow(follow)
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
-    side = None if beside is None else beside(node)
-    await node.start()
+    sides = beside(node)
+    await node.start(before_clients)
     try:
-        if side is not None:
+        for side in sides:
             await side.open()
         announce(node)
         await node.server.wait_stopped()
     finally:
-        if side is not None:
+        for side in reversed(sides):
             await side.close()
         await node.stop()
 
@@ -133,7 +139,6 @@ class Node:
         self._lifecycle: BrokerLifecycle | None = None
         self._disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
-        self._control = Control(self, self._paths.metadata)
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
         self._features = CURRENT if release is None else release.features
@@ -141,6 +146,8 @@ class Node:
             dispatcher = release.dispatcher()
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
+        #: The lives of the cluster, which who outlives one follows.
+        self.lives = Lives()
         self._clock = clock or SystemClock()
         #: The address of the HTTP side, if it is on.
         self.http: str | None = None
@@ -153,10 +160,9 @@ class Node:
 
             self.server.dispatcher.places.fill(Place.AUTHORISE, authorise)
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
-        #: Called before clients are accepted.
-        self.before_clients: Callable[[Cluster], Deferred[None]] | None = None
-        #: Told when the cluster is dropped, for another one: what waits for it would wait for ever.
-        self.on_dropped: list[Callable[[], None]] = []
+        for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
+            self.lives.follow(begun)
+        self.lives.follow(lambda life: self.server.take_up(life.cluster))
         #: Stops, starts and describes single brokers.
         self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
@@ -203,13 +209,15 @@ class Node:
         if self._faults is None:
             from pykbroker.faults.injector import Injector  # noqa: PLC0415 - start-up counts
 
-            self._faults = Injector(self.server.dispatcher, lambda: self.cluster)
+            injector = self._faults = Injector(self.server.dispatcher, lambda: self.cluster)
+            self.lives.follow(lambda life: life.at_end(injector.forget))
         return self._faults
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster, once it is started."""
-        assert self._lifecycle is not None, "the node is not started"
+        """The cluster. Raises LifeEnded before the start, after the stop, and while it is reset."""
+        if self._lifecycle is None:
+            raise LifeEnded
         return self._lifecycle.cluster
 
     @property
@@ -220,7 +228,7 @@ class Node:
     @property
     def current(self) -> Cluster | None:
         """The cluster; None if it is not started."""
-        return None if self._lifecycle is None else self._lifecycle.cluster
+        return None if self.lives.current is None else self.lives.current.cluster
 
     def addresses(self) -> dict[int, str]:
         """The address of every broker's first listener, by node id."""
@@ -252,27 +260,26 @@ class Node:
             **http,
         }
 
-    async def start(self) -> None:
+    async def start(self, before_clients: Prepare | None = None) -> None:
         """Start; returns when clients are accepted. Raises StartFailed, and then leaves nothing open."""
         try:
-            await self._start()
+            await self._start(before_clients)
         except BaseException:
             await self.stop()
             raise
 
-    async def _start(self) -> None:
+    async def _start(self, before_clients: Prepare | None) -> None:
         config = self._config
         monotonic = SystemClock().monotonic  # a test's clock stands still meanwhile
         began = monotonic()
         log.info("pykbroker %s starts, process %d", __version__, os.getpid())
         self._ports = await open_sockets(self.server, config, self._ids, self._secured)
-        await self._open()
-        await self._control.open()
+        await self._open(before_clients)
         self._tell_started(monotonic() - began)
 
-    async def _open(self) -> None:
-        """Open the logs, start the brokers, then accept clients."""
-        config = self._config
+    async def _open(self, before_clients: Prepare | None) -> None:
+        """Open the logs, start the brokers, then accept clients: a life begins."""
+        config = self._config = self._config.with_texts({})  # settings that a former life altered are not in the copy
         self._locks = log_directories.lock(self._paths)
         self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
         cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock, self._features)
@@ -289,13 +296,11 @@ class Node:
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
-        self.limiting.follow(cluster)
-        if self._secured is not None:
-            self._secured.follow(cluster)
         set_limits(cluster.runtime.memory, config)
-        self.server.take_up(cluster)
-        if self.before_clients is not None:
-            await done(self.before_clients(cluster))
+        life = self.lives.begin(cluster)
+        life.at_end(cluster.log_levels.restore)
+        if before_clients is not None:
+            await done(before_clients(cluster))
         await self.server.start_serving()
         self._housekeeping.start()
 
@@ -325,36 +330,46 @@ class Node:
         """Stop everything in order, with the clean shutdown marker. A stop or start of a single broker is completed
         first.
         """
-        self._control.close()
         async with self._changing:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             await self.server.close()
+            self.lives.end()
             if self._lifecycle is not None:
                 _shut_down(self.cluster)
                 self._lifecycle = None
             while self._locks:
                 self._locks.pop().release()
 
-    async def begin_anew(self, config: BrokerConfig) -> None:
-        """Drop connections, brokers and their state, and start again on the log directories of ``config`` and the same
-        ports. Nothing is written to the old log directories any more; the caller removes them. Raises StartFailed.
+    async def begin_anew(self, replace: Callable[[], None], before_clients: Prepare | None = None) -> None:
+        """End this life of the cluster and begin another one, with the same settings, ports and log directories.
+
+        Connections are dropped, and threads end what they do. ``replace`` is called when nothing uses the log directories,
+        and exchanges what is in them. Brokers that were stopped are started, too. Raises StartFailed, and what ``replace``
+        raises; then no cluster runs, until ``begin_anew`` succeeds.
         """
         async with self._changing:
-            self._control.close()
             if self._housekeeping is not None:
                 self._housekeeping.stop()
+            self.lives.end(followed=True)
             self.server.forget_cluster()
             self._lifecycle = None
-            for tell in list(self.on_dropped):
-                tell()
             if self._disk is not None:
                 self._disk.give_up()
+            await self.server.threads_rest()
             while self._locks:
                 self._locks.pop().release()
-            self._paths = log_directories.named_by(config)
-            self._config = config
-            await self._open()
+            replace()
+            await open_again(self.server, self._ids)
+            await self._open(before_clients)
+
+    @contextlib.asynccontextmanager
+    async def unchanging(self) -> AsyncIterator[None]:
+        """Meanwhile no broker stops or starts, no other life begins, and no thread works for the brokers: between two awaits
+        nothing on the disk changes but by the caller.
+        """
+        async with self._changing, self.server.threads_held():
+            yield
 
 
 def _shut_down(cluster: Cluster) -> None:

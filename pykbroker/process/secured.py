@@ -22,7 +22,6 @@ from pykbroker.config.listener_security import (
 from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
-from pykbroker.metadata.source import Following
 from pykbroker.network.admission import Admission, ListenerSecurity, Turns
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
@@ -35,6 +34,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.process.life import Life
     from pykbroker.security.tls.context import ServerTls
 
 log = logging.getLogger(__name__)
@@ -58,12 +58,11 @@ class SecuredListeners:
         self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
         self._told: set[str] = set()
-        self._following = Following()
         self._renewal: Renewal | None = None
         self._renewed: dict[str, str] = {}
-        self._cluster: Cluster | None = None
+        self._life: Life | None = None
         turns = Turns()
-        made = {name: self._made(config, listener) for name, listener in self._listeners.items()}
+        made = self._unaltered = {name: self._made(config, listener) for name, listener in self._listeners.items()}
         self._brokers = {
             node_id: _OfBroker(
                 {
@@ -87,36 +86,48 @@ class SecuredListeners:
 
     # ---- while it runs -----------------------------------------------------------------------------------------------
 
-    def follow(self, cluster: Cluster) -> None:
-        """Apply alterations from now on, and those before the start."""
+    def follow(self, life: Life) -> None:
+        """Apply alterations from now on, and those before the start; they end with this life of the cluster."""
+        cluster = life.cluster
         cluster.check_listeners = partial(self._check, cluster.config)
-        for node_id, broker in self._brokers.items():
-            broker.altered = frozenset()
+        for node_id in self._brokers:
             self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
         self._tell_of_metadata(cluster)
-        self._following.follow(cluster.metadata, partial(self._changed, cluster.config))
-        self._cluster = cluster
-        self._renew_later(cluster)
+        self._life = life
+        self._renew_later(life)
+        life.at_end(self._as_at_the_start)
+        life.at_end(cluster.metadata.subscribe(partial(self._changed, cluster.config)))
+
+    def _as_at_the_start(self) -> None:
+        """The settings of the start again, with renewed certificates."""
+        for broker in self._brokers.values():
+            broker.altered = frozenset()
+            for name, made in self._unaltered.items():
+                broker.admissions[name].settings, broker.tls[name] = made.security, made.tls
 
     def renew_by(self, renewal: Renewal) -> None:
         """Ask for new certificates every hour, from now on, and use them for new connections."""
         self._renewal = renewal
-        if self._cluster is not None:
-            self._renew_later(self._cluster)
+        if self._life is not None:
+            self._renew_later(self._life)
 
-    def _renew_later(self, cluster: Cluster) -> None:
+    def _renew_later(self, life: Life) -> None:
         if self._renewal is not None:
-            cluster.runtime.timers.after(_RENEWALS_MS, partial(self._renew, cluster, self._renewal))
+            life.cluster.runtime.timers.after(_RENEWALS_MS, partial(self._renew, life, self._renewal))
 
-    def _renew(self, cluster: Cluster, renewal: Renewal) -> None:
-        if cluster is not self._cluster or renewal is not self._renewal:
+    def _renew(self, life: Life, renewal: Renewal) -> None:
+        if life.over or renewal is not self._renewal:
             return
-        self._renew_later(cluster)
+        self._renew_later(life)
         if new := renewal():
             self._renewed |= new
+            config, image = life.cluster.config, life.cluster.metadata.image
+            renewed = config.with_texts(self._renewed)
+            for name in sorted(self._touched(new)):
+                self._unaltered[name] = self._made(renewed, self._listeners[name], self._unaltered[name].tls)
             for node_id in self._brokers:
-                self._take_over(cluster.config, cluster.metadata.image, node_id, self._touched(new))
+                self._take_over(config, image, node_id, self._touched(new))
 
     def _changed(self, config: BrokerConfig, image: MetadataImage, delta: MetadataDelta) -> None:
         for node_id in self._brokers:
@@ -173,7 +184,14 @@ class SecuredListeners:
             warn_if_exposed(path, "credentials of SCRAM, and passwords in altered settings")
 
     def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
-        """Log warnings about a store, once for all listeners and brokers."""
+        """Log warnings about cipher suites and a store, once for all listeners and brokers."""
+        if made.tls is not None and made.tls.besides and listener not in self._told:
+            self._told.add(listener)
+            log.warning(
+                "Listener %s offers %s, too: before Python 3.15 the suites of TLS 1.3 cannot be chosen one by one. A connection whose "
+                "suite has fewer bits than those of ssl.cipher.suites is refused",
+                *(listener, ", ".join(made.tls.besides)),
+            )
         location = config.listener_value(listener, "ssl.keystore.location")
         if made.tls is not None and location is not None and location not in self._told:
             self._told.add(location)

@@ -84,7 +84,7 @@ class Authentication:
                 raise CloseConnection(str(ending), ending.last_words) from ending
             self._ending = str(ending), ending.last_words
             until: Deferred[None] = Deferred()
-            self._runtime.timers.after(self._settings.failed_delay_ms, lambda: until.complete(None))
+            self._runtime.client_timers.after(self._settings.failed_delay_ms, lambda: until.complete(None))
             raise NotYet(until) from ending
 
     def _answered(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:

@@ -7,6 +7,7 @@ in their connections.
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Callable, Generator, Iterable
 from functools import cache, partial
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
 #: Bytes from which a frame is large: below it decoding takes a millisecond or two, whatever it names.
 LARGE = 8 * 1024
 #: The same for APIs whose frames are large because of the records in them.
-LARGE_WITH_RECORDS = 64 * 1024
+LARGE_WITH_RECORDS = 16 * 1024
 #: The most things that one request may name. Each takes some hundred bytes of memory, as often as it is named.
 MOST_ELEMENTS = 1_000_000
 #: Bytes of large frames that are worked on at a time, besides the first.
 MOST_BYTES = 16 * 1024 * 1024
 #: The most things of a request with records that is handled at once, so that its frame need not be copied.
 _AT_ONCE = 400
+#: Partial collections after which a full one would come.
+_NEVER = 1 << 30
 #: The weight of decoding or encoding an element.
 _WEIGHT = 0.25
 
@@ -53,6 +56,14 @@ class LargeRequests:
     def __init__(self) -> None:
         self._bytes = 0
         self._waiting: list[Deferred[None]] = []
+        self._thresholds = gc.get_threshold()
+
+    def _put_off_collections(self) -> None:
+        """Full collections of the garbage collector look at all that a large request has made, which holds the loop for as long
+        as hundreds of thousands of things take; partial ones go on.
+        """
+        self._thresholds = gc.get_threshold()
+        gc.set_threshold(*self._thresholds[:2], _NEVER)
 
     def answer(self, broker: Broker, ctx: RequestContext, frame: memoryview, at: int, api: HandledApi) -> Any:
         """The pieces of the answer to a request whose body begins at ``at`` in ``frame``, or the wait for them; the connection
@@ -65,6 +76,8 @@ class LargeRequests:
             self._waiting.append(until)
             raise NotYet(until)
         self._bytes += size
+        if self._bytes == size:
+            self._put_off_collections()
         request = _Large(broker, ctx, api)
         request.handled.settled().map(lambda _: self._ended(size)).or_log("ending the work on a large request")
         copied: Buffer = memoryview(bytearray(frame)) if ctx.api_key in _WITH_RECORDS else bytes(frame)
@@ -85,6 +98,8 @@ class LargeRequests:
     def _ended(self, size: int) -> None:
         """Its work has ended; requests that wait for it try again."""
         self._bytes -= size
+        if not self._bytes:
+            gc.set_threshold(*self._thresholds)
         waiting, self._waiting = self._waiting, []
         for until in waiting:
             until.complete(None)

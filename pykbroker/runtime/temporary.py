@@ -48,6 +48,10 @@ class TemporaryFolder:
         removing.start()
         self._removing = [each for each in self._removing if each.is_alive()] + [removing]
 
+    def disown(self) -> None:
+        """In a forked child: leave the folder to the parent, also when the child lives longer."""
+        os.close(self._lock)
+
     def remove(self) -> None:
         """Remove the folder; returns when it is gone."""
         for removing in self._removing:

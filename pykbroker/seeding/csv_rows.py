@@ -1,7 +1,8 @@
 r"""Records as CSV; the first row names the columns: ``topic,partition,timestamp,key,value,headers``, any of them.
 
-An empty cell of a key or a value is an empty string; ``\N`` is null. Bytes that are not text are base64 in the column
-``key_base64`` or ``value_base64``, beside an empty cell. ``headers`` is JSON, as in JSON lines.
+An empty cell of a key or a value is an empty string; ``\N`` is null. Bytes that are not text, and text that a spreadsheet
+would take for a formula and run, are base64 in the column ``key_base64`` or ``value_base64``, beside an empty cell.
+``headers`` is JSON, as in JSON lines.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import base64
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -22,6 +24,12 @@ _COLUMNS: Final = tuple(name for name in FIELDS if name != "offset")
 _NUMBERS: Final = ("partition", "timestamp")
 #: Characters that editors and CSV readers take for the end of a line or of the file; such cells are written as base64.
 _UNSAFE: Final = frozenset("\r\0")
+#: What a spreadsheet takes for a formula at the begin of a cell, also in the full width of East Asian scripts; and behind
+#: what separates cells elsewhere, a semicolon, a tab or a line's end, where it could do something: with a call or a link.
+_FORMULA: Final = re.compile(
+    r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|.*?[;\t\n] *[=+\-@\uff1d\uff0b\uff0d\uff20][^;\t\n]*[(|]", re.DOTALL
+)
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 
 def read(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -91,6 +99,10 @@ def _headers(cell: str, path: Path) -> Any:
         raise Misfit(path, f"headers is {misfit.why}") from misfit
 
 
+def _is_run(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+
+
 def write(records: Iterable[dict[str, Any]]) -> str:
     """Return plain records as CSV."""
     out = io.StringIO(newline="")
@@ -107,6 +119,6 @@ def _cells(record: dict[str, Any]) -> list[str]:
         text = record.get(name, "")
         if text is None:
             cells[name] = NULL
-        elif text == NULL or not _UNSAFE.isdisjoint(text):
+        elif text == NULL or not _UNSAFE.isdisjoint(text) or _is_run(text):
             cells[name], cells[f"{name}_base64"] = "", base64.b64encode(text.encode()).decode()
     return [cells[name] for name in _COLUMNS]

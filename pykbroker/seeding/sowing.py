@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.runtime.waits import Deferred, gather
@@ -64,8 +64,13 @@ def sow(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferred[Sow
             if result.error is not None:
                 raise BadSeed(at, f"topic {topic.name} cannot be created: {result.error}")
 
+    def refused(error: KafkaError) -> NoReturn:
+        """As a whole, since it has too many partitions: where most of them are asked for is named."""
+        at, topic = max(new, key=lambda each: each[1].partitions)
+        raise BadSeed(at, f"topic {topic.name} cannot be created: {error}") from error
+
     create = cluster.controller.create_topics
-    tried = create(topics, validate_only=True).map(checked)
+    tried = create(topics, validate_only=True).recover(KafkaError, refused).map(checked)
     created = tried.chain(lambda _: create(topics)).map(checked)
     return created.chain(lambda _: _append(cluster, seed.records)).map(lambda _: Sown(len(new), len(seed.records)))
 

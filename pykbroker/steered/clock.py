@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pykbroker.faults.durations import milliseconds
+from pykbroker.process.life import LifeEnded
 from pykbroker.runtime.clock import ManualClock, SystemClock
 from pykbroker.runtime.timers import Timers
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.config.broker import BrokerConfig
-    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.process.life import Life
     from pykbroker.runtime.waits import Deferred
 
 #: The most steps of an ``advance``, which goes from deadline to deadline: a year has many rounds of housekeeping. A deadline
@@ -37,24 +37,20 @@ class _Offload(Protocol):
     def __call__(self, function: Callable[..., Any], *args: Any) -> Deferred[Any]: ...
 
 
-class ManualTime:
-    """The clock of one test broker, from now on. ``follow`` and ``advance`` belong to the brokers' loop."""
+class _Work:
+    """The work of one life of the cluster in threads, counted; waits of clients pass in real time."""
 
-    def __init__(self) -> None:
-        self.clock = ManualClock(SystemClock().now_ms())
-        self._runtime: Runtime | None = None
+    def __init__(self, life: Life) -> None:
+        self.life = life
+        self.runtime = runtime = life.cluster.runtime
         self._under_way = 0
-        self._none_under_way = asyncio.Event()
-
-    def follow(self, cluster: Cluster) -> None:
-        """Track the work of these brokers in threads, and let waits of clients pass in real time."""
-        runtime = self._runtime = cluster.runtime
-        self._under_way = 0
+        self._changed = asyncio.Event()
         runtime.offload = self._counted(runtime.offload)
         runtime.offload_read = self._counted(runtime.offload_read)
         patience = runtime.client_timers = Timers(SystemClock())
         loop, now = asyncio.get_running_loop(), SystemClock().monotonic
         patience.wake = lambda deadline: _wake(loop, patience, now, deadline)
+        life.at_end(self._end)
 
     def _counted(self, offload: _Offload) -> _Offload:
         def counted(function: Callable[..., Any], *args: Any) -> Deferred[Any]:
@@ -67,32 +63,53 @@ class ManualTime:
 
     def _one_done(self, _: None) -> None:
         self._under_way -= 1
-        if not self._under_way:
-            self._none_under_way.set()
+        self._changed.set()
 
-    async def advance(self, ms: int) -> None:
-        """Advance the clock; returns when all that became due is done."""
-        runtime = self._runtime
-        assert runtime is not None
-        ends = self.clock.monotonic() + ms / 1000
-        least = ms / 1000 / _MOST_STEPS
-        await self._quiet(runtime)
-        while (now := self.clock.monotonic()) < ends:
-            deadline = runtime.timers.next_deadline()
-            until = ends if deadline is None else min(ends, max(deadline, now + least))
-            self.clock.advance(max(1, round((until - now) * 1000 + 0.499)))
-            runtime.timers.run_due()
-            await self._quiet(runtime)
+    def _end(self) -> None:
+        self.runtime.client_timers.wake = None
+        self._changed.set()
 
-    async def _quiet(self, runtime: Runtime) -> None:
-        """Wait until nothing is due: ends of turns, sliced work, work in threads."""
+    async def quiet(self) -> None:
+        """Wait until nothing is due: ends of turns, sliced work, work in threads. Raises LifeEnded."""
         while True:
             await asyncio.sleep(0)
+            if self.life.over:
+                raise LifeEnded
             if self._under_way:
-                self._none_under_way.clear()
-                await self._none_under_way.wait()
-            elif not (len(runtime.wake_queue) or len(runtime.slices)):
+                self._changed.clear()
+                await self._changed.wait()
+            elif not (len(self.runtime.wake_queue) or len(self.runtime.slices)):
                 return
+
+
+class ManualTime:
+    """The clock of one process, from now on, through all lives of its cluster. ``follow`` and ``advance`` belong to its loop."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(SystemClock().now_ms())
+        self._work: _Work | None = None
+
+    def follow(self, life: Life) -> None:
+        """Track the work of these brokers in threads, and let waits of clients pass in real time."""
+        self._work = _Work(life)
+
+    async def advance(self, ms: int) -> None:
+        """Advance the clock; returns when all that became due is done. Raises LifeEnded if the brokers stop or are reset
+        meanwhile.
+        """
+        work = self._work
+        if work is None or work.life.over:
+            raise LifeEnded
+        timers = work.runtime.timers
+        ends = self.clock.monotonic() + ms / 1000
+        least = ms / 1000 / _MOST_STEPS
+        await work.quiet()
+        while (now := self.clock.monotonic()) < ends:
+            deadline = timers.next_deadline()
+            until = ends if deadline is None else min(ends, max(deadline, now + least))
+            self.clock.advance(max(1, round((until - now) * 1000 + 0.499)))
+            timers.run_due()
+            await work.quiet()
 
 
 def _wake(loop: asyncio.AbstractEventLoop, timers: Timers, now: Callable[[], float], deadline: float) -> None:

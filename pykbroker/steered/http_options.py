@@ -27,7 +27,7 @@ _SHORTEST_TOKEN: Final = 16
 class HttpOptions:
     """``token``: required for all but health.
 
-    ``names``: further host names in requests, beside addresses and names without a dot.
+    ``names``: further host names in requests, beside addresses, localhost, and the names of the machine and of listeners.
 
     ``schema_registry``: the address of one, for the console.
 

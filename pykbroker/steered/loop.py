@@ -1,4 +1,4 @@
-"""The event loop of a broker in a test's process: in a thread of its own, or one that already runs."""
+"""The event loop of a broker in a test's process, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -11,31 +11,6 @@ from typing import Any, TypeVar
 import uvloop
 
 T = TypeVar("T")
-
-
-class RunningLoop:
-    """A loop that is run elsewhere. All methods may be called from any other thread."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-
-    def start(self) -> None:
-        """Do nothing: the loop already runs."""
-
-    def stop(self) -> None:
-        """Do nothing: the loop runs on."""
-
-    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine on the loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
-
-    def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function between two turns of the loop, and return, or raise, what it does."""
-
-        async def called() -> T:
-            return function(*args)
-
-        return self.begin(called()).result()
 
 
 class LoopThread:

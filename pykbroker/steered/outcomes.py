@@ -1,37 +1,30 @@
-"""Waits of HTTP requests for what the broker does."""
+"""Waits of requests to the process for what its brokers do."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.process.life import BETWEEN, LifeEnded
+from pykbroker.steered.refusal import Refusal
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.process.life import Lives
     from pykbroker.runtime.waits import Deferred
 
 T = TypeVar("T")
 
 
-class Outcomes:
-    """Turns waits into coroutines, which end at the latest when their cluster is dropped."""
+def present(lives: Lives) -> Cluster:
+    """The cluster. Raises Refusal while the process stops or is reset."""
+    if lives.current is None:
+        raise Refusal(503, BETWEEN)
+    return lives.current.cluster
 
-    def __init__(self) -> None:
-        self._waiting: set[asyncio.Future[None]] = set()
 
-    async def of(self, wait: Deferred[T]) -> T:
-        """Return the result of a wait. Raises its error, and Refusal if the cluster is dropped meanwhile."""
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(over)
-        wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting for an outcome")
-        try:
-            await over
-        finally:
-            self._waiting.discard(over)
-        return wait.value
-
-    def drop(self) -> None:
-        """Refuse all that wait, since their cluster is no more."""
-        for each in self._waiting:
-            if not each.done():
-                each.set_exception(Refusal(503, BETWEEN))
+async def outcome(lives: Lives, wait: Deferred[T]) -> T:
+    """The result of a wait. Raises its error, and Refusal if the brokers stop or are reset meanwhile."""
+    try:
+        return await lives.outcome(wait)
+    except LifeEnded as error:
+        raise Refusal(503, BETWEEN) from error

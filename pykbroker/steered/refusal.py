@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
-
-#: Why requests are refused with status 503 while there is no cluster.
-BETWEEN: Final = "the process is stopping or being reset"
 
 
 class Refusal(Exception):

@@ -1,59 +1,57 @@
-"""The objects behind the API, which it shares with the Python API."""
+"""What of a process can be steered from outside: the objects behind the control socket, the HTTP interface and the Python one."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker.requests.pipeline import Place, through
-from pykbroker.steered.embedded import Embedded
-from pykbroker.steered.outcomes import Outcomes
-from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.runtime.temporary import TESTS, TemporaryFolder
+from pykbroker.steered.outcomes import outcome, present
+from pykbroker.steered.refusal import Refusal
 from pykbroker.steered.request_log import RequestLog
+from pykbroker.steered.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.process.node import Node
+    from pykbroker.process.life import Life
+    from pykbroker.process.node import Node, Prepare
     from pykbroker.runtime.waits import Deferred
-    from pykbroker.seeding.seed import Seed
     from pykbroker.steered.clock import ManualTime
 
 T = TypeVar("T")
 
 
 class Steering:
-    """State of the API, on the brokers' loop.
+    """State of the interfaces, on the brokers' loop.
 
     ``log`` is the request log of a test, which records from the start; without one, requests are recorded on demand.
     """
 
-    def __init__(self, host: Embedded, log: RequestLog | None = None) -> None:
-        self.host = host
+    def __init__(
+        self, node: Node, snapshots: Snapshots, time: ManualTime | None = None, log: RequestLog | None = None
+    ) -> None:
+        self.node = node
+        self.snapshots = snapshots
+        #: The manual clock, if there is one.
+        self.time = time
         self.requests = log or RequestLog()
         self.of_a_test = log is not None
         self._noted = log is not None
-        #: Resets are done one after the other.
-        self.living = asyncio.Lock()
-        self._outcomes = Outcomes()
-        self._before = host.ending
-        host.ending = self._ending
+        self._leave = node.lives.follow(self._began)
 
-    @property
-    def node(self) -> Node:
-        return self.host.node
+    def _began(self, life: Life) -> None:
+        if not self.of_a_test:
+            life.at_end(self.requests.clear)
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
-        cluster = self.node.current
-        if cluster is None:
-            raise Refusal(503, BETWEEN)
-        return cluster
+        return present(self.node.lives)
 
     async def outcome(self, wait: Deferred[T]) -> T:
         """Return the result of a wait. Raises its error, and Refusal if the brokers are reset meanwhile."""
-        return await self._outcomes.of(wait)
+        return await outcome(self.node.lives, wait)
 
     @property
     def noting(self) -> bool:
@@ -73,25 +71,18 @@ class Steering:
             places.empty(Place.OBSERVE)
         self._noted = on
 
-    def _ending(self) -> None:
-        self._before()
-        self._outcomes.drop()
-        self.requests.clear()
-        self.node.faults.clear()
-
     def close(self) -> None:
-        """Remove the request log, if the API installed one."""
-        self.host.ending = self._before
-        if self._noted and not self.of_a_test:
-            self.node.server.dispatcher.places.empty(Place.OBSERVE)
-            self._noted = False
+        """Remove the request log and the snapshots, if they are not those of a test."""
+        self._leave()
+        if not self.of_a_test:
+            self.note(on=False)
+            self.snapshots.close()
 
 
-def of_node(node: Node, folder: Path | None, seed: Seed | None = None, time: ManualTime | None = None) -> Steering:
+def of_node(node: Node, folder: Path | None, seed: Prepare | None = None, time: ManualTime | None = None) -> Steering:
     """Return the state for a node that ``serve`` runs.
 
-    ``folder`` has its data and snapshots, if they are temporary; ``seed`` is imported again after each reset.
+    ``folder`` has its data, if that is temporary, and snapshots in it; ``seed`` is carried out again after each reset.
     """
-    host = Embedded.of_node(node, asyncio.get_running_loop(), folder)
-    host.seed, host.time = seed, time
-    return Steering(host)
+    temporary = None if folder is None else TemporaryFolder(TESTS, folder)
+    return Steering(node, Snapshots(node, temporary, permanent=folder is None, seed=seed), time)

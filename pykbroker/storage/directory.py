@@ -38,6 +38,8 @@ _FULL = {
 }
 #: The least time between two log lines about a full disk, in milliseconds: small writes may succeed in between.
 _TOLD_AGAIN_MS = 60_000
+#: The time without a refused write after which a write that succeeds shows that there is room, in milliseconds.
+_ROOM_IS_TOLD_MS = 3000
 #: A file in the directory of a log that was ever compacted: gaps between its offsets are no sign of loss. Apache Kafka
 #: ignores it.
 COMPACTED = "pykbroker-compacted"
@@ -54,7 +56,10 @@ def mark_compacted(disk: Disk, path: str) -> None:
 class LogDirectory:
     """A log directory: a path on a disk, and whether it is online."""
 
-    __slots__ = ("_doomed", "_missing", "_told_full_ms", "clock", "disk", "full", "offline", "path", "random")
+    __slots__ = (
+        *("_doomed", "_missing", "_refused_ms", "_told_full_ms", "clock", "disk", "full", "offline", "path", "random"),
+        "was_full",
+    )
 
     def __init__(self, path: str, disk: Disk, clock: Clock, random: Random) -> None:
         self.disk = disk
@@ -64,6 +69,9 @@ class LogDirectory:
         self.offline = False
         #: Whether the disk was full at the last write.
         self.full = False
+        #: Whether the log has still to say that there is room again; each write that succeeds meanwhile calls ``succeeded``.
+        self.was_full = False
+        self._refused_ms = 0
         self._told_full_ms = -_TOLD_AGAIN_MS
         #: (due time in monotonic seconds, path without suffix) of renamed segments and directories that are to be removed.
         self._doomed: list[tuple[float, str]] = []
@@ -113,12 +121,17 @@ class LogDirectory:
                 "Log directory %s takes no more data, because %s: %s failed (%s). Reads go on, and writes as soon as there "
                 "is room.", self.path, why, doing, error,
             )  # fmt: skip
-        self.full = True
+        self.full = self.was_full = True
+        self._refused_ms = now_ms
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {why} ({error.strerror or error})")
 
     def succeeded(self) -> None:
-        """A write succeeded."""
+        """A write succeeded. The log says so when none was refused for a while: small ones fit in where large ones do not."""
         self.full = False
+        if self.clock.now_ms() >= self._refused_ms + _ROOM_IS_TOLD_MS:
+            self.was_full = False
+            self._told_full_ms = -_TOLD_AGAIN_MS
+            log.warning("Log directory %s takes data again: there is room.", self.path)
 
     def remove_later(self, path: str, delay_ms: int) -> None:
         """Let ``plan_removals`` remove ``path`` after ``delay_ms``: a directory, or the ``.deleted`` files of the segment

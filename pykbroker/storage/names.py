@@ -27,8 +27,10 @@ _IN_A_PARTITION: Final = (
 )
 #: A partition has at least one of these, unless a power loss took all.
 _OF_A_PARTITION_ALONE: Final = r"\d{20}\.log.*|partition\.metadata"
-#: Files of an interrupted first start, before meta.properties exists.
-_BEFORE_META_PROPERTIES: Final = frozenset({"meta.properties", "meta.properties.tmp"})
+#: The socket in the first log directory by which a process is steered.
+CONTROL_SOCKET: Final = "control.sock"
+#: What may be there before meta.properties: files of an interrupted first start, and the socket, which outlives a reset.
+_BEFORE_META_PROPERTIES: Final = frozenset({"meta.properties", "meta.properties.tmp", CONTROL_SOCKET})
 #: Directories that file systems keep at the root of a mount.
 _OF_FILE_SYSTEMS: Final = frozenset({"lost+found"})
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from asyncio import wrap_future
+from asyncio import _get_running_loop
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pykbroker.testing.waiting import Seen, Waits
+from pykbroker.testing.waiting import Seen, TimedOut, Waits
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -66,17 +66,24 @@ class Access(ABC):
         return self._run(called())
 
     def _ask_later(self, function: Callable[..., Deferred[T]], *args: Any, **named: Any) -> T:
-        """The same for a function that returns a Deferred: return when it is done."""
+        """The same for a function that returns a Deferred: return when it is done. Raises LifeEnded if the brokers stop, or are
+        reset, before.
+        """
 
         async def called() -> T:
-            over: Future[None] = Future()
-            answer = function(self._cluster, *args, **named)
-            answer.settled().map(over.set_result)
-            await wrap_future(over)
+            answer = await self._here.node.lives.outcome(function(self._cluster, *args, **named))
             self._waits.look()
-            return answer.value
+            return answer
 
         return self._run(called())
 
     def _wait(self, look: Callable[[Cluster], Seen[T]], what: str, timeout: float) -> T:
-        return self._run(self._waits.until(lambda: look(self._cluster), what, timeout))
+        try:
+            return self._run(self._waits.until(lambda: look(self._cluster), what, timeout))
+        except TimedOut as error:
+            if _get_running_loop() is None:
+                raise
+            hint = (
+                "the test's own event loop stood still meanwhile, and so did its clients: await the same of kafka.aio"
+            )
+            raise TimedOut(f"{error}; {hint}") from None

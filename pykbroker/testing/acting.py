@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -102,10 +101,5 @@ class Acting(Access):
         """Compact now all logs that are due by their topics' settings."""
         self._run(self._round(self._here.node.housekeeping.run_compaction))
 
-    @staticmethod
-    async def _round(work: Callable[[], Deferred[None]]) -> None:
-        over = asyncio.Event()
-        running = work()
-        running.settled().map(lambda _: over.set()).or_log("a round of housekeeping")
-        await over.wait()
-        _ = running.value
+    async def _round(self, work: Callable[[], Deferred[None]]) -> None:
+        await self._here.node.lives.outcome(work())

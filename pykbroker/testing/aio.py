@@ -18,6 +18,12 @@ def _awaited(
     method: Callable[Concatenate[Any, P], T],
 ) -> Callable[Concatenate[Aio, P], Coroutine[Any, Any, T]]:
     async def call(self: Aio, /, *args: P.args, **named: P.kwargs) -> T:
+        if asyncio._get_running_loop() is None:  # noqa: SLF001 - what asyncio itself asks, which raises no "no running event loop"
+            name = method.__name__
+            raise RuntimeError(
+                f"kafka.aio is for asyncio. With trio: await trio.to_thread.run_sync(functools.partial(kafka.{name}, ...)); "
+                f"with anyio: anyio.to_thread.run_sync"
+            )
         return await asyncio.to_thread(getattr(self.kafka, method.__name__), *args, **named)
 
     call.__name__, call.__doc__ = method.__name__, method.__doc__

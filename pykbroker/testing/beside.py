@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pykbroker.steered import http_options as options
@@ -10,34 +12,29 @@ from pykbroker.steered.http_side import http_side
 if TYPE_CHECKING:
     from pykbroker.process.node import Beside as Side
     from pykbroker.steered.embedded import Embedded
-    from pykbroker.steered.request_log import RequestLog
-    from pykbroker.steered.steering import Steering
 
 
 class Beside:
     """Raises ConfigError for an invalid address, and if a package is missing."""
 
-    def __init__(self, address: str, host: Embedded, log: RequestLog) -> None:
+    def __init__(self, address: str, host: Embedded) -> None:
         self._options = options.parse(address)
         self._make = http_side()
         self._host = host
-        self._log = log
         self._side: Side | None = None
+        #: What requests must send, where listeners or an authorizer protect the broker.
+        self.token: str | None = None
 
     def open(self) -> None:
-        """Open it. Raises ConfigError if secured listeners require a token, and StartFailed if the address cannot be bound."""
+        """Open it. Where the broker is protected, a token is made. Raises StartFailed if the address cannot be bound."""
         self._host.begin(self._open()).result()
 
     async def _open(self) -> None:
         node = self._host.node
-        options.check(self._options, node.config)
-        made = self._side = self._make(node, self._options, self._steering)
+        if options.protected_by(node.config) is not None:
+            self.token = self.token or secrets.token_urlsafe()
+        made = self._side = self._make(node, replace(self._options, token=self.token), self._host.steering)
         await made.open()
-
-    def _steering(self) -> Steering:
-        from pykbroker.steered.steering import Steering  # noqa: PLC0415 - imported with the first request
-
-        return Steering(self._host, self._log)
 
     def close(self) -> None:
         """Close it; harmless when repeated, and if it was not opened."""

@@ -48,7 +48,7 @@ class TestBroker:
         """Accept connections and answer nothing until ``resume``, as a process that hangs. Leadership stays. Harmless when
         repeated.
         """
-        if self._paused is None:
+        if self._paused is None or self._paused.removed:
             self._paused = self._faults.add("*", hold=True, broker=self.id)
 
     def resume(self) -> None:

@@ -51,6 +51,11 @@ class PlacedFault:
         return self._rule.number
 
     @property
+    def removed(self) -> bool:
+        """Whether it was removed, also by a reset."""
+        return self._rule.removed
+
+    @property
     def matched(self) -> int:
         """The number of requests that it matched."""
         return self._rule.matched
@@ -141,12 +146,10 @@ class Faults:
             self.remove(placed)
 
     def forget(self) -> None:
-        """Remove all faults, on the brokers' own thread, before a reset."""
-        if self._placed:
-            for placed in self.list():
-                self._note(placed)
-            self._placed.clear()
-            self._injector().clear()
+        """The faults are gone with their cluster; called on the brokers' own thread."""
+        for placed in self.list():
+            self._note(placed)
+        self._placed.clear()
 
     def wait(self, rule: Rule, times: int, timeout: float) -> None:
         """Wait until a rule has acted ``times`` times. Raises TimeoutError."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pykbroker.config.definitions.known import CURRENT
 from pykbroker.steered.clock import ManualTime
-from pykbroker.steered.embedded import Embedded
+from pykbroker.steered.embedded import Embedded, Setup
 from pykbroker.steered.intercept import WatchedDispatcher
 from pykbroker.testing import secured
 from pykbroker.testing.acting import Acting
@@ -29,11 +29,11 @@ from pykbroker.testing.separate import Separate
 from pykbroker.testing.settings import texts
 
 if TYPE_CHECKING:
+    from pykbroker.process.life import Life
     from pykbroker.process.node import Node
     from pykbroker.releases.release import Release
     from pykbroker.security.ready_made import ReadyMade
     from pykbroker.seeding.reading import Seedable
-    from pykbroker.steered.request_log import RequestLog
     from pykbroker.testing.beside import Beside
 
 _numbers = itertools.count(1)
@@ -100,14 +100,13 @@ class Kafka(Asking, Acting, Observing):
         address = None if http is None else str(http)
         self._separate = Separate(given, brokers, folder, sown, address, as_version) if process else None
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
-        self._embedded = Embedded(name, given, brokers, folder, self._dispatcher, release)
-        self._embedded.seed = sown
-        self._embedded.time = ManualTime() if clock == "manual" else None
-        self._embedded.ending = self._ending
-        self._embedded.begun = lambda node: self._waits.follow(node.cluster)
+        time = ManualTime() if clock == "manual" else None
+        followers = (self._waits.follow, self._began)
+        self._embedded = Embedded(
+            Setup(name, given, brokers, folder, self._dispatcher, release, sown, time, self._requests, followers)
+        )
         self._faults = Faults(self._embedded, strict=strict_faults)
-        self._on_reset += [self._requests.clear, self._faults.forget]
-        self._beside = None if address is None or process else _beside(address, self._embedded, self._requests)
+        self._beside = None if address is None or process else _beside(address, self._embedded)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
@@ -115,6 +114,7 @@ class Kafka(Asking, Acting, Observing):
         """Start; returns when clients are accepted. Raises StartFailed, and then leaves nothing open."""
         if self._separate is not None:
             self._separate.start()
+            _running.add(self)
             return self
         self._lines.open()
         try:
@@ -155,9 +155,24 @@ class Kafka(Asking, Acting, Observing):
     ) -> None:
         await asyncio.to_thread(self.stop)
 
-    def _ending(self) -> None:
-        for tell in self._on_reset:
-            tell()
+    def forget_hooks(self) -> None:
+        """Remove the functions of ``on_reset`` that a test added."""
+        self._here.call(self._on_reset.clear)
+
+    def _began(self, life: Life) -> None:
+        life.at_end(lambda: self._tell_of_reset(life))
+        life.at_end(self._requests.clear)
+        life.at_end(self._faults.forget)
+
+    def _tell_of_reset(self, life: Life) -> None:
+        if life.followed:
+            for tell in self._on_reset:
+                tell()
+
+    def _disown(self) -> None:
+        if self._separate is not None:
+            self._separate.disown()
+        self._embedded.disown()
 
     @property
     def _here(self) -> Embedded:
@@ -193,6 +208,13 @@ class Kafka(Asking, Acting, Observing):
         if found is None:
             raise RuntimeError("the HTTP side is off, or the broker is not running; write Kafka(http=0) to open it")
         return found
+
+    @property
+    def http_token(self) -> str | None:
+        """What requests by HTTP must send, as ``Authorization: Bearer TOKEN``, where listeners or an authorizer protect the
+        broker; else None.
+        """
+        return None if self._beside is None else self._beside.token
 
     @property
     def pid(self) -> int:
@@ -233,10 +255,10 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
 
 
-def _beside(address: str, host: Embedded, log: RequestLog) -> Beside:
+def _beside(address: str, host: Embedded) -> Beside:
     from pykbroker.testing.beside import Beside  # noqa: PLC0415 - start-up counts
 
-    return Beside(address, host, log)
+    return Beside(address, host)
 
 
 def _release(name: str | None) -> Release | None:
@@ -252,3 +274,13 @@ def _drop_all() -> None:
     """Clean up if the interpreter ends while brokers run."""
     for kafka in list(_running):
         kafka._embedded.drop()  # noqa: SLF001 - of this module
+
+
+def _leave_to_parent() -> None:
+    """In a forked child: no broker of the parent is the child's to stop or to remove."""
+    for kafka in list(_running):
+        kafka._disown()  # noqa: SLF001 - of this module
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

@@ -119,6 +119,13 @@ class Separate:
                 self._folder.remove()
                 self._folder = None
 
+    def disown(self) -> None:
+        """In a forked child: leave the process to the parent."""
+        self._running = None
+        if self._folder is not None:
+            self._folder.disown()
+            self._folder = None
+
     def addresses(self) -> list[str]:
         """``host:port`` of every broker. Raises RuntimeError if the process does not run."""
         _ = self.pid

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.process.life import Life
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Waits:
     def __init__(self) -> None:
         self._looks: dict[Callable[[], None], None] = {}
 
-    def follow(self, cluster: Cluster) -> None:
+    def follow(self, life: Life) -> None:
         """Check after each turn of a cluster's loop, from now on; called on the loop."""
         loop = asyncio.get_running_loop()
 
@@ -38,7 +38,7 @@ class Waits:
             if self._looks:
                 loop.call_soon(self.look)
 
-        cluster.runtime.turns.measure(schedule)
+        life.cluster.runtime.turns.measure(schedule)
 
     def look(self) -> None:
         """Check all conditions now."""

@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from pykbroker.lake.description import Format
-from pykbroker.lake.folder import Folder
+from pykbroker.lake.hadoop_folder import Folder
 from pykbroker.lake.lake import TABLES
-from pykbroker.lake.session import SparkOptions, start_session
+from pykbroker.lake.spark_session import SparkOptions, start_session
 from pykbroker.lake.tables.iceberg import IcebergTable
 from scripts.bench_lake_job.processor_time import processor_seconds
 from scripts.jars import jars

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from compat_tests.harness.ours import Pykbroker
 from pykbroker.lake.direct.source import register
-from pykbroker.lake.session import SparkOptions, start_session
+from pykbroker.lake.spark_session import SparkOptions, start_session
 from scripts.bench_lake_job import ready
 from scripts.bench_lake_job.processor_time import processor_seconds
 from scripts.jars import jars

@@ -12,13 +12,13 @@ from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.description import Description, Format
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.profile.measuring import Wanted, measured
+from pykbroker.lake.profile.aggregation import Wanted, measured
 from pykbroker.lake.replay import Replay, ReplayOptions
-from pykbroker.lake.session import SparkOptions, start_session
+from pykbroker.lake.spark_session import SparkOptions, start_session
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decoded import Decoded
-from pykbroker.lake.values.how import How, Kind
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.lake.verify import Verification
 from scripts.bench_lake_job.processor_time import processor_seconds
 from scripts.jars import jars

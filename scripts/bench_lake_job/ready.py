@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pykbroker.lake.direct.columns import ALL, Columns, schema_of
-from pykbroker.lake.direct.workers import forget_own_archives
+from pykbroker.lake.direct.python_workers import forget_own_archives
 
 _ROWS = 16_384
 

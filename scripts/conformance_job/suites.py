@@ -65,7 +65,10 @@ SUITES = [
     Suite("brokers", "Java, librdkafka, Kafka's tools", "brokers stopped and started, leaders moved", _OWN_PROCESS),
     Suite("torture", "confluent-kafka (librdkafka)", "SIGKILL twenty times under load", _OWN_PROCESS),
     Suite(
-        "image", "pykbroker's image", "the Dockerfile carried out step by step, containers as any user", _OWN_PROCESS
+        "image",
+        "pykbroker's image",
+        "containers in namespaces, and in Docker or Podman where one answers",
+        _OWN_PROCESS,
     ),
     Suite("console", "Chromium", "the console by keyboard and by what is hostile, in a browser", _OWN_PROCESS),
     Suite("prometheus", "Prometheus", "scrapes a broker at work, asked every query of the dashboard", _OWN_PROCESS),

@@ -17,20 +17,20 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 from rich.console import Console
 
-from pykbroker.lake import artifacts
+from pykbroker.lake import spark_artifacts
 from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.cluster import Cluster
 from pykbroker.lake.description import Description, Format
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.profile.measuring import Wanted, measured
+from pykbroker.lake.profile.aggregation import Wanted, measured
 from pykbroker.lake.profile.page import page
 from pykbroker.lake.replay import Replay, ReplayOptions
-from pykbroker.lake.session import SparkOptions, start_session
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.spark_session import SparkOptions, start_session
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decoded import Decoded
-from pykbroker.lake.values.how import How, KeyKind, Kind
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.values.decode_options import How, KeyKind, Kind
+from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.lake.verify import Verification
 from scripts.demo_job.broker import DemoBroker
 from scripts.demo_job.data import DemoError, flights
@@ -78,7 +78,7 @@ def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int
             cleanup.callback(publisher.stop)
             spark = _session(folder, options.months)  # in parallel
             cleanup.callback(spark.stop)
-            cleanup.enter_context(artifacts.removed(spark))
+            cleanup.enter_context(spark_artifacts.removed(spark))
             publisher.join()
             if publisher.failure is not None:
                 raise publisher.failure

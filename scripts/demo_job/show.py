@@ -37,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Run the whole demo; the exit status is 0 if the results equal the files."""
     folder: Path = options.out.resolve()
-    _empty(folder)
+    _empty(folder, kept="delays.png" if options.lake else "profile.html")
     if options.lake:
         from scripts.demo_job.lake import run_lake
 
@@ -134,11 +134,17 @@ def _conclude(console: Console, job: DelayJob, expected: Hours, results: dict[st
     return 1 if wrong else 0
 
 
-def _empty(folder: Path) -> None:
-    """Empty the output folder. Raises DemoError if it has files that are not a demo's."""
+def _empty(folder: Path, kept: str) -> None:
+    """Empty the output folder, except for the file ``kept``, the result of the other demo. Raises DemoError if it has files that are not a
+    demo's.
+    """
     mark = folder / ".demo"
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
         raise DemoError(f"{folder} is not empty and not from an earlier demo; name another with --out.")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in folder.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each, ignore_errors=True)
+        elif each.name != kept:
+            each.unlink()
     mark.touch()

@@ -34,6 +34,8 @@ class Part:
 
     name: str
     arguments: tuple[str, ...]
+    #: The interpreter, whose environment the run has.
+    python: str = sys.executable
     folder: Path = ROOT / "build"
     process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     seconds: float = field(init=False, default=0.0)
@@ -54,8 +56,9 @@ class Part:
         begun = time.monotonic()
         self._progress.unlink(missing_ok=True)
         plugins = ("-p", "scripts.test_job.progress", "-p", "scripts.test_job.garbage")
-        command = [sys.executable, "-m", "pytest", *plugins, *self.arguments]
-        environment = {**os.environ, "TEST_PROGRESS": str(self._progress)}
+        command = [self.python, "-m", "pytest", *plugins, *self.arguments]
+        path = os.pathsep.join((str(Path(self.python).parent), os.environ["PATH"]))
+        environment = {**os.environ, "PATH": path, "TEST_PROGRESS": str(self._progress)}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(self.process.pid, 0)  # Popen's own wait does not return resource usage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import secrets
+import random
 from pathlib import Path
 
 from pykbroker.config.broker import BrokerConfig
@@ -12,6 +12,7 @@ from pykbroker.container.formatting import RELEASE_VERSION, directories, format_
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError
 from pykbroker.container.tools.scram_users import scram_user
+from pykbroker.metadata.ids import random_id
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.properties import PropertiesError, load
@@ -37,7 +38,7 @@ def main(words: list[str]) -> None:
     made.add_argument("--no-initial-controllers", "-N", action="store_true", help="has no effect")
     options = made.parse_args(words)
     if options.command == "random-uuid":
-        print_lines(uuid_to_str(secrets.token_bytes(16)))
+        print_lines(uuid_to_str(random_id(random.SystemRandom())))
     elif options.command == "format":
         _format(options)
     else:

@@ -25,7 +25,12 @@ class Asked(SessionWaiter):
     """See the module. A waiting fetch subclasses it and watches the partitions."""
 
     def __init__(
-        self, broker: Broker, ctx: RequestContext, request: FetchRequest, session: FetchSession | None
+        self,
+        broker: Broker,
+        ctx: RequestContext,
+        request: FetchRequest,
+        session: FetchSession | None,
+        items: list[FetchItem] | None = None,
     ) -> None:
         self.broker = broker
         self.version = ctx.api_version
@@ -37,7 +42,7 @@ class Asked(SessionWaiter):
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
         self.incremental = session is not None and request.session_id == session.id
-        self.items = None if session is not None else _each_once(request, self.version)
+        self.items = items if session is not None or items is not None else _each_once(request, self.version)
         self.committed = request.isolation_level == READ_COMMITTED
         self.max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
         self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from pykbroker.handlers.fetching.answer import answer, without_records
 from pykbroker.handlers.fetching.reading import Reading
+from pykbroker.handlers.in_slices import join_parts
 from pykbroker.partitions.replica_selector import replica_to_read
+from pykbroker.runtime.waits import as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.frames import CUT_SIZE
 from pykbroker.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pykbroker.handlers.fetching.asked import Asked
     from pykbroker.partitions.fetch_sessions import FetchItem
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.messages.fetch import FetchResponse
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 #: takes it.
 _INLINE_BYTES = 1024 * 1024
 _LEADER_SINCE = 16
+#: Partitions of a large answer that are put into it together.
+_ANSWERED_AT_ONCE = 200
 #: Errors whose answers name the current leader.
 _TELL_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
@@ -219,11 +224,30 @@ class Attempt:
         refused = sorted(self.refused, key=_has_no_name, reverse=True)
         return answer(self.fetch, self.found + refused, self.leaders)
 
+    def answer_in_slices(self) -> Work[FetchResponse]:
+        """The same for many partitions, after those that are not in memory were read in a thread."""
+        if self.cold:
+            run = self.fetch.broker.cluster.runtime.slices.run
+            cold, self.cold = self.cold, []
+            read = self.fetch.broker.cluster.runtime.offload_read(_read_all, cold)
+            return read.chain(lambda _: as_wait(run(self.answer_in_slices())))
+        response: FetchResponse | None = None
+        found = self.found + sorted(self.refused, key=_has_no_name, reverse=True)
+        for begin in range(0, len(found), _ANSWERED_AT_ONCE):
+            some = answer(self.fetch, found[begin : begin + _ANSWERED_AT_ONCE], self.leaders)
+            if response is None:
+                response = some
+            else:
+                join_parts(response.responses, some.responses, lambda topic: topic.topic or topic.topic_id)
+            yield _ANSWERED_AT_ONCE
+        return answer(self.fetch, [], self.leaders) if response is None else response
+
     def finish_cold(self) -> Deferred[FetchResponse]:
         """Read what is not in the page cache in a thread, then answer."""
+        read = self.fetch.broker.cluster.runtime.offload_read(_read_all, self.cold)
+        return read.map(lambda _: self.answer())
 
-        def read_all() -> None:
-            for reading in self.cold:
-                reading.wait()
 
-        return self.fetch.broker.cluster.runtime.offload_read(read_all).map(lambda _: self.answer())
+def _read_all(cold: list[Reading]) -> None:
+    for reading in cold:
+        reading.wait()

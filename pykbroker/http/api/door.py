@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import hdrs, web
 
 from pykbroker.http.api.description import description
-from pykbroker.http.api.route import Call, Route, Text
+from pykbroker.http.api.route import HttpCall, Route, Text
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.asker import Asker
 from pykbroker.http.body import read, read_object
@@ -39,7 +39,7 @@ async def answer(request: web.Request, steering: Steering) -> web.StreamResponse
             check_origin(request, route.takes or (_JSON,))
         asker = Asker(steering.node, request.remote or "")
         asker.check(API[route.name], words)
-        found = await route.handler(steering, await _call(request, route, words, asker))
+        found = await route.carry_out(steering, await _call(request, route, words, asker))
         if isinstance(found, Text):
             return web.Response(text=found.text, content_type=found.kind, charset="utf-8")
         return web.json_response(found)
@@ -66,12 +66,19 @@ def _only(request: web.Request, methods: list[str]) -> None:
         raise web.HTTPMethodNotAllowed(request.method, methods)
 
 
-async def _call(request: web.Request, route: Route, words: dict[str, str], asker: Asker) -> Call:
+async def _call(request: web.Request, route: Route, words: dict[str, str], asker: Asker) -> HttpCall:
     """Return the parameters of a request. Raises Refusal."""
     query = _query(request, route)
     if route.takes:
-        return Call(asker, words, query, {}, request.content_type, await read(request, route.most))
-    return Call(asker, words, query, await _body(request, route))
+        return HttpCall(
+            asker=asker,
+            path=words,
+            query=query,
+            body={},
+            kind=request.content_type,
+            raw=await read(request, route.most),
+        )
+    return HttpCall(asker=asker, path=words, query=query, body=await _body(request, route))
 
 
 def check_origin(request: web.Request, kinds: Collection[str]) -> None:

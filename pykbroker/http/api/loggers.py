@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.config.alteration import Change, Operation
-from pykbroker.config.loggers import alter_levels, levels
-from pykbroker.http.api.route import Call
+from pykbroker.config.loggers import levels
+from pykbroker.http.api.route import HttpCall
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from pykbroker.steered.steering import Steering
 
 
-async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+async def listed(steering: Steering, call: HttpCall) -> dict[str, Any]:
     return {"loggers": levels()}
 
 
-async def alter(steering: Steering, call: Call) -> dict[str, Any]:
+async def alter(steering: Steering, call: HttpCall) -> dict[str, Any]:
     name = call.path["name"]
     if name not in levels():
         raise Refusal(404, f"there is no logger {name[:100]!r}; GET /api/v1/loggers lists those that there are")
     level = None if call.body.get("level", "") is None else call.text("level")
     change = Change(name, Operation.DELETE if level is None else Operation.SET, level)
     try:
-        alter_levels([change], validate_only=False)
+        steering.cluster().log_levels.alter([change])
     except KafkaError as error:
         raise Refusal(400, error.message) from error
     authorizer = steering.cluster().authorizer

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.route import Call, whole
+from pykbroker.http.api.route import HttpCall
+from pykbroker.steered.call import whole
 from pykbroker.steered.refusal import refusing
 from pykbroker.steered.request_log import MOST_REQUESTS, Request, chosen
 
@@ -19,7 +20,7 @@ QUERY: Final = {
 }
 
 
-async def listed(steering: Steering, call: Call) -> dict[str, Any]:
+async def listed(steering: Steering, call: HttpCall) -> dict[str, Any]:
     asked = call.query
     with refusing(400, ValueError):
         found = chosen(steering.requests, asked.get("api"), asked.get("client_id"), asked.get("topic"))
@@ -28,12 +29,12 @@ async def listed(steering: Steering, call: Call) -> dict[str, Any]:
     return {"recording": steering.noting, "requests": [_as_json(each) for each in newest]}
 
 
-async def forget(steering: Steering, call: Call) -> dict[str, Any]:
+async def forget(steering: Steering, call: HttpCall) -> dict[str, Any]:
     steering.requests.clear()
     return {"recording": steering.noting}
 
 
-async def record(steering: Steering, call: Call) -> dict[str, Any]:
+async def record(steering: Steering, call: HttpCall) -> dict[str, Any]:
     steering.note(on=call.flag("on"))
     return {"recording": steering.noting}
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.call import Call
+from pykbroker.steered.verbs.table import VERBS
 
 if TYPE_CHECKING:
     from pykbroker.http.asker import Asker
@@ -18,42 +19,15 @@ _LARGEST_BODY: Final = 64 * 1024
 Schema = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Who asks, and the parameters of the path, of the query, and the body. All of them are untrusted."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpCall(Call):
+    """A call over HTTP: who asks, and the parameters of the query. All of them are untrusted."""
 
     asker: Asker
-    path: Mapping[str, str]
     query: Mapping[str, str]
-    body: Mapping[str, Any]
     #: Media type and text, for a route that takes a body other than JSON.
     kind: str = ""
     raw: bytes = b""
-
-    def number(self, name: str) -> int:
-        """Return a number of the path. Raises Refusal."""
-        return whole(name, self.path[name])
-
-    def text(self, name: str) -> str:
-        """Return a string of the body. Raises Refusal."""
-        value = self.body.get(name)
-        if not isinstance(value, str):
-            raise Refusal(400, f"the body wants a text as {name!r}")
-        return value
-
-    def flag(self, name: str) -> bool:
-        """Return a boolean of the body. Raises Refusal."""
-        value = self.body.get(name)
-        if not isinstance(value, bool):
-            raise Refusal(400, f"the body wants true or false as {name!r}")
-        return value
-
-
-def whole(name: str, text: str) -> int:
-    """Return a number that is not negative. Raises Refusal."""
-    if not (text.isascii() and text.isdigit()) or len(text) > 9:
-        raise Refusal(400, f"{name} is a number from 0 on, not {text[:40]!r}")
-    return int(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +38,12 @@ class Text:
     text: str
 
 
-Handler = Callable[["Steering", Call], Awaitable[Any]]
+Handler = Callable[["Steering", HttpCall], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route. ``path`` has parameters in braces; ``query`` has optional parameters with their descriptions.
+    """A route. Without a ``handler`` it is the verb of its name (``steered/verbs``). ``path`` has parameters in braces; ``query`` has optional parameters with their descriptions.
 
     ``body`` and ``answer`` are JSON schemas; ``takes`` and ``gives`` those of other media types. ``refusals`` are
     status codes with their meaning, beside those of every route. ``most`` is the largest body in bytes.
@@ -79,7 +53,7 @@ class Route:
     path: str
     name: str
     meaning: str
-    handler: Handler
+    handler: Handler | None
     answer: Schema | None = None
     body: Schema | None = None
     takes: Mapping[str, Schema] = field(default_factory=dict)
@@ -87,6 +61,11 @@ class Route:
     query: Mapping[str, str] = field(default_factory=dict)
     refusals: Mapping[int, str] = field(default_factory=dict)
     most: int = _LARGEST_BODY
+
+    async def carry_out(self, steering: Steering, call: HttpCall) -> Any:
+        """Do what the route is for; returns the answer. Raises Refusal and KafkaError."""
+        act = VERBS[self.name] if self.handler is None else self.handler
+        return await act(steering, call)
 
     @property
     def changes(self) -> bool:

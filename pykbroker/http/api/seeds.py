@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.api.route import Call, Text
+from pykbroker.http.api.route import HttpCall, Text
 from pykbroker.http.api.schemas import SEED, TEXT
 from pykbroker.security.operations import CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
@@ -80,18 +80,17 @@ async def _readable(cluster: Cluster, asker: Asker, named: list[str]) -> list[st
     return found
 
 
-async def sown(steering: Steering, call: Call) -> dict[str, Any]:
+async def sown(steering: Steering, call: HttpCall) -> dict[str, Any]:
     with refusing(400, BadSeed), refusing(415, ModuleNotFoundError):
         form = f".{_FORMS[call.kind]}"
         seed = await asyncio.to_thread(read_bytes, call.raw, form, "body", call.query.get("topic"))
-    async with steering.living:
-        await _check_sowing(steering.cluster(), call.asker, seed)
-        with refusing(409, BadSeed):
-            done = await steering.outcome(sow(steering.cluster(), seed))
+    await _check_sowing(steering.cluster(), call.asker, seed)
+    with refusing(409, BadSeed):
+        done = await steering.outcome(sow(steering.cluster(), seed))
     return {"topics": done.topics, "records": done.records}
 
 
-async def harvested(steering: Steering, call: Call) -> Text:
+async def harvested(steering: Steering, call: HttpCall) -> Text:
     form = call.query.get("form", "jsonl")
     if form not in _KINDS:
         raise Refusal(400, f"form is {form[:40]!r}; write one of {', '.join(_KINDS)}")

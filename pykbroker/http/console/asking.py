@@ -19,8 +19,8 @@ from pykbroker.requests.pipeline import Place
 from pykbroker.security.context import TimeSpent
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
-from pykbroker.steered.outcomes import Outcomes
-from pykbroker.steered.refusal import BETWEEN, Refusal
+from pykbroker.steered.outcomes import outcome, present
+from pykbroker.steered.refusal import Refusal
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.apis import response_class
 from pykbroker.wire.errors import KafkaError, WireError, error_code
@@ -28,12 +28,11 @@ from pykbroker.wire.headers import RequestHeader, decode_response_header, encode
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.asker import Asker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.process.life import Lives
     from pykbroker.runtime.waits import Deferred
     from pykbroker.wire.message import Message
 
@@ -68,12 +67,11 @@ class _Peer:
 class Brokers:
     """The brokers of a process, as long as it runs; after a reset they have another cluster."""
 
-    def __init__(self, current: Callable[[], Cluster | None], asker: Asker, *, authorises: bool) -> None:
-        self._current = current
+    def __init__(self, lives: Lives, asker: Asker, *, authorises: bool) -> None:
+        self._lives = lives
         self.asker = asker
         self._dispatcher = _dispatcher(authorises=authorises)
         self._asked = 0
-        self._outcomes = Outcomes()
 
     def asked_by(self, asker: Asker) -> Brokers:
         """Return the same brokers for another asker."""
@@ -83,10 +81,7 @@ class Brokers:
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises Refusal while the process stops or is reset."""
-        cluster = self._current()
-        if cluster is None:
-            raise Refusal(503, BETWEEN)
-        return cluster
+        return present(self._lives)
 
     def running(self) -> list[int]:
         """Return the ids of the running brokers. Raises Refusal if there is none."""
@@ -158,14 +153,10 @@ class Brokers:
         If the caller is cancelled, the wait is abandoned.
         """
         try:
-            return await self._outcomes.of(wait)
+            return await outcome(self._lives, wait)
         except asyncio.CancelledError:
             wait.abandon()
             raise
-
-    def dropped(self) -> None:
-        """Refuse what waits for a cluster that is no more."""
-        self._outcomes.drop()
 
     async def _whole(self, cluster: Cluster, piece: Any) -> bytes:
         """Return a piece of an answer; one that is in a file is read in a thread."""

@@ -11,7 +11,6 @@ from pykbroker.http.console.asking import Brokers
 from pykbroker.http.turn import Turn
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.console.registry import Registry
     from pykbroker.http.metrics.meter import RequestMeter
     from pykbroker.process.node import Node
@@ -25,8 +24,7 @@ class Console:
         self.node = node
         self.meter = meter
         self.clock = clock
-        self.brokers = Brokers(self._current, Asker(node, ""), authorises=bool(node.config["authorizer.class.name"]))
-        node.on_dropped.append(self.brokers.dropped)
+        self.brokers = Brokers(node.lives, Asker(node, ""), authorises=bool(node.config["authorizer.class.name"]))
         self.registry = registry
         #: Open connections that follow appended records.
         self.tails: set[asyncio.Task[None]] = set()
@@ -37,16 +35,12 @@ class Console:
         made.brokers = self.brokers.asked_by(Asker(self.node, host))
         return made
 
-    def _current(self) -> Cluster | None:
-        return self.node.current
-
     def turn(self) -> Turn:
         """Return what divides work over turns of the loop."""
         return Turn(self.clock.monotonic, self.brokers.cluster())
 
     async def close(self) -> None:
         """Cancel the tails."""
-        self.node.on_dropped.remove(self.brokers.dropped)
         tails = list(self.tails)
         for each in tails:
             each.cancel()

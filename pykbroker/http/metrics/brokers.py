@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.http.metrics.metric import counter, gauge
 from pykbroker.http.metrics.partitions import MinInSync
 from pykbroker.metadata.image import NO_LEADER
-from pykbroker.metadata.source import Following
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.partitions.partition import Partition
+    from pykbroker.process.life import Life
 
 BROKERS = gauge("kafka_brokers", "Brokers that run.", moves="One was stopped: pykbroker brokers list.")
 BROKER_INFO = gauge(
@@ -126,15 +126,11 @@ class Brokers:
     """Collects brokers of the process, and counts changes of the metadata since ``follow``."""
 
     def __init__(self) -> None:
-        self._followed: Cluster | None = None
-        self._following = Following()
         self._shrinks = self._expands = self._leader_changes = 0
 
-    def follow(self, cluster: Cluster) -> None:
-        """Count the changes of this cluster from now on, if not already counted."""
-        if cluster is not self._followed:
-            self._followed = cluster
-            self._following.follow(cluster.metadata, self._changed)
+    def follow(self, life: Life) -> None:
+        """Count the changes of this cluster from now on."""
+        life.at_end(life.cluster.metadata.subscribe(self._changed))
 
     def _changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for change in delta.partitions:
@@ -146,7 +142,6 @@ class Brokers:
             self._leader_changes += after.leader != before.leader
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
-        self.follow(cluster)
         image = cluster.metadata.image
         active = image.active_brokers()
         page.add(BROKERS, len(active))

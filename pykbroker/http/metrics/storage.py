@@ -10,6 +10,7 @@ from pykbroker.http.metrics.metric import counter, gauge
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.metrics.page import Page, Steps
+    from pykbroker.process.life import Life
     from pykbroker.storage.compaction.cleaning import CleaningResult
     from pykbroker.storage.directories.manager import LogManager
     from pykbroker.storage.directory import LogDirectory
@@ -105,14 +106,11 @@ class Storage:
     """See the module."""
 
     def __init__(self) -> None:
-        self._followed: LogManager | None = None
         self._done = self._failed = self._read = self._written = 0
 
-    def follow(self, cluster: Cluster) -> None:
+    def follow(self, life: Life) -> None:
         """Count the compactions of this cluster from now on."""
-        if cluster.logs is not self._followed:
-            self._followed = cluster.logs
-            cluster.logs.compactions.on_result = self._compacted
+        life.cluster.logs.compactions.on_result = self._compacted
 
     def _compacted(self, result: CleaningResult | BaseException) -> None:
         if isinstance(result, BaseException):
@@ -123,7 +121,6 @@ class Storage:
         self._written += result.bytes_written
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
-        self.follow(cluster)
         logs = cluster.logs
         directories = [contents.directory for contents in logs.directories]
         page.add(OFFLINE_COUNT, sum(directory.offline for directory in directories))

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import InputPartition
 
 from pykbroker.lake.direct.log_files import Log, MadeAnew, position_of, segment_of
 from pykbroker.lake.direct.transactions import Aborted
-from pykbroker.lake.trouble import DataLost, LakeError
+from pykbroker.lake.errors import DataLost, LakeError
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
 from pykbroker.wire.compression import decompress
 from pykbroker.wire.errors import WireError

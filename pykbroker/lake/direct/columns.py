@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 
 _TYPES = {
     "key": "BINARY",

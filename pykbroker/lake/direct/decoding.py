@@ -1,7 +1,7 @@
 """Decodes record batches into Arrow columns, a chunk of many batches at a time: the hot loop of the direct source.
 
-First the limits of all records are found (``limits``). Then numpy reads each field of all records at once (``varints``), and Arrow
-gathers keys and values from the one buffer that holds the chunk (``gathering``). Columns that were not requested are not gathered.
+First the limits of all records are found (``record_boundaries``). Then numpy reads each field of all records at once (``varints``), and Arrow
+gathers keys and values from the one buffer that holds the chunk (``arrow_columns``). Columns that were not requested are not gathered.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pykbroker.lake.direct.gathering import Headers, Stretches, read_headers
-from pykbroker.lake.direct.limits import record_limits
+from pykbroker.lake.direct.arrow_columns import Headers, Stretches, read_headers
+from pykbroker.lake.direct.record_boundaries import record_limits
 from pykbroker.lake.direct.varints import INT64_BITS, LOOK_AHEAD, Cursor, Numbers
 from pykbroker.wire.batch_header import BatchHeader, TimestampType
 from pykbroker.wire.errors import WireError

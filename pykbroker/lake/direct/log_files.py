@@ -16,8 +16,8 @@ from pathlib import Path
 from struct import Struct
 from typing import BinaryIO
 
+from pykbroker.lake.errors import DataLost, LakeError, Missing
 from pykbroker.lake.ledger import Place
-from pykbroker.lake.trouble import DataLost, LakeError, Missing
 from pykbroker.storage.checkpoints import (
     HIGH_WATERMARKS,
     LOG_STARTS,

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pykbroker.lake.direct.batches import Batch, Piece, batches
 from pykbroker.lake.direct.columns import Columns
 from pykbroker.lake.direct.decoding import Decoded, decode, from_headers
-from pykbroker.lake.direct.workers import forget_own_archives
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.direct.python_workers import forget_own_archives
+from pykbroker.lake.errors import LakeError
 from pykbroker.wire.batch_header import BatchHeader, TimestampType
 from pykbroker.wire.errors import WireError
 

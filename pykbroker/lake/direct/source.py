@@ -11,12 +11,12 @@ from pyspark.sql.types import StructType
 
 from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.columns import Columns, columns_of, schema_of
-from pykbroker.lake.direct.dividing import divided
 from pykbroker.lake.direct.log_files import Log
-from pykbroker.lake.direct.position import Position, between
+from pykbroker.lake.direct.planning import divided
+from pykbroker.lake.direct.python_workers import forget_own_archives
 from pykbroker.lake.direct.reading import read_piece
-from pykbroker.lake.direct.wanted import Wanted
-from pykbroker.lake.direct.workers import forget_own_archives
+from pykbroker.lake.direct.source_options import Wanted
+from pykbroker.lake.direct.stream_offsets import Position, between
 from pykbroker.lake.ledger import Place
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The profile of a lake: measured in Spark (``measuring.py``), as numbers (``facts.py``), plotted (``charts.py``) on a page (``page.py``)."""
+"""The profile of a lake: measured in Spark (``aggregation.py``), as numbers (``statistics.py``), plotted (``charts.py``) on a page (``page.py``)."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from pykbroker.lake.profile.words import short
+from pykbroker.lake.profile.formatting import short
 
 WIDE, _WIDTH = 1100, 520
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 8, 10, 22

@@ -7,9 +7,9 @@ from html import escape
 
 from pykbroker.lake.profile import plots
 from pykbroker.lake.profile.charts import spark
-from pykbroker.lake.profile.facts import TopicFacts
-from pykbroker.lake.profile.style import STYLE
-from pykbroker.lake.profile.words import counted, moment, rate, share, short, size, span
+from pykbroker.lake.profile.formatting import counted, moment, rate, share, short, size, span
+from pykbroker.lake.profile.statistics import TopicFacts
+from pykbroker.lake.profile.stylesheet import STYLE
 
 Cell = tuple[str, str]
 """A number and its label."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pykbroker.lake.profile.charts import WIDE, Bar, columns, rows
-from pykbroker.lake.profile.facts import DAY_MS, LATE_FROM_MS, Bin, TopicFacts
-from pykbroker.lake.profile.words import clock, counted, moment, share, short, size, span
+from pykbroker.lake.profile.formatting import clock, counted, moment, share, short, size, span
+from pykbroker.lake.profile.statistics import DAY_MS, LATE_FROM_MS, Bin, TopicFacts
 
 _TICKS = 10
 

@@ -7,13 +7,14 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
+from pykbroker.lake.errors import LakeError, written_by
 from pykbroker.lake.tables.table import RECORDS, Compacted, Table
-from pykbroker.lake.trouble import LakeError, written_by
 
 _APPLICATION = "pykbroker-lake-archive"
 _LOG = f"{RECORDS}/_delta_log"
 _LOOKED_BACK = 1000
 """The number of newest versions that are searched for the last batch's; maintenance may have added some after it."""
+_LOG_RETENTION, _FILE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 
 
 class DeltaTable(Table):
@@ -34,7 +35,30 @@ class DeltaTable(Table):
         return self.named(self.spark.read.format("delta").load(self._path))
 
     def recover(self) -> None:
-        """There is nothing to finish: files of a transaction that is not in Delta's log belong to no reader."""
+        """Let Delta remove its old log, also of a table of an earlier pykbroker. There is nothing to finish: files of a transaction that is not
+        in the log belong to no reader.
+        """
+        if self.folder.exists(_LOG):
+            found = self.spark.sql(f"SHOW TBLPROPERTIES delta.`{self._path}`").collect()
+            if not self._kept.items() <= {row["key"]: row["value"] for row in found}.items():
+                listed = ", ".join(f"'{name}'='{value}'" for name, value in self._kept.items())
+                self.spark.sql(f"ALTER TABLE delta.`{self._path}` SET TBLPROPERTIES ({listed})")
+
+    @property
+    def _kept(self) -> dict[str, str]:
+        """Delta removes the log with its checkpoints, and removed files when it is told to. Its own defaults are thirty days and seven."""
+        interval = f"interval {max(round(self.history.keep_s), 1)} seconds"
+        return {_LOG_RETENTION: interval, _FILE_RETENTION: interval}
+
+    def tidy(self) -> None:
+        """Remove files that compaction or a replacement has removed from the table, once they are old enough."""
+        if self.folder.exists(_LOG):
+            self.spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+            self.spark.conf.set("spark.databricks.delta.vacuum.logging.enabled", "false")
+            self.spark.sql(f"VACUUM delta.`{self._path}` RETAIN {self.history.keep_s / 3600:.3f} HOURS").collect()
+
+    def tidy_after(self, batch: int) -> None:
+        """An archive removes nothing, and Delta tidies its own log."""
 
     def forget(self) -> None:
         self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # noqa: SLF001 - the only way to Java's classes
@@ -45,6 +69,7 @@ class DeltaTable(Table):
         self.spark.conf.set("spark.databricks.delta.optimize.maxFileSize", target_bytes)
         self.spark.conf.set("spark.databricks.delta.optimize.minFileSize", target_bytes // 2)
         metrics = self.spark.sql(f"OPTIMIZE delta.`{self._path}`").first()["metrics"]
+        self.tidy()
         return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"])
 
     def _write(self, rows: DataFrame, batch: int, mode: str) -> None:
@@ -53,6 +78,7 @@ class DeltaTable(Table):
             "txnVersion": str(batch),
             "userMetadata": _mark(batch),
             "mergeSchema": "true",
+            **self._kept,  # of a new table
         }
         rows.write.format("delta").mode(mode).partitionBy(*self.shape.divided_by).options(**options).save(self._path)
 

@@ -8,8 +8,10 @@ ledger entry is written.
 from __future__ import annotations
 
 import os
+import time
 import uuid
 import zlib
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
@@ -17,20 +19,31 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameWriterV2, Row, SparkSession
 from pyspark.sql import functions as f
 
-from pykbroker.lake.folder import Folder
-from pykbroker.lake.needs import local_path
-from pykbroker.lake.tables.table import RECORDS, RECORDS_SHAPE, Compacted, Shape, Table
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.hadoop_folder import Folder
+from pykbroker.lake.requirements import local_path
+from pykbroker.lake.tables.table import A_DAY, RECORDS, RECORDS_SHAPE, Compacted, History, Shape, Table
 
 _MARK = "pykbroker-batch"
 _ATTEMPT = "pykbroker-attempt"
 _WAP, _PUBLISHED = "spark.wap.id", "published-wap-id"
 _STAGING = "write.wap.enabled"
+#: Each commit writes the table's description anew, with all snapshots; the last ones are kept, for readers that have just begun.
+_PROPERTIES = {
+    _STAGING: "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
+    "commit.manifest.min-count-to-merge": "20",  # each batch adds a manifest, and each snapshot lists them all
+}
+_LEAST_SNAPSHOTS = 10
+"""The last batches are found by their snapshots, whatever their age."""
 
 
 class IcebergTable(Table):
-    def __init__(self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE) -> None:
-        super().__init__(spark, folder, shape)
+    def __init__(
+        self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE, history: History = A_DAY
+    ) -> None:
+        super().__init__(spark, folder, shape, history)
         self._catalog = f"lake_{zlib.crc32(folder.uri.encode()):08x}"
         self._name = f"{self._catalog}.{RECORDS}"
         self._is_in_place = False
@@ -64,13 +77,27 @@ class IcebergTable(Table):
         return self.spark.table(self._name) if self._exists else self.empty()
 
     def recover(self) -> None:
-        """Let batches be staged, also in a table of an earlier pykbroker. There is nothing to finish: a snapshot that was not published
-        belongs to no reader, and expires with the table's old snapshots.
+        """Let batches be staged, and old descriptions be removed, also in a table of an earlier pykbroker. There is nothing to finish: a
+        snapshot that was not published belongs to no reader, and expires with the table's old snapshots.
         """
         if self._exists:
-            found = self.spark.sql(f"SHOW TBLPROPERTIES {self._name} ('{_STAGING}')").first()
-            if found is None or found["value"] != "true":
-                self.spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ('{_STAGING}'='true')")
+            found = {row["key"]: row["value"] for row in self.spark.sql(f"SHOW TBLPROPERTIES {self._name}").collect()}
+            if any(found.get(name) != value for name, value in _PROPERTIES.items()):
+                self.spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ({_listed(_PROPERTIES)})")
+            self.tidy()
+
+    def tidy(self) -> None:
+        """By Iceberg's own API: the procedure of the same name reads all metadata in Spark."""
+        if not self._exists:
+            return
+        query = f"SELECT unix_millis(committed_at) FROM {self._name}.snapshots ORDER BY committed_at DESC LIMIT {self.history.most}"  # noqa: S608
+        times = [row[0] for row in self.spark.sql(query).collect()]
+        limit = int((time.time() - self.history.keep_s) * 1000)
+        if len(times) == self.history.most:
+            limit = max(limit, times[-1])
+        util = self.spark._jvm.org.apache.iceberg.spark.Spark3Util  # noqa: SLF001 - Python has no name for it
+        table = util.loadIcebergTable(self.spark._jsparkSession, self._name)  # noqa: SLF001
+        table.expireSnapshots().expireOlderThan(limit).retainLast(_LEAST_SNAPSHOTS).commit()
 
     def compact(self, target_bytes: int) -> Compacted:
         if not self._exists:
@@ -78,6 +105,7 @@ class IcebergTable(Table):
         options = f"map('target-file-size-bytes', '{target_bytes}', 'min-input-files', '2')"
         call = f"CALL {self._catalog}.system.rewrite_data_files(table => '{RECORDS}', options => {options})"
         found = self.spark.sql(call).first()
+        self.tidy()
         return Compacted(found["rewritten_data_files_count"], found["added_data_files_count"])
 
     @property
@@ -128,13 +156,13 @@ class IcebergTable(Table):
 
     def _create(self) -> None:
         """Rows come arranged, so Iceberg need not shuffle them. With ``grows``, Iceberg and not Spark checks new columns."""
-        properties = f"'write.distribution-mode'='none', 'format-version'='2', '{_STAGING}'='true'"
+        properties = {"write.distribution-mode": "none", "format-version": "2", **_PROPERTIES}
         if self.shape.grows:
-            properties += ", 'write.spark.accept-any-schema'='true'"
+            properties["write.spark.accept-any-schema"] = "true"
         divided = ", ".join(self.shape.divided_by)
         self.spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self._name} ({self.shape.schema}) USING iceberg PARTITIONED BY ({divided}) "
-            f"TBLPROPERTIES ({properties})"
+            f"TBLPROPERTIES ({_listed(properties)})"
         )
 
     def _snapshot(self, batch: int) -> Row | None:
@@ -143,6 +171,10 @@ class IcebergTable(Table):
         published = f"SELECT snapshot_id FROM {self._name}.history WHERE is_current_ancestor"  # noqa: S608
         query = f"SELECT snapshot_id, parent_id FROM {self._name}.snapshots WHERE ({marks}) AND snapshot_id IN ({published})"  # noqa: S608
         return self.spark.sql(query).first()
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"'{name}'='{value}'" for name, value in properties.items())
 
 
 def _wap_id(batch: int) -> str:

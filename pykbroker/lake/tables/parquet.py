@@ -14,9 +14,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from pykbroker.lake.book import numbered
+from pykbroker.lake.errors import LakeError, written_by
+from pykbroker.lake.ledger_files import numbered
 from pykbroker.lake.tables.table import RECORDS, Compacted, Table
-from pykbroker.lake.trouble import LakeError, written_by
 
 STAGING, COMMITS, COMPACTIONS = "staging", "commits", "compactions"
 KEPT = 1000

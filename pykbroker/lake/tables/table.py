@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pykbroker.lake.columns import ORDERED_BY, PARTITIONED_BY, SCHEMA
-from pykbroker.lake.folder import Folder
+from pykbroker.lake.hadoop_folder import Folder
+from pykbroker.lake.record_columns import ORDERED_BY, PARTITIONED_BY, SCHEMA
 
 RECORDS = "records"
 """The folder of the table in the lake."""
@@ -34,6 +34,19 @@ class Shape(NamedTuple):
 RECORDS_SHAPE = Shape()
 
 
+class History(NamedTuple):
+    """What a table keeps of its past, for readers that began before and for queries of earlier times: the snapshots of the last ``keep_s``
+    seconds, but not more than ``most``. It is tidied after each ``every`` batches.
+    """
+
+    keep_s: float = 86_400.0
+    most: int = 1_500
+    every: int = 100
+
+
+A_DAY = History()
+
+
 class Compacted(NamedTuple):
     """The number of files that were replaced, and of those that replace them."""
 
@@ -44,10 +57,13 @@ class Compacted(NamedTuple):
 class Table(ABC):
     """The records of a lake, or values decoded from them. Batch numbers increase; a batch with a known number was added before."""
 
-    def __init__(self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE, history: History = A_DAY
+    ) -> None:
         self.spark = spark
         self.folder = folder
         self.shape = shape
+        self.history = history
 
     def empty(self) -> DataFrame:
         return self.spark.createDataFrame([], self.shape.schema)
@@ -60,7 +76,7 @@ class Table(ABC):
 
     def of(self, spark: SparkSession) -> Self:
         """The same table in another session: the batches of a stream have a session of their own."""
-        return type(self)(spark, self.folder, self.shape)
+        return type(self)(spark, self.folder, self.shape, self.history)
 
     @abstractmethod
     def append(self, rows: DataFrame, batch: int) -> DataFrame:
@@ -77,6 +93,14 @@ class Table(ABC):
     @abstractmethod
     def compact(self, target_bytes: int) -> Compacted:
         """Merge small files into files of about ``target_bytes``."""
+
+    def tidy(self) -> None:  # noqa: B027 - plain files have no past
+        """Remove what the table keeps beyond its ``history``: snapshots, and files that they alone have."""
+
+    def tidy_after(self, batch: int) -> None:
+        """Tidy if it is due after this batch."""
+        if (batch + 1) % self.history.every == 0:
+            self.tidy()
 
     def forget(self) -> None:  # noqa: B027 - most formats know nothing
         """Forget what is known of tables in this process: folders of tables were moved or deleted."""

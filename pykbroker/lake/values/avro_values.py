@@ -10,9 +10,9 @@ from typing import Any
 from fastavro import parse_schema, schemaless_reader
 from fastavro.schema import SchemaParseException, UnknownType
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.values.conversion_error import Unfit
 from pykbroker.lake.values.types import JSON, Columns, Type, array, mapping, struct
-from pykbroker.lake.values.unfit import Unfit
 
 _PLAIN: dict[str, Type] = {
     "boolean": "BOOLEAN", "int": "BIGINT", "long": "BIGINT", "float": "DOUBLE", "double": "DOUBLE",

@@ -13,17 +13,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from pykbroker.lake.columns import IN_FILES
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.ledger import Entry
-from pykbroker.lake.trouble import LakeError
-from pykbroker.lake.values.account import Account, Done, Plan
-from pykbroker.lake.values.decoded import Decoded, as_decoded, as_quarantined
-from pykbroker.lake.values.how import How
-from pykbroker.lake.values.survey import Surveyor
+from pykbroker.lake.record_columns import IN_FILES
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decode_progress import Account, Done, Plan
+from pykbroker.lake.values.decoded_tables import Decoded, as_decoded, as_quarantined
+from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.lake.values.tasks import Decoding
+from pykbroker.lake.values.types import Columns, paths_of, without
 
 Tell = Callable[["Decode"], None]
 Ranges = Mapping[int, tuple[int, int]]
@@ -133,10 +134,27 @@ class Decode:
     def _planned(self, ranges: Ranges, rows: Mapping[int, int] | None = None) -> Plan:
         """The plan of the next batch; without ``rows``, one that decodes the quarantine again."""
         there = self.decoded.quarantine.read() if rows is None else self._rows(ranges)
-        columns = self.surveyor.columns(self.decoded, self.account.columns, there)
+        columns = self._filled(self.surveyor.columns(self.decoded, self.account.columns, there), there)
         plan = Plan(self.account.batch + 1, columns, dict(ranges), dict(rows or {}), again=rows is None)
         self.decoded.keep_plan(plan)
         return plan
+
+    def _filled(self, columns: Columns, rows: DataFrame) -> Columns:
+        """The columns without those that were inferred from values which go to the quarantine alone: it leaves nothing behind."""
+        known = {*paths_of(self.account.columns), *paths_of(self.how.columns or {})}
+        new = [path for path in paths_of(columns) if path not in known]
+        if self.how.kind is not Kind.JSON or not new:
+            return columns
+        task = Decoding(self.how, self.decoded.lake.description.format, columns, self.decoded.schemas())
+        found = rows.mapInArrow(task.decode, task.ddl)
+        is_whole = f.col("error").isNull()
+        counts = [f.count_if(is_whole & _at(path).isNotNull()) for path in new]
+        refused, *filled = found.agg(f.count_if(~is_whole), *counts).first() or (0,)
+        return (
+            without(columns, {path for path, count in zip(new, filled, strict=True) if not count})
+            if refused
+            else columns
+        )
 
     def _rows(self, ranges: Ranges) -> DataFrame:
         """The archived records of these offsets."""
@@ -164,6 +182,8 @@ class Decode:
         finally:
             found.unpersist()
         self.decoded.keep_account(self.account)
+        for table in self.decoded.tables:
+            table.tidy_after(plan.batch)
 
     def _check_whole(self, found: DataFrame, plan: Plan) -> None:
         """Compare with the archive's counts before anything is written: compaction of plain files may hide rows for a moment."""
@@ -176,6 +196,13 @@ class Decode:
                     f"has {counts.get(number, 0)}. If `pykbroker lake compact` was running, run this again; else `pykbroker lake "
                     "verify` shows which rows differ."
                 )
+
+
+def _at(path: tuple[str, ...]) -> Column:
+    column = f.col("decoded")
+    for name in path:
+        column = column.getField(name)
+    return column
 
 
 def _counted(rows: DataFrame, partition: str) -> dict[int, int]:

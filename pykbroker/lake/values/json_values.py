@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from pykbroker.lake.values.conversion_error import Unfit, shown
 from pykbroker.lake.values.types import JSON, Columns, Type, array, merged, merged_fields, struct
-from pykbroker.lake.values.unfit import Unfit, shown
 
 _FRAME = 5
 _SMALLEST, _END = -(1 << 63), 1 << 63

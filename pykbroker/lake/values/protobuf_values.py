@@ -14,9 +14,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.values.conversion_error import Unfit
 from pykbroker.lake.values.types import Columns, Type, array, mapping, struct
-from pykbroker.lake.values.unfit import Unfit
 
 _TIMESTAMP = "google.protobuf.Timestamp"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

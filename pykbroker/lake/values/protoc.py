@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pykbroker.extras import install_hint
-from pykbroker.lake.trouble import LakeError, Missing
+from pykbroker.lake.errors import LakeError, Missing
 
 
 def compiled(file: str, folder: Path) -> bytes:

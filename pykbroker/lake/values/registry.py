@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 
 _TIMEOUT_S = 30.0
 _NOT_FOUND = 404

@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pykbroker.lake.columns import SCHEMA
 from pykbroker.lake.description import Format
-from pykbroker.lake.values.arrow import arrow_type
-from pykbroker.lake.values.fitting import fields_fit
-from pykbroker.lake.values.how import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.record_columns import SCHEMA
+from pykbroker.lake.values.arrow_types import arrow_type
+from pykbroker.lake.values.column_names import Naming, refusal
+from pykbroker.lake.values.conversion import fields_fit
+from pykbroker.lake.values.conversion_error import Unfit
+from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.deserializers import Schemas, frame_of, reading
 from pykbroker.lake.values.json_values import decode_json, found_columns, is_empty, widen
-from pykbroker.lake.values.naming import Naming, refusal
-from pykbroker.lake.values.reading import Schemas, frame_of, reading
 from pykbroker.lake.values.types import Columns, Type, ddl, grown, struct, width
-from pykbroker.lake.values.unfit import Unfit
 
 FOUND = "found STRING"
 _LONGEST_REASON = 500

@@ -8,10 +8,10 @@ All integers are BIGINT and all fractions DOUBLE, so a producer that changes fro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 
 Type = str | Mapping[str, Any]
 Columns = dict[str, Type]
@@ -131,9 +131,43 @@ def _cleaned(found: Type, taken: Taken) -> Type | None:
     return struct(kept) if kept else None
 
 
+def revised(fixed: Mapping[str, Type], given: Mapping[str, Type]) -> list[str]:
+    """The fixed columns whose types are given otherwise: a table cannot change them, so it has to be made anew."""
+    return [
+        name
+        for name, each in given.items()
+        if name in fixed and _grown_type(each, fixed[name], lambda *_: True) != fixed[name]
+    ]
+
+
 def width(columns: Mapping[str, Type]) -> int:
     """The number of columns, including those in structs."""
     return sum(map(_width, columns.values()))
+
+
+def without(columns: Mapping[str, Type], paths: Collection[tuple[str, ...]]) -> Columns:
+    """The columns without these, each named by its path through structs; a struct without fields is left out, too."""
+    found: dict[str, Any] = {}
+    for name, each in columns.items():
+        inner = {path[1:] for path in paths if path[0] == name}
+        if () in inner:
+            continue
+        fields = part(each, "struct")
+        if fields is None or not inner:
+            found[name] = each
+        elif left := without(fields, inner):
+            found[name] = struct(left)
+    return found
+
+
+def paths_of(columns: Mapping[str, Type], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of each column through structs; not of structs themselves."""
+    for name, each in columns.items():
+        fields = part(each, "struct")
+        if fields is None:
+            yield (*above, name)
+        else:
+            yield from paths_of(fields, (*above, name))
 
 
 def _width(each: Type) -> int:

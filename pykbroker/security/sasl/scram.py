@@ -122,5 +122,9 @@ class _First(NamedTuple):
 
 
 def _is_token(extensions: str) -> bool:
-    pairs = dict(pair.split("=", 1) for pair in extensions.split(",") if pair)
+    """Raises Refused for an extension that is given twice: who reads the first and who reads the last one would differ."""
+    given = [pair.split("=", 1) for pair in extensions.split(",") if pair]
+    pairs = dict(given)
+    if len(pairs) < len(given):
+        raise Refused("the client's first message has an extension twice")
     return pairs.get("tokenauth", "").lower() == "true"

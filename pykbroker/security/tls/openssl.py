@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from pykbroker.security.tls.ciphers import OF_TLS_1_3, of_tls_1_2
+from pykbroker.security.tls.ciphers import OF_TLS_1_3, choose_of_tls_1_3, of_tls_1_2
 from pykbroker.security.tls.material import KeyMaterial
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 
@@ -46,12 +46,9 @@ def _with_ciphers(
     older = of_tls_1_2(names)
     if older:
         context.set_ciphers(":".join(older))
-    newer = OF_TLS_1_3.intersection(names)
-    if newer and newer != OF_TLS_1_3 and ssl.TLSVersion.TLSv1_3 in versions:
-        raise TlsError(
-            f"ssl.cipher.suites has {', '.join(sorted(newer))} of TLS 1.3, whose suites cannot be enabled separately: "
-            f"list all of {', '.join(sorted(OF_TLS_1_3))}, or none of them to enable TLSv1.2 only"
-        )
+    newer = OF_TLS_1_3.keys() & set(names)
+    if newer and ssl.TLSVersion.TLSv1_3 in versions:
+        choose_of_tls_1_3(context, names)
     there = {ssl.TLSVersion.TLSv1_2: older, ssl.TLSVersion.TLSv1_3: newer}
     return [version for version in versions if there[version]]
 

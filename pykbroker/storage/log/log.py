@@ -136,7 +136,7 @@ class Log(LogState):
             segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
             raise self._taken_back(segment, size, header.base_offset, error) from error
-        if self.directory.full:
+        if self.directory.was_full:
             self.directory.succeeded()
         if leader_epoch != self.epochs.latest:
             self.epochs.assign(leader_epoch, header.base_offset)

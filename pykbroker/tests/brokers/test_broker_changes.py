@@ -16,6 +16,7 @@ from pykbroker.controller.reassignments import plan_reassignment
 from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import elect_leaders
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.depth import examples
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -131,5 +132,7 @@ class BrokerChanges(RuleBasedStateMachine):
             assert self.world.read(topic) == values
 
 
-BrokerChanges.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None, derandomize=True)
+BrokerChanges.TestCase.settings = settings(
+    max_examples=examples(200), stateful_step_count=30, deadline=None, derandomize=True
+)
 TestBrokerChanges = BrokerChanges.TestCase

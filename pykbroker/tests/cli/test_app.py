@@ -177,3 +177,15 @@ def test_the_broker_does_not_import_what_people_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []])
+def test_help_without_the_packages_that_it_is_made_with(arguments: list[str]) -> None:
+    program = "import sys; sys.modules['typer'] = sys.modules['rich'] = None; sys.argv[0] = 'pykbroker'; "
+    program += "from pykbroker.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "serve  Run the broker" in done.stdout
+    assert "need the package typer" in done.stdout

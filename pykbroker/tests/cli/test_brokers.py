@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.process.control import SOCKET
+from pykbroker.steered.control import SOCKET
 
 BROKERS = [{"id": 1, "state": "running", "address": "127.0.0.1:9092", "leads": 3}]
 
@@ -45,10 +45,10 @@ def door(tmp_path: Path) -> Iterator[Callable[[bytes], list[bytes]]]:
 @pytest.mark.parametrize(
     ("words", "request_"),
     [
-        (["list"], {"command": "list"}),
-        (["stop", "2"], {"command": "stop", "broker": 2, "abrupt": False}),
-        (["stop", "2", "--abrupt"], {"command": "stop", "broker": 2, "abrupt": True}),
-        (["start", "2"], {"command": "start", "broker": 2}),
+        (["list"], {"command": "listBrokers"}),
+        (["stop", "2"], {"command": "stopBroker", "id": 2}),
+        (["stop", "2", "--abrupt"], {"command": "killBroker", "id": 2}),
+        (["start", "2"], {"command": "startBroker", "id": 2}),
     ],
 )
 def test_what_is_asked_and_shown(run, door, tmp_path, words, request_):

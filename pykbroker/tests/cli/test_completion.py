@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from pykbroker.cli import completion
 from pykbroker.cli.app import application
 from pykbroker.cli.serve_options import parser
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
+from pykbroker.tests.kit.hostile import WORD, HostileBroker
+from pykbroker.wire.apis import ApiKey
 
 #: Names of parameters to what completes them.
 WANTED = {
@@ -87,3 +90,68 @@ def test_lists_that_need_no_cluster() -> None:
     assert completion.topic_settings("retention.") == ["retention.bytes=", "retention.ms="]
     assert completion.topic_setting_names("") == sorted(TOPIC_SETTINGS)
     assert completion.operation_names("describe") == ["describe", "describe-configs", "describe-tokens"]
+
+
+@pytest.mark.parametrize("name", ["orders", "a-b_c.d", "CN=kafka,OU=x", "user@REALM", "app/1", "a:b", "1"])
+def test_harmless_names_are_completed(name: str) -> None:
+    assert completion._HARMLESS.fullmatch(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            "-y",
+            "=ls",
+            "~root",
+            "a b",
+            "a\n",
+            "a$b",
+            "a`b",
+            "a'b",
+            'a"b',
+            "a;b",
+            "a|b",
+            "a&b",
+            "a(b",
+            "a*",
+            "a?",
+            "a[b]",
+        ),
+        *(
+            "a{b,c}",
+            "a!b",
+            "a#b",
+            "a<b",
+            "a\\b",
+            "a%b",
+            "a^b",
+            "\x1b[2J",
+            "\x9b2J",
+            "a\u202eb",
+            "a\u200bb",
+            "\uff04(x)",
+            "\ud800",
+        ),
+    ],
+)
+def test_names_that_a_shell_could_take_for_something_else_are_not(name: str) -> None:
+    assert not completion._HARMLESS.fullmatch(name)
+
+
+def test_nothing_that_a_hostile_broker_lists_is_completed() -> None:
+    """Whatever completes from a cluster: a new one that does not go through the filter fails here."""
+    with closing(HostileBroker()) as broker:
+        asked = 0
+        for path, command in COMMANDS.items():
+            for param in command.params:
+                if path[:1] in APART or not param._custom_shell_complete:
+                    continue
+                context = typer.Context(command)
+                context.params = {"bootstrap": f"127.0.0.1:{broker.port}", "kind": "topic", "name": WORD}
+                for item in param.shell_complete(context, ""):
+                    assert completion._HARMLESS.fullmatch(item.value), f"{' '.join(path)} {param.name}"
+                asked += 1
+        assert asked > 30
+        assert {ApiKey.METADATA, ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_CONFIGS} <= broker.asked

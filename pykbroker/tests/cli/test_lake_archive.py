@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.lake.alone import alone
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.ledger import Entry, Place, Progress
-from pykbroker.lake.values.account import Account, Done
-from pykbroker.lake.values.how import How, Kind
+from pykbroker.lake.single_job import alone
+from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decode_progress import Account, Done
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
 
@@ -43,7 +43,15 @@ def test_the_status_of_a_lake_on_this_machine_needs_no_java(
     (decoded / "ledger" / f"{0:012d}.json").write_text(account.to_json())
     result = run("lake", "status", f"file://{tmp_path}", "--json")
     assert (result.status, result.err) == (0, "")
-    assert json.loads(result.out) == {
+    (tmp_path / "records" / "metadata").mkdir(parents=True)
+    (tmp_path / "records" / "a.parquet").write_bytes(bytes(70))
+    (tmp_path / "records" / "metadata" / "v1.parquet").write_bytes(bytes(3))
+    (tmp_path / "records" / ".hidden.parquet").write_bytes(bytes(70))
+    answer = json.loads(result.out)
+    assert answer.pop("disk").keys() == {"files", "bytes", "metadata_files", "metadata_bytes"}
+    again = json.loads(run("lake", "status", str(tmp_path), "--json").out)["disk"]
+    assert (again["files"], again["bytes"], again["metadata_files"]) == (1, 70, 5)
+    assert answer == {
         "batch": 0, "at": "2026-01-31T00:00:00.000Z", "rows": 5,
         "partitions": [{"topic": "t", "partition": 0, "begin": 3, "until": 9, "rows": 5, "lost": 0}],
         "decoded": [{"topic": "t", "as": "text", "rows": 2, "quarantined": 1, "behind": 2, "columns": ["value"]}],
@@ -65,3 +73,17 @@ def test_replays_say_whose_settings_kafka_takes(run: Callable[..., Result]) -> N
     said = [" ".join(run("lake", command, "--help").out.split()) for command in ("replay", "archive")]
     assert "A setting of librdkafka" in said[0]
     assert "A setting of Spark's Kafka client" in said[1]
+
+
+def test_with_a_broker_the_status_says_what_is_not_archived_yet(run: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(Description(Format.PARQUET, "cluster").to_json())
+    (tmp_path / "ledger").mkdir()
+    entry = Entry(0, "", 5, {Place("t", 0): Progress(0, 2, 2), Place("gone", 0): Progress(0, 3, 3)})
+    (tmp_path / "ledger" / f"{0:012d}.json").write_text(entry.to_json())
+    with Kafka() as kafka:
+        kafka.create_topic("t")
+        for _ in range(5):
+            kafka.produce("t", b"x")
+        result = run("lake", "status", str(tmp_path), "--json", "-b", kafka.bootstrap_servers)
+    behind = {row["topic"]: row["behind"] for row in json.loads(result.out)["partitions"]}
+    assert behind == {"t": 3, "gone": None}

@@ -27,7 +27,7 @@ def lake(tmp_path: Path) -> Path:
             "--message is needed: the message of the schema that the values are.",
         ),
         (["--as", "protobuf", "--schema", __file__, "--message", "M"], "This is no compiled Protobuf schema"),
-        (["--schema", __file__], "--schema and --message need --as; give it, too."),
+        (["--schema", __file__], "--schema, --types and --message need --as; give it, too."),
     ],
 )
 def test_what_is_missing_is_said(lake: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,8 @@
 """There is a sentence on every setting that is described, and none on a setting that is not there."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
@@ -28,3 +31,16 @@ def test_every_setting_has_its_sentence(resource_type, settings):
 
 def test_unknown_names_have_none():
     assert documentation(BROKER_RESOURCE, "foo") is None
+
+
+def test_settings_that_kafka_does_not_have_are_internal_and_on_the_page():
+    own = {
+        setting.name: setting
+        for table in (DYNAMIC_SETTINGS, TOPIC_SETTINGS, GROUP_SETTINGS)
+        for setting in table.values()
+        if setting.is_own
+    }
+    assert all(setting.internal for setting in own.values())
+    page = (Path(__file__).parents[3] / "docs" / "operating.md").read_text()
+    section = page.partition("### Settings of our own")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE)) == own.keys()

@@ -15,6 +15,7 @@ import pytest
 
 from pykbroker.controller.client_quotas import QuotaAlteration
 from pykbroker.controller.delegation_tokens import NewToken
+from pykbroker.process.life import Life
 from pykbroker.process.limiting import Limiting
 from pykbroker.security.delegation_tokens import hmac_of
 from pykbroker.simulation.simdisk import ProcessDied
@@ -83,7 +84,8 @@ class Worker:
         #: What the two are when the change that is under way is on the disk.
         self.changing: tuple[Tokens, Quotas] | None = None
         self.limiting = Limiting(cast("Any", self.world), [1])  # of the server it asks for the dispatcher only
-        self.limiting.follow(self.world.cluster)
+        self.life = Life(self.world.cluster)
+        self.limiting.follow(self.life)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
@@ -229,7 +231,9 @@ class Worker:
         self.world.clock.advance(self.random.choice((0, 10, 5000, EXPIRY_MS, LIFETIME_MS)))
         self.world.settings["delegation.token.secret.key"] = self.random.choice((self.key, self.key, *KEYS))
         self.world.start()
-        self.limiting.follow(self.world.cluster)
+        self.life.end()
+        self.life = Life(self.world.cluster)
+        self.limiting.follow(self.life)
 
     def stop_cleanly(self) -> None:
         self.world.cluster.shutdown()

@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from pykbroker.controller.client_quotas import QuotaAlteration
 from pykbroker.http.side import HttpSide
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.steered.steering import Steering
 from pykbroker.testing import Kafka
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
@@ -122,7 +121,7 @@ def with_http(options: HttpOptions | None = None, **kafka: Any) -> Iterator[With
         made = options or HttpOptions("127.0.0.1", 0)
 
         async def opened() -> HttpSide:
-            side = HttpSide(broker.node, made, lambda: Steering(broker._embedded, broker._requests))
+            side = HttpSide(broker.node, made, broker._embedded.steering)
             try:
                 await side.open()
             except BaseException:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.requests.pipeline import Place
 from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.asking import with_http
 
@@ -58,7 +59,18 @@ def test_it_goes_on_over_a_reset() -> None:
 
 
 _FOREIGN = (
-    *("evil.example", "evil.example:8080", "127.0.0.1.evil.example", ".", "", "[evil.example]", "localhost."),
+    *(
+        "evil.example",
+        "evil.example:8080",
+        "127.0.0.1.evil.example",
+        ".",
+        "",
+        "[evil.example]",
+        "localhost.",
+        "ai",
+        "evil:8080",
+        "2130706433",
+    ),
     *(
         "127.0.0.1%.evil.example",
         "127.0.0.1%25",
@@ -78,15 +90,19 @@ _OURS = (
         "[fe80::1%eth0]:80",
         "10.1.2.3",
         "kafka:8080",
-        "my_kafka-1",
     ),
-    "Broker.Example:8080",
+    *("Broker.Example:8080", "Advertised.Example", socket.gethostname()),
 )
+
+
+_ADVERTISED = {"advertised.listeners": "PLAINTEXT://advertised.example:9092"}
 
 
 def test_a_page_of_others_cannot_ask_by_its_own_name() -> None:
     """DNS rebinding: the browser believes that the broker is evil.example."""
-    with with_http(HttpOptions("127.0.0.1", 0, names=frozenset({"broker.example"}))) as http:
+    with with_http(
+        HttpOptions("127.0.0.1", 0, names=frozenset({"broker.example", "kafka"})), settings=_ADVERTISED
+    ) as http:
         for host in _FOREIGN:
             answer = http.ask("/metrics", headers={"Host": host})
             assert answer.status in (400, 421), host
@@ -171,9 +187,9 @@ def test_an_address_that_is_taken_is_said_with_what_to_do() -> None:
 def test_closed_it_counts_nothing() -> None:
     with with_http() as http:
         kafka = http.kafka
-        assert kafka.node.server.dispatcher._observer is not None
+        assert kafka.node.server.dispatcher.places.fills(Place.MEASURE)
         kafka._embedded.begin(http.side.close()).result()
-        assert kafka.node.server.dispatcher._observer is None
+        assert not kafka.node.server.dispatcher.places.fills(Place.MEASURE)
         assert kafka.node.http is None
         with pytest.raises(ConnectionRefusedError):
             http.ask("/health")

@@ -14,6 +14,8 @@ from pykbroker.process.node import Node
 from pykbroker.releases.release import NEWEST, release
 from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.waits import Deferred
+from pykbroker.steered.control import Control
+from pykbroker.steered.steering import of_node
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
 from pykbroker.wire.message import Message
@@ -113,7 +115,10 @@ async def running_broker(
     wrap = None if disk is None else lambda _: disk
     node = Node(config, brokers, racks=racks, durable=False, clock=clock, wrap_disk=wrap, release=taken_for)
     await node.start()
+    control = Control(directory, lambda: of_node(node, None))
+    await control.open()
     try:
         yield RunningBroker(node)
     finally:
+        await control.close()
         await node.stop()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.lake.description import Description, Format
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 
 OURS = Description(Format.DELTA, "abc")
 

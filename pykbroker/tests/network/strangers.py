@@ -24,6 +24,7 @@ from typing import Any, Final, cast
 
 from pykbroker.network.connection import Connection
 from pykbroker.network.receive_block import shared_block
+from pykbroker.process.life import Life
 from pykbroker.process.secured import SecuredListeners
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.tests.kit.certificates import authority, now_ms, written
@@ -110,7 +111,7 @@ class Strangers:
         self._admit_alice()
         token = self._made_token()
         self._listeners = SecuredListeners(self._world.cluster.config, lambda: self._world.cluster, [1])
-        self._listeners.follow(self._world.cluster)
+        self._listeners.follow(Life(self._world.cluster))
         self._world.dispatcher.places.fill(Place.OBSERVE, through(self._handled))
         self._block = shared_block()
         self._scripts = list(scripts(token)) if says is None else says

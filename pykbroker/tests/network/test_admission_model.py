@@ -19,6 +19,7 @@ import pytest
 from pykbroker.access.step import authorise
 from pykbroker.network.connection import Connection
 from pykbroker.network.receive_block import shared_block
+from pykbroker.process.life import Life
 from pykbroker.process.secured import SecuredListeners
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.requests.pipeline import Place
@@ -131,7 +132,7 @@ class World:
         self.cluster = MemoryCluster(seed=seed, dispatcher=Dispatcher(filled={Place.AUTHORISE: authorise}), **settings)
         self.cluster.topic("t", 1)
         self.listeners = SecuredListeners(self.cluster.cluster.config, lambda: self.cluster.cluster, [1])
-        self.listeners.follow(self.cluster.cluster)
+        self.listeners.follow(Life(self.cluster.cluster))
         #: By user and mechanism.
         self.passwords: dict[tuple[str, str], str] = {}
         self.former = ["never"]

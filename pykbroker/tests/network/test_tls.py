@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import ssl
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from pykbroker.tests.kit.certificates import HOSTS, authority, client, now_ms, w
 from pykbroker.tests.kit.running import Client, until
 from pykbroker.tests.kit.secured import SecuredNode, client_context, secured_node, tls_settings
 from pykbroker.tests.network.test_connection import ASK, create, fetch, produce
+from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
 from pykbroker.wire.messages.fetch import FetchResponse
 from pykbroker.wire.messages.incremental_alter_configs import (
@@ -280,6 +283,34 @@ async def alter(talk: Client, settings: dict[str, str | None], broker_id: str = 
 
 def serial_of(talk: Client) -> str:
     return talk.writer.get_extra_info("ssl_object").getpeercert()["serialNumber"]
+
+
+@pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="Python's client cannot choose suites of TLS 1.3, that of openssl can"
+)
+def test_no_client_gets_a_weaker_suite_of_tls_1_3_than_is_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def is_served(port: int, suite: str) -> bool:
+        """Whether the connection is open until the client ends it."""
+        command = f"openssl s_client -connect 127.0.0.1:{port} -tls1_3 -ciphersuites {suite} -quiet"
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command.split(), stdin=pipe, stdout=pipe, stderr=pipe)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 0, 1, -1))
+        answered = bool(await process.stdout.read(4))
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        return answered
+
+    async def scenario() -> None:
+        settings = tls_settings(tmp_path) | {"ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"}
+        async with secured_node(tmp_path, {"SSL": "SSL"}, settings) as node:
+            assert await is_served(node.ports["SSL"], "TLS_AES_256_GCM_SHA384")
+            assert not await is_served(node.ports["SSL"], "TLS_AES_128_GCM_SHA256")
+
+    asyncio.run(scenario())
+    assert "none as strong as those of ssl.cipher.suites" in caplog.text or "no shared cipher" in caplog.text
 
 
 def test_a_store_is_read_anew_for_new_connections_and_old_ones_stay(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
+from pykbroker.process.life import Life
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.one_by_one import OneByOne
 from pykbroker.process.secured import SecuredListeners
@@ -219,8 +220,9 @@ class Crowd:
         world.topic("t", 1)
         if self.has_group:
             world.coordinator(GROUP)
-        self.limiting.follow(world.cluster)
-        self.secured.follow(world.cluster)
+        self.life = Life(world.cluster)
+        self.limiting.follow(self.life)
+        self.secured.follow(self.life)
         self.server.take_up(world.cluster)
         runtime = world.cluster.runtime
         runtime.offload = runtime.offload_read = self._offload
@@ -239,6 +241,7 @@ class Crowd:
 
     async def begin_anew(self) -> None:
         """As Node does."""
+        self.life.end(followed=True)
         self.server.forget_cluster()
         await asyncio.sleep(self.random.choice((0, 0.01)))
         self.world.disk = SimulatedDisk()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.config.broker import BrokerConfig
 from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -227,8 +226,7 @@ def test_limits_go_on_after_a_stop_and_a_new_beginning(tmp_path: Path) -> None:
         await broker.node.brokers.start(1)
         first = await broker.connect()
         assert await is_served(first)
-        texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / "b"), **settings}
-        await broker.node.begin_anew(BrokerConfig(texts))
+        await broker.node.begin_anew(lambda: (tmp_path / "a").rename(tmp_path / "b") and None)
         assert await first.closed_by_broker()
         assert await broker.fares()
         later = await broker.connect()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.process.life import Life
 from pykbroker.process.secured import SecuredListeners
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.security.ready_made import ReadyMade
@@ -158,8 +159,10 @@ def test_a_cluster_that_was_left_alters_nothing() -> None:
         for _ in range(2)
     ]
     secured = SecuredListeners(present.cluster.config, lambda: present.cluster, [1])
-    secured.follow(former.cluster)
-    secured.follow(present.cluster)
+    life = Life(former.cluster)
+    secured.follow(life)
+    life.end(followed=True)
+    secured.follow(Life(present.cluster))
     admission = secured.admission(1, "SASL")
     assert admission is not None
     begun = admission.settings

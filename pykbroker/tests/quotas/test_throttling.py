@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.node import Node
 from pykbroker.requests.pipeline import Place
 from pykbroker.tests.kit.running import RunningBroker, running_broker
@@ -92,8 +91,7 @@ def test_a_process_that_begins_anew_forgets_the_quotas(tmp_path: Path) -> None:
         async with running_broker(tmp_path / "a") as broker:
             await limit(broker, "request_percentage", 50)
             node: Node = broker.node
-            settings = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / "b")}
-            await node.begin_anew(BrokerConfig(settings))
+            await node.begin_anew(lambda: (tmp_path / "a").rename(tmp_path / "b") and None)
             assert not broker.server.dispatcher.places.fills(Place.THROTTLE)
 
     asyncio.run(scenario())

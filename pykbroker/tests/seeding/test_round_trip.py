@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pykbroker.seeding.reading import read
+from pykbroker.seeding.reading import read, read_bytes
 from pykbroker.seeding.seed import At, Record, Seed, Topic
 from pykbroker.seeding.writing import document, write
+from pykbroker.seeding.writing import text as text_of
 from pykbroker.testing import Kafka
 
 FORMS = ("seed.yaml", "seed.json", "seed.jsonl", "folder of jsonl", "folder of csv")
@@ -113,3 +116,21 @@ def test_what_is_exported_is_the_same_in_another_broker(
     assert here.topics() == there.topics()
     for topic in here.topics():
         assert here.records(topic) == there.records(topic)
+
+
+_RUN = ("=1+1", "@SUM(1)", "+cmd|' /C calc'!A0", "-2+3", "\t=1", " =1", "\uff1d1+1", 'a;=HYPERLINK("x")', "a\n=cmd|x!A")
+_PLAIN = ("-5", "+1.5e3", "a=b", "a;b", "- x"[2:], "a\n- b", '{"a": -5}', "=".join("ab"))
+
+
+@pytest.mark.parametrize("text", [*_RUN, *_PLAIN])
+def test_no_cell_is_a_formula_of_a_spreadsheet(text: str) -> None:
+    record = Record("t", AT, text.encode(), text.encode(), [("h", text.encode())], 0, 1)
+    written = text_of(Seed(records=[record]), ".csv")
+    header, row = csv.reader(io.StringIO(written, newline=""))
+    cells = dict(zip(header, row, strict=True))
+    assert cells["headers"].startswith("[")
+    for name in ("key", "value"):
+        assert (cells[name] == "") is (text in _RUN)
+        assert not cells[f"{name}_base64"].startswith(("=", "@", "-"))
+    (again,) = read_bytes(written.encode(), ".csv", "again", None).records
+    assert (again.key, again.value) == (text.encode(), text.encode())

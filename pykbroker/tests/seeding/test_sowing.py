@@ -254,3 +254,37 @@ def test_kafkas_own_error_is_kept() -> None:
     with Kafka() as kafka, pytest.raises(BadSeed) as caught:
         kafka.seed({"topics": {"t": {"configs": {"max.message.bytes": 100}, "records": [{"value": "x" * 200}]}}})
     assert isinstance(caught.value.__cause__, KafkaError)
+
+
+@pytest.mark.parametrize(
+    ("seed", "said"),
+    [
+        ({"t": None, "u": {"partitions": 2_000_000_000}}, "topic u cannot be created: POLICY_VIOLATION"),
+        ({"t": [{"value": "x", "partition": 2_000_000_000}]}, "topic t cannot be created: POLICY_VIOLATION"),
+    ],
+    ids=["topic", "record"],
+)
+def test_more_partitions_than_one_request_may_create(broker: Kafka, seed: object, said: str) -> None:
+    with pytest.raises(BadSeed, match=said):
+        broker.seed({"topics": seed})
+    assert broker.topics() == {}
+
+
+def test_serve_says_where_a_seed_wants_too_many_partitions(tmp_path: Path) -> None:
+    path = tmp_path / "many.json"
+    path.write_text('{"topics": {"t": {"partitions": 2000000000}}}')
+    command = [
+        sys.executable,
+        "-m",
+        "pykbroker",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--ephemeral",
+        "--seed",
+        str(path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+    assert f"{path}:1:18: topic t cannot be created: POLICY_VIOLATION" in done.stderr
+    assert done.returncode != 0

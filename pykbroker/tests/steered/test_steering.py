@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import tempfile
@@ -10,10 +11,18 @@ from typing import Any
 
 import pytest
 
+from pykbroker.client.connection import Connection
 from pykbroker.config.setting import ConfigError
 from pykbroker.process.log_directories import StartFailed
+from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.test_serve import serving
+from pykbroker.tests.steered.test_control import tell_blocking
+from pykbroker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 
 
 def ask(address: str, method: str, path: str, body: object = None) -> tuple[int, Any]:
@@ -24,6 +33,33 @@ def ask(address: str, method: str, path: str, body: object = None) -> tuple[int,
     answer = response.status, json.load(response)
     connection.close()
     return answer
+
+
+def settings_of(bootstrap: str) -> dict[str, str | None]:
+    """All settings of broker 1, as a client is told them."""
+    host, _, port = bootstrap.rpartition(":")
+    with contextlib.closing(Connection(host, int(port), timeout_s=30, client_id="c")) as talk:
+        asked = DescribeConfigsRequest([DescribeConfigsResource(4, "1", None)])
+        (found,) = talk.call(asked, DescribeConfigsResponse, 1).results
+    return {each.name: each.value for each in found.configs}
+
+
+def test_a_reset_leaves_the_release_and_the_control_socket(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with serving(*("--listen", "127.0.0.1:0", "--ephemeral", "--http", "0", "--json", "--as-version", "2.8")) as (
+        _,
+        line,
+    ):
+        ready = json.loads(line)
+        bootstrap, directory = ready["brokers"][0]["listeners"]["PLAINTEXT"], Path(ready["log_dirs"][0])
+        before = settings_of(bootstrap)
+        assert ask(ready["http"], "PUT", "/snapshots/s")[0] == 200
+        for path in ("/reset", "/snapshots/s/restore"):
+            assert ask(ready["http"], "POST", path) == (200, {})
+            assert settings_of(bootstrap) == before
+            (broker,) = tell_blocking(directory, b'{"command": "listBrokers"}')["brokers"]
+            assert broker["state"] == "running"
+            assert tell_blocking(directory, b'{"command": "listFaults"}') == {"faults": []}
 
 
 def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:
@@ -51,6 +87,21 @@ def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == [], "the data, and what was kept of them, go with the process"
 
 
+def test_serve_is_spoken_to_in_its_own_words(tmp_path: Path) -> None:
+    """What to do is an option of its command line, not Python."""
+    with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
+        address = json.loads(line)["http"]
+        ask(address, "PUT", "/snapshots/one")
+        for path, body, word in (
+            ("/reset", None, "serve --ephemeral"),
+            ("/snapshots/one/restore", None, "serve --ephemeral"),
+            ("/clock/advance", {"by": "1s"}, "serve --clock manual"),
+        ):
+            status, answer = ask(address, "POST", path, body)
+            assert (status, word in answer["title"]) == (409, True), answer
+            assert not any(python in answer["title"] for python in ("data_dir", "()", "Kafka("))
+
+
 def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -> None:
     path = tmp_path / "orders.jsonl"
     path.write_text('{"value": "one book"}\n')
@@ -74,10 +125,26 @@ def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -
         assert process.wait(60) == 0
 
 
+def test_a_protected_broker_of_a_test_has_a_token() -> None:
+    with Kafka(http=0) as kafka:
+        assert kafka.http_token is None
+    protections: list[dict[str, Any]] = [
+        {"settings": {"authorizer.class.name": STANDARD_AUTHORIZER}},
+        {"security": "SSL"},
+    ]
+    for protection in protections:
+        with Kafka(http=0, **protection) as kafka:
+            assert ask(kafka.http_address, "GET", "/faults")[0] == 401
+            connection = http.client.HTTPConnection(kafka.http_address, timeout=30)
+            connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {kafka.http_token}"})
+            assert connection.getresponse().status == 200
+            connection.close()
+
+
 def test_data_that_stay_are_kept(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
         status, answer = ask(json.loads(line)["http"], "POST", "/reset")
-        assert (status, "permanent" in answer["title"]) == (409, True)
+        assert (status, "serve --ephemeral" in answer["title"]) == (409, True)
 
 
 def topics_of(bootstrap: str, create: str | None = None) -> set[str]:

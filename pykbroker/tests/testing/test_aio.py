@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from pykbroker.testing import Kafka
+import pytest
+
+from pykbroker.testing import Kafka, TimedOut
 
 SETTINGS = {"log.retention.ms": 3_600_000, "log.roll.ms": 60_000}
 
@@ -37,3 +39,22 @@ def test_lives_and_time() -> None:
             assert await kafka.aio.records("t") == []
 
     asyncio.run(scenario())
+
+
+def test_a_wait_that_holds_the_loop_of_the_test_says_so_when_it_times_out() -> None:
+    with Kafka() as kafka:
+
+        async def scenario() -> None:
+            with pytest.raises(TimedOut, match=r"own event loop stood still .* kafka\.aio"):
+                kafka.wait_for_record("t", timeout=0.05)
+
+        asyncio.run(scenario())
+        with pytest.raises(TimedOut) as caught:
+            kafka.wait_for_record("t", timeout=0.05)
+        assert "loop" not in str(caught.value)
+
+
+def test_other_loops_are_told_what_to_use() -> None:
+    """As trio runs a coroutine: without a loop of asyncio."""
+    with Kafka() as kafka, pytest.raises(RuntimeError, match=r"trio\.to_thread\.run_sync\(.*kafka\.topics"):
+        kafka.aio.topics().send(None)

@@ -33,6 +33,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "requests": lambda kafka: kafka.requests(),
     "reset": lambda kafka: kafka.reset(),
     "forget_snapshots": lambda kafka: kafka.forget_snapshots(),
+    "forget_hooks": lambda kafka: kafka.forget_hooks(),
     "restore": lambda kafka: kafka.restore("s"),
     "run_compaction": lambda kafka: kafka.run_compaction(),
     "run_retention": lambda kafka: kafka.run_retention(),

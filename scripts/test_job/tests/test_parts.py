@@ -25,7 +25,7 @@ def part(tmp_path: Path) -> Make:
     def make(name: str, tests: str) -> Part:
         file = tmp_path / f"test_{name}.py"
         file.write_text(tests)
-        return Part(name, ("-p", "no:cacheprovider", str(file)), tmp_path / "build")
+        return Part(name, ("-p", "no:cacheprovider", str(file)), folder=tmp_path / "build")
 
     return make
 
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_the_parts_in_good_order(tmp_path: Path) -> None:
     )
     program = (
         "from pathlib import Path; from scripts.test_job.parts import Part, run; "
-        f"run([Part('long', ('-p', 'no:cacheprovider', {str(tmp_path / 'test_long.py')!r}), Path({str(tmp_path)!r}))], 2)"
+        f"run([Part('long', ('-p', 'no:cacheprovider', {str(tmp_path / 'test_long.py')!r}), folder=Path({str(tmp_path)!r}))], 2)"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         assert started.read_text() == "now"

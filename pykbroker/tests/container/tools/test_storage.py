@@ -30,6 +30,12 @@ def test_an_id_is_another_each_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert first != second
 
 
+def test_an_id_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """Start scripts write `-t "$(kafka-storage random-uuid)"`: one of 64 would begin with a dash, which Kafka avoids."""
+    assert {storage("random-uuid") for _ in range(1000)} == {0}
+    assert not [made for made in capsys.readouterr().out.split() if made.startswith("-")]
+
+
 def test_directories_are_formatted_once(settings: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("format", "-t", ID, "-c", settings)
     assert storage(*words) == 0

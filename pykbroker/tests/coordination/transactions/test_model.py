@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.depth import examples
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 
@@ -131,4 +132,4 @@ class Transactions(RuleBasedStateMachine):
 
 
 TestTransactions = Transactions.TestCase
-TestTransactions.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, derandomize=True)
+TestTransactions.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None, derandomize=True)

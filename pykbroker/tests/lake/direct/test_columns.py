@@ -7,7 +7,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql.types import ArrayType, BinaryType, DataType, LongType, StringType, StructField, StructType
 
 from pykbroker.lake.direct.columns import Columns, columns_of
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 
 PAIR = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pykbroker.lake.direct.log_files import MadeAnew, as_readable, find_logs, headers_from, position_of
+from pykbroker.lake.errors import LakeError, Missing
 from pykbroker.lake.ledger import Place
-from pykbroker.lake.trouble import LakeError, Missing
 from pykbroker.storage.checkpoints import encode_offsets, encode_partition_metadata
 from pykbroker.tests.lake.direct.folders import log_of
 from pykbroker.wire.records import Record, encode_batch

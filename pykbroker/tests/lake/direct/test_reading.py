@@ -15,7 +15,7 @@ from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.columns import ALL, Columns
 from pykbroker.lake.direct.log_files import Log
 from pykbroker.lake.direct.reading import Manner, read_piece
-from pykbroker.lake.trouble import DataLost, LakeError
+from pykbroker.lake.errors import DataLost, LakeError
 from pykbroker.storage.checkpoints import encode_partition_metadata
 from pykbroker.tests.lake.direct.folders import log_of
 from pykbroker.wire.batch_header import HEADER_SIZE, TimestampType, patch_timestamps, write_batch_header

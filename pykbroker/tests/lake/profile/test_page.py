@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-from pykbroker.lake.profile.facts import (
+from pykbroker.lake.profile.page import page
+from pykbroker.lake.profile.statistics import (
     HOUR_MS,
     Bin,
     Key,
@@ -16,7 +17,6 @@ from pykbroker.lake.profile.facts import (
     TopicFacts,
     step_for,
 )
-from pykbroker.lake.profile.page import page
 
 BEGIN_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 EVIL = "</svg><script>alert('1')</script>&\""

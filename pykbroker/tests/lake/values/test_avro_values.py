@@ -14,10 +14,10 @@ pytest.importorskip("fastavro")
 
 import fastavro
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.avro_values import AvroSchema
+from pykbroker.lake.values.conversion_error import Unfit
 from pykbroker.lake.values.types import array, mapping, struct
-from pykbroker.lake.values.unfit import Unfit
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 

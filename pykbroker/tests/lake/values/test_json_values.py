@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.lake.values.fitting import fields_fit
+from pykbroker.lake.values.conversion import fields_fit
+from pykbroker.lake.values.conversion_error import Unfit
 from pykbroker.lake.values.json_values import decode_json, found_columns, is_empty, merged_columns, widen
 from pykbroker.lake.values.types import array, struct
-from pykbroker.lake.values.unfit import Unfit
 
 
 def found(*objects: dict[str, Any]) -> dict[str, Any]:

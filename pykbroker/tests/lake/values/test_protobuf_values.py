@@ -14,11 +14,11 @@ pytest.importorskip("grpc_tools")
 
 from google.protobuf.message_factory import GetMessageClass
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.values.conversion_error import Unfit
 from pykbroker.lake.values.protobuf_values import ProtobufSchema, columns_of, decoder_of
 from pykbroker.lake.values.protoc import compiled, compiled_texts
 from pykbroker.lake.values.types import array, mapping, struct
-from pykbroker.lake.values.unfit import Unfit
 
 SCHEMA = """
 syntax = "proto3";

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from pykbroker.lake.trouble import LakeError
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.registry import Registry
 
 LEG, AIRPORT = '{"name": "Leg"}', '{"name": "Airport"}'

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pykbroker.lake.description import Format
 from pykbroker.lake.values import tasks
-from pykbroker.lake.values.how import How, Kind
+from pykbroker.lake.values.decode_options import How, Kind
 from pykbroker.lake.values.json_values import widen
 from pykbroker.lake.values.types import width
 

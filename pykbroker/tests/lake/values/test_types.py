@@ -2,8 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.lake.trouble import LakeError
-from pykbroker.lake.values.types import Type, array, ddl, ddl_of, grown, mapping, merged, of_spark, struct, width
+from pykbroker.lake.errors import LakeError
+from pykbroker.lake.values.types import (
+    Type,
+    array,
+    ddl,
+    ddl_of,
+    grown,
+    mapping,
+    merged,
+    of_spark,
+    paths_of,
+    revised,
+    struct,
+    width,
+    without,
+)
 
 
 def anything(name: str, _beside: object) -> bool:
@@ -57,3 +71,18 @@ def test_columns_that_a_person_gave() -> None:
     assert of_spark({"type": "map", "keyType": "string", "valueType": "float"}, "") == mapping("DOUBLE")
     with pytest.raises(LakeError, match=r"^a\.b is of type interval"):
         of_spark({"type": "struct", "fields": [{"name": "b", "type": "interval"}]}, ".a")
+
+
+def test_types_that_are_given_otherwise_are_found_and_new_fields_are_none() -> None:
+    fixed = {"a": "JSON", "b": "BIGINT", "s": struct({"x": "STRING", "y": "BIGINT"})}
+    assert revised(fixed, {"a": "BIGINT", "b": "BIGINT", "new": "DATE"}) == ["a"]
+    assert revised(fixed, {"s": struct({"x": "STRING"})}) == []
+    assert revised(fixed, {"s": struct({"x": "DATE"})}) == ["s"]
+
+
+def test_columns_are_left_out_by_their_path() -> None:
+    columns = {"a": "BIGINT", "s": struct({"x": "STRING", "in": struct({"y": "BIGINT"})}), "l": array("STRING")}
+    assert list(paths_of(columns)) == [("a",), ("s", "x"), ("s", "in", "y"), ("l",)]
+    assert without(columns, []) == columns
+    assert without(columns, [("a",), ("s", "in", "y")]) == {"s": struct({"x": "STRING"}), "l": array("STRING")}
+    assert without(columns, list(paths_of(columns))) == {}

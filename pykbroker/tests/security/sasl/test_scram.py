@@ -77,6 +77,8 @@ def test_names_are_unescaped(said: str) -> None:
         b"n,a=other,n=user,r=abc",
         b"n,,n=\xc3\xbcser,r=abc",
         b"n,,n=user,r=abc\0",
+        b"n,,n=user,r=abc,tokenauth=true,tokenauth=false",
+        b"n,,n=user,r=abc,tokenauth=false,tokenauth=false",
     ],
 )
 def test_first_messages_that_are_refused(first: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from pykbroker.security.authority import Certificate
+from pykbroker.security.tls import ciphers
 from pykbroker.security.tls.ciphers import openssl_name
 from pykbroker.security.tls.context import ServerTls
 from pykbroker.security.tls.settings import KeyStoreSettings, TlsError, TlsSettings
@@ -36,7 +38,7 @@ def test_versions(protocols: tuple[str, ...], lowest: int, highest: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("ciphers", "protocols", "highest"),
+    ("suites", "protocols", "highest"),
     [
         (("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",), ("TLSv1.2", "TLSv1.3"), ssl.TLSVersion.TLSv1_2),
         (("ECDHE-ECDSA-AES256-GCM-SHA384",), ("TLSv1.2",), ssl.TLSVersion.TLSv1_2),
@@ -47,8 +49,50 @@ def test_versions(protocols: tuple[str, ...], lowest: int, highest: int) -> None
         ),
     ],
 )
-def test_cipher_suites_decide_on_versions_too(ciphers: Any, protocols: Any, highest: ssl.TLSVersion) -> None:
-    assert made(ciphers=ciphers, protocols=protocols).context.maximum_version == highest
+def test_cipher_suites_decide_on_versions_too(suites: Any, protocols: Any, highest: ssl.TLSVersion) -> None:
+    assert made(ciphers=suites, protocols=protocols).context.maximum_version == highest
+
+
+AES_256, CHACHA, AES_128 = "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"
+OLDER = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+
+
+@pytest.mark.parametrize(("asked", "least"), [
+    ((AES_256,), 256), ((CHACHA,), 256), ((CHACHA, AES_256), 256), ((AES_128,), 128), ((AES_256, AES_128), 128),
+    ((AES_256, OLDER), 256),
+])  # fmt: skip
+def test_some_suites_of_tls_1_3_are_served_by_what_is_no_weaker(asked: tuple[str, ...], least: int) -> None:
+    tls = made(ciphers=asked)
+    assert set(tls.besides) <= {AES_256, CHACHA, AES_128} - set(asked)
+    name, version, bits = agreed(tls.context)
+    assert version == "TLSv1.3"
+    assert bits >= least, name
+
+
+def agreed(server: ssl.SSLContext, client: ssl.SSLContext | None = None) -> tuple[str, str, int]:
+    """The suite of a handshake, by both sides."""
+    client = client or ssl.create_default_context(cadata=authority().certificate)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asks = client.wrap_bio(to_client, to_server, server_hostname="localhost")
+    answers = server.wrap_bio(to_server, to_client, server_side=True)
+    for side in (asks, answers, asks, answers):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    found = answers.cipher()
+    assert found is not None
+    assert found == asks.cipher()
+    return found
+
+
+def test_a_handshake_that_ends_weaker_than_asked_for_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that has nothing better: here every suite of TLS 1.3 passes for one with a short key."""
+    tls, weak = made(ciphers=(AES_256,)), made(ciphers=(AES_128,))
+    if hasattr(tls.context, "set_ciphersuites"):
+        pytest.skip("this Python offers the suites that are asked for alone")
+    monkeypatch.setitem(ciphers.OF_TLS_1_3, agreed(tls.context)[0], 128)
+    with pytest.raises(ssl.SSLError, match=f"{AES_256} is weaker than what ssl.cipher.suites asks for"):
+        agreed(tls.context)
+    agreed(weak.context)
 
 
 def test_without_a_choice_suites_encrypt_and_authenticate_in_one_and_keep_what_was_said_secret() -> None:
@@ -62,7 +106,6 @@ def test_without_a_choice_suites_encrypt_and_authenticate_in_one_and_keep_what_w
     ("settings", "why"),
     [
         ({"protocols": ("TLSv1.1", "SSLv3")}, "leaves no protocol version"),
-        ({"ciphers": ("TLS_AES_256_GCM_SHA384",)}, "cannot be enabled separately"),
         ({"ciphers": ("TLS_OF_MY_OWN",)}, "TLS_OF_MY_OWN"),
         (
             {"ciphers": ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",), "protocols": ("TLSv1.3",)},

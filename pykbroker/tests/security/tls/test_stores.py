@@ -199,5 +199,5 @@ def test_without_the_extra_pem_is_read_and_others_are_refused_with_words(
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, "pykbroker.security.tls.java_stores", raising=False)
     assert read_key_store(KeyStoreSettings("PEM", written(tmp_path, "pem", STORES["PEM"])))
-    with pytest.raises(TlsError, match=rf"{library} is not installed.*pykbroker\[security\]"):
+    with pytest.raises(TlsError, match=rf"{library}, which reads .* is not installed: .*\[security\]"):
         read_key_store(KeyStoreSettings(kind, location, "s3cret"))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.kit.depth import examples
 from pykbroker.tests.storage.support import Store, append, append_marker, batch
 
 PRODUCERS = (1, 2, 3)
@@ -58,7 +59,7 @@ def check(log: Log, txns: list[Txn]) -> None:
 
 
 @given(STEPS)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 def test_readers_are_told_what_is_aborted(steps):
     store = Store()
     config = LogConfig(segment_bytes=1000)

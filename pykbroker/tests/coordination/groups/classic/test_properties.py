@@ -10,6 +10,7 @@ from pykbroker.coordination.groups.classic.group import ClassicGroupState
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.tests.coordination.groups.harness import Harness
 from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.depth import examples
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode
 
@@ -201,4 +202,4 @@ def at_rest(group) -> tuple:
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=100, stateful_step_count=40, deadline=None, derandomize=True)
+TestGroups.settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None, derandomize=True)

@@ -19,6 +19,7 @@ from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_N
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, persisted, settle
 from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.depth import examples
 from pykbroker.wire.errors import ErrorCode
 
 MEMBERS = st.integers(0, 3)
@@ -236,4 +237,6 @@ class ConsumerGroups(RuleBasedStateMachine):
 
 
 TestConsumerGroups = ConsumerGroups.TestCase
-TestConsumerGroups.settings = settings(max_examples=200, stateful_step_count=40, deadline=None, derandomize=True)
+TestConsumerGroups.settings = settings(
+    max_examples=examples(200), stateful_step_count=40, deadline=None, derandomize=True
+)

@@ -1,0 +1,59 @@
+"""The versions of Spark that the lake runs on, and the packages that each of them needs. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from pykbroker.lake.description import Format
+from pykbroker.lake.errors import Missing
+
+
+class Line(NamedTuple):
+    """The releases of Spark with the same first two numbers. Of the connector, Maven has no later patch than ``newest_patch``."""
+
+    newest_patch: int
+    delta: str
+    iceberg: str
+
+
+LINES = {
+    (4, 0): Line(4, "io.delta:delta-spark_2.13:4.0.0", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"),
+    (4, 1): Line(3, "io.delta:delta-spark_4.1_2.13:4.1.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"),
+}
+SUPPORTED = "4.0 and 4.1"
+
+
+def line_of(version: str) -> Line:
+    """The line of a version of PySpark. Raises Missing if the lake does not run on it."""
+    found = LINES.get(_numbers(version)[:2])
+    if found is None:
+        raise Missing(
+            f"PySpark {version} is installed, and the lake runs on Spark {SUPPORTED}: pip install 'pyspark==4.0.0' brings one."
+        )
+    return found
+
+
+def connector(version: str) -> str:
+    """Spark's Kafka connector for a version of PySpark: the same version, or the newest of its line."""
+    major, minor, patch = _numbers(version)
+    return _connector(f"{major}.{minor}.{min(patch, line_of(version).newest_patch)}")
+
+
+def packages(version: str, tables: Collection[Format]) -> list[str]:
+    """What Spark downloads from Maven Central if no jars are given: the connector, and the table formats."""
+    line = line_of(version)
+    formats = {Format.DELTA: line.delta, Format.ICEBERG: line.iceberg}
+    return [connector(version), *(formats[table] for table in tables if table in formats)]
+
+
+def _connector(version: str) -> str:
+    return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"
+
+
+def _numbers(version: str) -> tuple[int, int, int]:
+    """4, 1, 2 for ``4.1.2`` and ``4.1.2.dev0``."""
+    found = [int(each) for each in re.findall(r"\d+", version)[:3]]
+    major, minor, patch = [*found, 0, 0, 0][:3]
+    return major, minor, patch

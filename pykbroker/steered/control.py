@@ -1,0 +1,136 @@
+"""The control socket: a process is told by it what HTTP's interface tells it, too (``verbs/table.py``).
+
+A Unix socket in the log directory, accessible only to the user of the process. A request is one line of JSON,
+``{"command": "stopBroker", "id": 2}``, and so is the answer: the verb's, here ``{"brokers": [...]}``, or ``{"error": "..."}``.
+``{"command": "longestTurn"}`` is answered ``{"longest_turn_ms": 1.5}``, the longest turn of the event loop since the last such
+request; the first one starts the measurement and is answered 0. It belongs to the process, and outlives a reset.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.storage.names import CONTROL_SOCKET
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykbroker.steered.steering import Steering
+
+log = logging.getLogger(__name__)
+
+SOCKET = CONTROL_SOCKET
+#: The longest path in a socket's address, in bytes; the kernel's limit is 108 with the final zero.
+_LONGEST_PATH = 107
+_LONGEST_LINE = 4096
+
+
+class Control:
+    """The server on the control socket in a directory. ``steering`` is called with the first request, here or over HTTP."""
+
+    def __init__(self, directory: Path, steering: Callable[[], Steering]) -> None:
+        self._make_steering = steering
+        self._steering: Steering | None = None
+        self._path = directory / SOCKET
+        self._server: asyncio.Server | None = None
+
+    def steering(self) -> Steering:
+        """What can be steered, created by the first call."""
+        if self._steering is None:
+            self._steering = self._make_steering()
+        return self._steering
+
+    async def open(self) -> None:
+        """Listen. If the file system supports no sockets, a warning is logged and the process runs without one."""
+        try:
+            with reachable(self._path) as address:
+                listening = _bind(address)
+            self._server = await asyncio.start_unix_server(self._answer, sock=listening, limit=_LONGEST_LINE)
+            log.debug("Control socket %s is open", self._path)
+        except OSError as error:
+            log.warning(
+                "Control socket %s cannot be opened (%s): brokers cannot be stopped one by one", self._path, error
+            )
+
+    async def close(self) -> None:
+        """Listen no more, and steer no more. Harmless when repeated."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            if self._path.is_socket():
+                self._path.unlink(missing_ok=True)
+        if self._steering is not None:
+            self._steering.close()
+            self._steering = None
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        import json  # noqa: PLC0415 - start-up counts
+
+        try:
+            line = await reader.readline()
+            writer.write(json.dumps(await self._carry_out(json.loads(line))).encode() + b"\n")
+            await writer.drain()
+        except (ValueError, OSError) as error:  # no JSON, or the client is gone
+            log.warning("Request on the control socket failed: %s", error)
+        finally:
+            writer.close()
+
+    async def _carry_out(self, request: Any) -> dict[str, Any]:
+        from pykbroker.process.life import LifeEnded  # noqa: PLC0415 - imported with the first request
+        from pykbroker.steered.call import Call  # noqa: PLC0415
+        from pykbroker.steered.refusal import Refusal  # noqa: PLC0415
+        from pykbroker.steered.verbs.table import VERBS  # noqa: PLC0415
+
+        try:
+            command = request.get("command") if isinstance(request, dict) else None
+            if command == "longestTurn":
+                turns = self.steering().cluster().runtime.turns
+                turns.measure()
+                return {"longest_turn_ms": turns.restart() * 1000}
+            if not isinstance(command, str) or command not in VERBS:
+                return {"error": f"{request} is not a command of this version"}
+            said = {name: value for name, value in request.items() if name != "command"}
+            path = {name: str(value) for name, value in said.items()}
+            return await VERBS[command](self.steering(), Call(path=path, body=said))
+        except (Refusal, LifeEnded, KafkaError, OSError) as error:
+            return {"error": str(error)}
+
+
+@contextlib.contextmanager
+def reachable(path: Path) -> Iterator[str]:
+    """An address for the socket at a path; a long path is addressed by its directory's descriptor. Raises OSError."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield str(path)
+        return
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{directory}/{path.name}"
+    finally:
+        os.close(directory)
+
+
+def _bind(address: str) -> socket.socket:
+    """A socket that only this user can open. One left by a killed process is replaced, which is safe since the log directory is
+    locked.
+    """
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        if Path(address).is_socket():
+            Path(address).unlink()
+        listening.bind(address)
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.umask(mask)
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,568 @@
+"""No request holds the loop: every API with as many things as a frame holds, and its longest turn in executed lines.
+
+Lines are counted, not time: they are the same on every machine. A turn is what the loop does between two polls: the dispatcher
+with a frame, or what is due and what was left for the next turn. A new API without a row fails.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.handlers.table import SUPPORTED
+from pykbroker.runtime.runtime import run_inline
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster, Peer
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages import (
+    add_partitions_to_txn,
+    alter_client_quotas,
+    alter_configs,
+    alter_partition_reassignments,
+    alter_replica_log_dirs,
+    alter_user_scram_credentials,
+    consumer_group_describe,
+    consumer_group_heartbeat,
+    create_acls,
+    create_delegation_token,
+    create_partitions,
+    create_topics,
+    delete_acls,
+    delete_groups,
+    delete_records,
+    delete_topics,
+    describe_acls,
+    describe_client_quotas,
+    describe_configs,
+    describe_delegation_token,
+    describe_groups,
+    describe_log_dirs,
+    describe_producers,
+    describe_quorum,
+    describe_topic_partitions,
+    describe_transactions,
+    describe_user_scram_credentials,
+    elect_leaders,
+    fetch,
+    find_coordinator,
+    incremental_alter_configs,
+    init_producer_id,
+    join_group,
+    leave_group,
+    list_config_resources,
+    list_groups,
+    list_offsets,
+    list_partition_reassignments,
+    list_transactions,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    offset_for_leader_epoch,
+    produce,
+    sync_group,
+    txn_offset_commit,
+    update_features,
+    write_txn_markers,
+)
+
+#: Things that a request names, of which half exist where they can.
+MANY = 6000
+#: Topics, partitions of the wide one, groups, and transactional ids of the cluster.
+TOPICS = 500
+WIDE = 500
+GROUPS = 1500
+#: The most lines of a turn, some six milliseconds. A request that is not divided executes a multiple of MANY.
+MOST = 150_000
+
+#: APIs whose turn may be longer, with the reason.
+LONGER = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 400_000,  # the names of one member are one record, which is written at once
+}
+
+Row = Callable[[], tuple[Message, int]]
+
+
+def names(kind: str, existing: int) -> list[str]:
+    """MANY names, of which the first exist."""
+    return [f"{kind}-{number}" for number in range(existing)] + [f"no-{kind}-{n}" for n in range(MANY - existing)]
+
+
+def topics() -> list[str]:
+    return names("topic", TOPICS)
+
+
+def groups() -> list[str]:
+    return names("group", GROUPS)
+
+
+def ids() -> list[str]:
+    return names("id", GROUPS)
+
+
+def of_wide(make: Callable[[int], Any]) -> list[Any]:
+    """Partitions of the wide topic, each several times."""
+    return [make(number % (2 * WIDE)) for number in range(MANY)]
+
+
+SMALL = "of a size that its fields bound"
+
+ROWS: dict[ApiKey, Row | str] = {
+    ApiKey.PRODUCE: lambda: (
+        produce.ProduceRequest(
+            None,
+            1,
+            1000,
+            [produce.TopicProduceData("wide", partition_data=of_wide(lambda n: produce.PartitionProduceData(n, b"")))],
+        ),
+        9,
+    ),
+    ApiKey.FETCH: lambda: (
+        fetch.FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=1 << 20,
+            session_epoch=-1,
+            topics=[fetch.FetchTopic("wide", partitions=[fetch.FetchPartition(n) for n in range(MANY)])],
+        ),
+        11,
+    ),
+    ApiKey.LIST_OFFSETS: lambda: (
+        list_offsets.ListOffsetsRequest(
+            -1,
+            0,
+            [
+                list_offsets.ListOffsetsTopic(
+                    "wide", [list_offsets.ListOffsetsPartition(n, -1, -1) for n in range(MANY)]
+                )
+            ],
+        ),
+        7,
+    ),
+    ApiKey.METADATA: lambda: (
+        metadata.MetadataRequest([metadata.MetadataRequestTopic(name=name) for name in topics()], False),
+        9,
+    ),
+    ApiKey.OFFSET_COMMIT: lambda: (
+        offset_commit.OffsetCommitRequest(
+            "group-0",
+            topics=[
+                offset_commit.OffsetCommitRequestTopic(
+                    "wide", partitions=of_wide(lambda n: offset_commit.OffsetCommitRequestPartition(n, 5))
+                )
+            ],
+        ),
+        8,
+    ),
+    ApiKey.OFFSET_FETCH: lambda: (
+        offset_fetch.OffsetFetchRequest(
+            groups=[
+                offset_fetch.OffsetFetchRequestGroup(
+                    name,
+                    topics=[offset_fetch.OffsetFetchRequestTopics("topic-0", partition_indexes=[0])] if odd else None,
+                )
+                for odd, name in enumerate(groups())
+            ]
+        ),
+        8,
+    ),
+    ApiKey.FIND_COORDINATOR: lambda: (
+        find_coordinator.FindCoordinatorRequest(key_type=0, coordinator_keys=groups()),
+        4,
+    ),
+    ApiKey.JOIN_GROUP: lambda: (
+        join_group.JoinGroupRequest(
+            "group-0",
+            60_000,
+            60_000,
+            protocol_type="consumer",
+            protocols=[join_group.JoinGroupRequestProtocol(f"p{n}", b"") for n in range(MANY)],
+        ),
+        3,
+    ),
+    ApiKey.HEARTBEAT: SMALL,
+    ApiKey.LEAVE_GROUP: lambda: (
+        leave_group.LeaveGroupRequest("group-0", members=[leave_group.MemberIdentity(name) for name in topics()]),
+        4,
+    ),
+    ApiKey.SYNC_GROUP: lambda: (
+        sync_group.SyncGroupRequest(
+            "group-0", 1, "m", assignments=[sync_group.SyncGroupRequestAssignment(name, b"") for name in topics()]
+        ),
+        3,
+    ),
+    ApiKey.DESCRIBE_GROUPS: lambda: (describe_groups.DescribeGroupsRequest(groups(), True), 5),
+    ApiKey.LIST_GROUPS: lambda: (list_groups.ListGroupsRequest(), 4),
+    ApiKey.SASL_HANDSHAKE: SMALL,
+    ApiKey.API_VERSIONS: SMALL,
+    ApiKey.CREATE_TOPICS: lambda: (
+        create_topics.CreateTopicsRequest([create_topics.CreatableTopic(name, 1, 1) for name in topics()], 1000, True),
+        7,
+    ),
+    ApiKey.DELETE_TOPICS: lambda: (delete_topics.DeleteTopicsRequest(topic_names=topics()), 5),
+    ApiKey.DELETE_RECORDS: lambda: (
+        delete_records.DeleteRecordsRequest(
+            [delete_records.DeleteRecordsTopic("wide", of_wide(lambda n: delete_records.DeleteRecordsPartition(n, -1)))]
+        ),
+        2,
+    ),
+    ApiKey.INIT_PRODUCER_ID: SMALL,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda: (
+        offset_for_leader_epoch.OffsetForLeaderEpochRequest(
+            -1,
+            [
+                offset_for_leader_epoch.OffsetForLeaderTopic(
+                    "wide", of_wide(lambda n: offset_for_leader_epoch.OffsetForLeaderPartition(n, -1, 0))
+                )
+            ],
+        ),
+        4,
+    ),
+    ApiKey.ADD_PARTITIONS_TO_TXN: lambda: (
+        add_partitions_to_txn.AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="id-0",
+            v3_and_below_topics=[add_partitions_to_txn.AddPartitionsToTxnTopic(name, [0]) for name in topics()],
+        ),
+        3,
+    ),
+    ApiKey.ADD_OFFSETS_TO_TXN: SMALL,
+    ApiKey.END_TXN: SMALL,
+    ApiKey.WRITE_TXN_MARKERS: lambda: (
+        write_txn_markers.WriteTxnMarkersRequest(
+            [
+                write_txn_markers.WritableTxnMarker(
+                    1, 0, True, [write_txn_markers.WritableTxnMarkerTopic("wide", of_wide(int))], 0
+                )
+            ]
+        ),
+        1,
+    ),
+    ApiKey.TXN_OFFSET_COMMIT: lambda: (
+        txn_offset_commit.TxnOffsetCommitRequest(
+            "id-0",
+            "group-0",
+            1,
+            0,
+            topics=[
+                txn_offset_commit.TxnOffsetCommitRequestTopic(
+                    "wide", of_wide(lambda n: txn_offset_commit.TxnOffsetCommitRequestPartition(n, 5))
+                )
+            ],
+        ),
+        3,
+    ),
+    ApiKey.DESCRIBE_ACLS: lambda: (describe_acls.DescribeAclsRequest(1, None, 1, None, None, 1, 1), 2),
+    ApiKey.CREATE_ACLS: lambda: (
+        create_acls.CreateAclsRequest([create_acls.AclCreation(2, name, 3, "User:a", "*", 3, 3) for name in topics()]),
+        2,
+    ),
+    ApiKey.DELETE_ACLS: lambda: (
+        delete_acls.DeleteAclsRequest(
+            [delete_acls.DeleteAclsFilter(2, name, 3, "User:a", "*", 3, 3) for name in topics()]
+        ),
+        2,
+    ),
+    ApiKey.DESCRIBE_CONFIGS: lambda: (
+        describe_configs.DescribeConfigsRequest(
+            [describe_configs.DescribeConfigsResource(2, name, None) for name in topics()]
+        ),
+        4,
+    ),
+    ApiKey.ALTER_CONFIGS: lambda: (
+        alter_configs.AlterConfigsRequest(
+            [
+                alter_configs.AlterConfigsResource(2, name, [alter_configs.AlterableConfig("retention.ms", "1")])
+                for name in topics()
+            ]
+        ),
+        2,
+    ),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: lambda: (
+        alter_replica_log_dirs.AlterReplicaLogDirsRequest(
+            [
+                alter_replica_log_dirs.AlterReplicaLogDir(
+                    "/data", [alter_replica_log_dirs.AlterReplicaLogDirTopic("wide", of_wide(int))]
+                )
+            ]
+        ),
+        2,
+    ),
+    ApiKey.DESCRIBE_LOG_DIRS: lambda: (
+        describe_log_dirs.DescribeLogDirsRequest([describe_log_dirs.DescribableLogDirTopic("wide", of_wide(int))]),
+        4,
+    ),
+    ApiKey.SASL_AUTHENTICATE: SMALL,
+    ApiKey.CREATE_PARTITIONS: lambda: (
+        create_partitions.CreatePartitionsRequest(
+            [create_partitions.CreatePartitionsTopic(name, 2, None) for name in topics()], 1000, True
+        ),
+        3,
+    ),
+    ApiKey.CREATE_DELEGATION_TOKEN: lambda: (
+        create_delegation_token.CreateDelegationTokenRequest(
+            renewers=[create_delegation_token.CreatableRenewers("User", name) for name in topics()]
+        ),
+        3,
+    ),
+    ApiKey.RENEW_DELEGATION_TOKEN: SMALL,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: SMALL,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda: (
+        describe_delegation_token.DescribeDelegationTokenRequest(
+            [describe_delegation_token.DescribeDelegationTokenOwner("User", name) for name in topics()]
+        ),
+        3,
+    ),
+    ApiKey.DELETE_GROUPS: lambda: (delete_groups.DeleteGroupsRequest(groups()), 2),
+    ApiKey.ELECT_LEADERS: lambda: (
+        elect_leaders.ElectLeadersRequest(0, [elect_leaders.TopicPartitions("wide", of_wide(int))], 1000),
+        2,
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda: (
+        incremental_alter_configs.IncrementalAlterConfigsRequest(
+            [
+                incremental_alter_configs.AlterConfigsResource(
+                    2, name, [incremental_alter_configs.AlterableConfig("retention.ms", 0, "1")]
+                )
+                for name in topics()
+            ]
+        ),
+        1,
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda: (
+        alter_partition_reassignments.AlterPartitionReassignmentsRequest(
+            topics=[
+                alter_partition_reassignments.ReassignableTopic(
+                    "wide", of_wide(lambda n: alter_partition_reassignments.ReassignablePartition(n, [1]))
+                )
+            ]
+        ),
+        0,
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda: (
+        list_partition_reassignments.ListPartitionReassignmentsRequest(
+            topics=[list_partition_reassignments.ListPartitionReassignmentsTopics(name, [0]) for name in topics()]
+        ),
+        0,
+    ),
+    ApiKey.OFFSET_DELETE: lambda: (
+        offset_delete.OffsetDeleteRequest(
+            "group-0",
+            [offset_delete.OffsetDeleteRequestTopic("wide", of_wide(offset_delete.OffsetDeleteRequestPartition))],
+        ),
+        0,
+    ),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda: (
+        describe_client_quotas.DescribeClientQuotasRequest(
+            [describe_client_quotas.ComponentData("user", 0, name) for name in topics()]
+        ),
+        1,
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda: (
+        alter_client_quotas.AlterClientQuotasRequest(
+            [
+                alter_client_quotas.AlterClientQuotasRequestEntryData(
+                    [alter_client_quotas.EntityData("user", name)],
+                    [alter_client_quotas.OpData("producer_byte_rate", 1e6, False)],
+                )
+                for name in topics()
+            ]
+        ),
+        1,
+    ),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda: (
+        describe_user_scram_credentials.DescribeUserScramCredentialsRequest(
+            [describe_user_scram_credentials.UserName(name) for name in topics()]
+        ),
+        0,
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda: (
+        alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+            [alter_user_scram_credentials.ScramCredentialDeletion(name, 1) for name in topics()]
+        ),
+        0,
+    ),
+    ApiKey.DESCRIBE_QUORUM: lambda: (
+        describe_quorum.DescribeQuorumRequest(
+            [
+                describe_quorum.DescribeQuorumRequestTopicData(
+                    name, [describe_quorum.DescribeQuorumRequestPartitionData(0)]
+                )
+                for name in topics()
+            ]
+        ),
+        0,
+    ),
+    ApiKey.UPDATE_FEATURES: lambda: (
+        update_features.UpdateFeaturesRequest(
+            feature_updates=[update_features.FeatureUpdateKey(name, 1) for name in topics()]
+        ),
+        1,
+    ),
+    ApiKey.DESCRIBE_CLUSTER: SMALL,
+    ApiKey.DESCRIBE_PRODUCERS: lambda: (
+        describe_producers.DescribeProducersRequest([describe_producers.TopicRequest("wide", list(range(MANY)))]),
+        0,
+    ),
+    ApiKey.UNREGISTER_BROKER: SMALL,
+    ApiKey.DESCRIBE_TRANSACTIONS: lambda: (describe_transactions.DescribeTransactionsRequest(ids()), 0),
+    ApiKey.LIST_TRANSACTIONS: lambda: (
+        list_transactions.ListTransactionsRequest(["Empty", *topics()], list(range(MANY)), -1, "id-.*"),
+        2,
+    ),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda: (
+        consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+            "consumers",
+            "m",
+            0,
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_names=topics(),
+            topic_partitions=[],
+        ),
+        1,
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda: (consumer_group_describe.ConsumerGroupDescribeRequest(groups(), True), 1),
+    ApiKey.LIST_CONFIG_RESOURCES: lambda: (list_config_resources.ListConfigResourcesRequest([2] * 10), 1),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda: (
+        describe_topic_partitions.DescribeTopicPartitionsRequest(
+            [describe_topic_partitions.TopicRequest(name) for name in [*topics(), "wide"]], 2000
+        ),
+        0,
+    ),
+}
+
+
+def _is_counted(frame: FrameType) -> bool:
+    """False for the simulated disk, whose lines are no work of a broker."""
+    return "/simulation/" not in frame.f_code.co_filename
+
+
+class Counted(MemoryCluster):
+    """Counts the lines of each turn; ``longest`` is the most of one."""
+
+    longest = 0
+    counts = False
+
+    def _hand_in(self, frame: bytearray, broker: int, peer: Peer) -> Any:
+        with self._turn():
+            return super()._hand_in(frame, broker, peer)
+
+    def _decoded(self, api_key: int, version: int, pieces: Any) -> Any:
+        """Not decoded while turns are counted: the lines of the client are not the broker's."""
+        return pieces if self.counts else super()._decoded(api_key, version, pieces)
+
+    def run_turn(self) -> None:
+        """As MemoryCluster's."""
+        with self._turn():
+            super().run_turn()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        lines = 0
+
+        def count(frame: FrameType, event: str, arg: object) -> Any:
+            nonlocal lines
+            if event == "call" and not _is_counted(frame):
+                return None
+            lines += event == "line"
+            return count
+
+        former = sys.gettrace()
+        sys.settrace(count)
+        try:
+            yield
+        finally:
+            sys.settrace(former)
+            self.longest = max(self.longest, lines)
+
+
+def _in_a_thread(function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+    """Lines of a thread hold nobody."""
+    former = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return run_inline(function, *args)
+    finally:
+        sys.settrace(former)
+
+
+@pytest.fixture(scope="module")
+def world() -> Counted:
+    """A cluster with many topics, partitions, groups and transactional ids."""
+    made = Counted(auto_create_topics_enable="false")
+    made.create(NewTopic("wide", WIDE, 1))
+    made.create(*(NewTopic(f"topic-{number}", 1, 1) for number in range(TOPICS)))
+    made.coordinator("g", GROUP_KEY)
+    made.coordinator("i", TRANSACTION_KEY)
+    for number in range(GROUPS):
+        partitions = [offset_commit.OffsetCommitRequestPartition(0, 1)]
+        commit = offset_commit.OffsetCommitRequestTopic(f"topic-{number % TOPICS}", partitions=partitions)
+        MemoryCluster.ask(made, offset_commit.OffsetCommitRequest(f"group-{number}", topics=[commit]), 8)
+        MemoryCluster.ask(made, init_producer_id.InitProducerIdRequest(f"id-{number}", 60_000), 4)
+    for index in range(WIDE):
+        _ = made.partition("wide", index).log  # opened once, by a thread where it exists since before the start
+    made.counts = True
+    made.cluster.runtime.offload_read = _in_a_thread
+    return made
+
+
+def test_every_api_has_a_row() -> None:
+    assert set(ROWS) == {api.key for api in SUPPORTED}
+
+
+@pytest.mark.parametrize("key", [key for key, row in ROWS.items() if row != SMALL], ids=lambda key: key.name)
+def test_no_turn_is_long(world: Counted, key: ApiKey) -> None:
+    row = ROWS[key]
+    assert not isinstance(row, str)
+    request, version = row()
+    _warm(world, request, version)
+    world.longest = 0
+    answer = world.post(request, version)
+    for _ in range(20_000):
+        if answer.done:
+            break
+        world.run_turn()
+    assert answer.done
+    assert answer.value
+    assert world.longest <= LONGER.get(key, MOST)
+
+
+def _warm(world: Counted, request: Message, version: int) -> None:
+    """Imports and caches of the API."""
+    empty = type(request)()
+    try:
+        MemoryCluster.post(world, empty, version)
+    except Exception:  # noqa: BLE001 - its fields may be required
+        return
+    world.settle()
+
+
+def test_no_turn_is_long_where_topics_are_created_because_they_are_asked_for() -> None:
+    """The first five hundred are; the client asks again for the others."""
+    world = Counted()
+    world.ask(metadata.MetadataRequest([metadata.MetadataRequestTopic(name="first")], True), 9)
+    world.counts, world.longest = True, 0
+    missing = [metadata.MetadataRequestTopic(name=f"missing-{number}") for number in range(20_000)]
+    answer = world.post(metadata.MetadataRequest(missing, True), 9)
+    while not answer.done:
+        world.run_turn()
+    assert len(world.image.topics) == 501
+    assert world.longest <= 3 * MOST  # the topics are one change of the metadata
+
+
+def test_full_collections_of_garbage_are_put_off_while_a_large_request_is_worked_on() -> None:
+    world = MemoryCluster()
+    world.coordinator("g")
+    before = gc.get_threshold()
+    answer = world.post(describe_groups.DescribeGroupsRequest([f"g{number}" for number in range(20_000)]), 5)
+    assert gc.get_threshold()[2] > before[2]
+    while not answer.done:
+        world.run_turn()
+    assert gc.get_threshold() == before

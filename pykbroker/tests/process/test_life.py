@@ -1,0 +1,84 @@
+"""Whatever belongs to a cluster ends with its life, and who outlives it is told of the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from pykbroker.process.life import Life, LifeEnded, Lives
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+CLUSTER = cast("Any", object())
+
+
+def test_the_result_or_the_error_of_a_wait() -> None:
+    async def scenario() -> None:
+        life, wait, failing = Life(CLUSTER), Deferred[int](), Deferred[int]()
+        waits = asyncio.gather(life.outcome(wait), life.outcome(failing), return_exceptions=True)
+        await asyncio.sleep(0)
+        wait.complete(7)
+        failing.fail(KafkaError(ErrorCode.REBALANCE_IN_PROGRESS))
+        value, error = await asyncio.wait_for(waits, 30)
+        assert value == 7
+        assert isinstance(error, KafkaError)
+        assert error.code is ErrorCode.REBALANCE_IN_PROGRESS
+
+    asyncio.run(scenario())
+
+
+def test_what_waits_for_a_cluster_ends_with_its_life() -> None:
+    async def scenario() -> None:
+        life, wait, done = Life(CLUSTER), Deferred[int](), Deferred[int]()
+        refused, answered = (asyncio.create_task(life.outcome(each)) for each in (wait, done))
+        await asyncio.sleep(0)
+        done.complete(1)  # in the same turn, but before
+        life.end()
+        with pytest.raises(LifeEnded, match="stopping or being reset"):
+            await asyncio.wait_for(refused, 30)
+        assert await asyncio.wait_for(answered, 30) == 1
+        wait.complete(2)  # nobody waits any more
+        with pytest.raises(LifeEnded):
+            await life.outcome(Deferred.completed(3))
+
+    asyncio.run(scenario())
+
+
+def test_the_last_that_was_registered_ends_first_and_a_failure_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    life, ended = Life(CLUSTER), list[str]()
+
+    def fail() -> None:
+        raise RuntimeError("oh")
+
+    life.at_end(lambda: ended.append("first"))
+    life.at_end(fail)
+    take_back = life.at_end(lambda: ended.append("never"))
+    life.at_end(lambda: ended.append("last"))
+    take_back()
+    take_back()
+    life.end(followed=True)
+    assert ended == ["last", "first"]
+    assert life.over
+    assert life.followed
+    assert "Unhandled error at the end of a cluster's life" in caplog.text
+    life.end()
+    assert ended == ["last", "first"]
+
+
+def test_followers_are_told_of_each_life_and_of_the_present_one() -> None:
+    lives, told, late = Lives(), list[Life](), list[Life]()
+    leave = lives.follow(told.append)
+    first = lives.begin(CLUSTER)
+    lives.follow(late.append)
+    lives.end(followed=True)
+    assert (lives.current, first.over, first.followed) == (None, True, True)
+    second = lives.begin(CLUSTER)
+    leave()
+    lives.end()
+    lives.end()
+    third = lives.begin(CLUSTER)
+    assert told == [first, second]
+    assert late == [first, second, third]
+    assert not second.followed

@@ -1,0 +1,29 @@
+"""A pytest plugin for quick runs: of a test with many sets of parameters (seeds, operations that fail), an even spread is run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+#: A test with more sets of parameters than this is thinned to so many.
+MOST_SETS = 60
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    sets: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        sets[item.nodeid.partition("[")[0]].append(item)
+    kept = {id(each) for same in sets.values() for each in spread(same)}
+    left_out = [item for item in items if id(item) not in kept]
+    if left_out:
+        items[:] = [item for item in items if id(item) in kept]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return all of them, or MOST_SETS of them from the first to the last."""
+    if len(items) <= MOST_SETS:
+        return items
+    return [items[number * (len(items) - 1) // (MOST_SETS - 1)] for number in range(MOST_SETS)]
