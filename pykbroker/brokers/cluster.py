@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.config.broker import BrokerConfig
+    from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
     from pykbroker.controller.port import ControllerPort
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
@@ -131,6 +132,11 @@ class Cluster:
 
             check(config, configs)
 
+        def plan_alteration(image: MetadataImage, alteration: Alteration, broker_id: int) -> Mapping[str, str | None]:
+            from pykbroker.config.resources import planned  # noqa: PLC0415 - start-up counts
+
+            return planned(config, image, alteration, broker_id)
+
         metadata = open_metadata(
             logs.open,
             disk,
@@ -140,6 +146,7 @@ class Cluster:
             runtime=runtime,
             config=config,
             check_topic_configs=check_topic_configs,
+            plan_alteration=plan_alteration,
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )

@@ -10,30 +10,28 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
-from pykbroker.controller.eligible_leaders import clearing_records
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
-from pykbroker.metadata.image import BROKER_RESOURCE, BrokerImage, MetadataImage
+from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
 from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.config_alterations import Alteration, PlanAlteration
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
     from pykbroker.controller.internal_topics import Settings
     from pykbroker.controller.mutation_quotas import Charged, ChargedClient, MutationQuota, MutationQuotas
-    from pykbroker.controller.port import ConfigChanges
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
     from pykbroker.controller.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
@@ -59,6 +57,7 @@ class Controller:
         *,
         config: Settings,
         check_topic_configs: ConfigCheck,
+        plan_alteration: PlanAlteration,
         features: Features = CURRENT,
     ) -> None:
         self.image = image
@@ -74,6 +73,7 @@ class Controller:
         self._acl_planner: AclPlanner | None = None
         self._token_planner: TokenPlanner | None = None
         self._check_topic_configs = check_topic_configs
+        self._plan_alteration = plan_alteration
         self._topic_planner: TopicPlanner | None = None
 
     @property
@@ -256,17 +256,14 @@ class Controller:
 
     # Settings
 
-    def alter_configs(self, plan: Callable[[], ConfigChanges]) -> Deferred[None]:
-        def decide() -> Decision[None]:
-            records: list[ConfigRecord] = []
-            for (resource_type, resource), settings in plan().items():
-                now = self.image.config(resource_type, resource)
-                records += (
-                    ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
-                    for name, value in settings.items()
-                    if now.get(name) != value or (resource_type == BROKER_RESOURCE and value is not None)
-                )
-            return [*records, *clearing_records(self.image, records)], None
+    def alter_configs(
+        self, alterations: Sequence[Alteration], *, broker_id: int, validate_only: bool = False
+    ) -> Deferred[list[KafkaError | None]]:
+        from pykbroker.controller.config_alterations import plan_alterations  # noqa: PLC0415 - start-up counts
+
+        def decide() -> Decision[list[KafkaError | None]]:
+            records, errors = plan_alterations(self.image, alterations, broker_id, self._plan_alteration)
+            return [] if validate_only else records, errors
 
         return self._commits.decide(decide)
 

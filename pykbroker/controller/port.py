@@ -7,11 +7,12 @@ this process; an implementation over the network would not change its callers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.delegation_tokens import NewToken
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.errors import KafkaError
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
-
-#: Settings of a resource (type, name): text, or None for a removed one.
-ConfigChanges = Mapping[tuple[int, str], Mapping[str, str | None]]
 
 
 class ControllerPort(Protocol):
@@ -122,9 +120,11 @@ class ControllerPort(Protocol):
 
     # Settings
 
-    def alter_configs(self, plan: Callable[[], ConfigChanges], /) -> Deferred[None]:
-        """Set and remove settings in one append. ``plan`` is called in its turn, on the present settings, and returns the
-        valid changes. Unchanged settings are left out, except those of brokers: they may name a file that has changed.
+    def alter_configs(
+        self, alterations: Sequence[Alteration], /, *, broker_id: int, validate_only: bool = False
+    ) -> Deferred[list[KafkaError | None]]:
+        """Alter the settings of resources in one append, each decided on the settings as they are in its turn; the error of each, in
+        order. ``broker_id`` is the broker that was asked: with its settings a default for all brokers is checked.
         """
         ...
 
