@@ -56,6 +56,25 @@ class BrokerEndPoint(NamedTuple):
     rack: str | None
 
 
+class ConfigRules:
+    """The rules of settings for the controller, imported with the first request that needs them, since start-up counts."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+
+    def check_topic_configs(self, configs: Mapping[str, str], /) -> None:
+        from pykbroker.config.validation import check_topic_configs  # noqa: PLC0415
+
+        check_topic_configs(self._config, configs)
+
+    def plan_alteration(
+        self, image: MetadataImage, alteration: Alteration, broker_id: int, /
+    ) -> Mapping[str, str | None]:
+        from pykbroker.config.resources import planned  # noqa: PLC0415
+
+        return planned(self._config, image, alteration, broker_id)
+
+
 class Cluster:
     """See the module."""
 
@@ -127,16 +146,6 @@ class Cluster:
         logs.load()
         runtime = Runtime(clock, rng)
 
-        def check_topic_configs(configs: Mapping[str, str]) -> None:
-            from pykbroker.config.validation import check_topic_configs as check  # noqa: PLC0415 - start-up counts
-
-            check(config, configs)
-
-        def plan_alteration(image: MetadataImage, alteration: Alteration, broker_id: int) -> Mapping[str, str | None]:
-            from pykbroker.config.resources import planned  # noqa: PLC0415 - start-up counts
-
-            return planned(config, image, alteration, broker_id)
-
         metadata = open_metadata(
             logs.open,
             disk,
@@ -145,8 +154,7 @@ class Cluster:
             cluster_id=logs.cluster_id,
             runtime=runtime,
             config=config,
-            check_topic_configs=check_topic_configs,
-            plan_alteration=plan_alteration,
+            rules=ConfigRules(config),
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )

@@ -34,7 +34,8 @@ def planned(
     config: BrokerConfig, image: MetadataImage, alteration: Alteration, broker_id: int
 ) -> Mapping[str, str | None]:
     """The new values of a resource's settings as text, None for a removed one. A default for all brokers is checked together with
-    the settings of the broker ``broker_id``. Raises KafkaError if the alteration is not valid on the image's settings.
+    the settings of the broker ``broker_id``. Raises KafkaError INVALID_CONFIG, INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION or UNKNOWN_TOPIC_OR_PARTITION for what is not valid on the image's settings.
     """
     resource_type, name, changes, replaces = alteration
     check_resource_type(resource_type)

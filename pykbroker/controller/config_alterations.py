@@ -1,14 +1,14 @@
 """Alterations of the settings of resources (KIP-133, KIP-339): the operations as values, and the records of a request.
 
-What an alteration makes of the present settings, and which values are valid, is decided by the room ``config``, whose planner the
+What an alteration makes of the present settings, and which values are valid, is decided by the room ``config``, whose rules the
 controller is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pykbroker.controller.eligible_leaders import check_min_isr, clearing_records
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
@@ -43,13 +43,24 @@ class Alteration(NamedTuple):
     replaces: bool = False
 
 
-#: Called with the image, an alteration and the id of the asked broker; returns the new values as text, None for a removed setting.
-#: Raises KafkaError for an alteration that is not valid on the image's settings.
-PlanAlteration = Callable[[MetadataImage, Alteration, int], Mapping[str, str | None]]
+class ConfigRules(Protocol):
+    """What the controller is told of settings."""
+
+    def check_topic_configs(self, configs: Mapping[str, str], /) -> None:
+        """Check the settings of a new topic. Raises KafkaError INVALID_CONFIG."""
+        ...
+
+    def plan_alteration(
+        self, image: MetadataImage, alteration: Alteration, broker_id: int, /
+    ) -> Mapping[str, str | None]:
+        """The new values as text, None for a removed setting. ``broker_id`` is the asked broker. Raises KafkaError INVALID_CONFIG,
+        INVALID_REQUEST, INVALID_TOPIC_EXCEPTION or UNKNOWN_TOPIC_OR_PARTITION for what is not valid on the image's settings.
+        """
+        ...
 
 
 def plan_alterations(
-    image: MetadataImage, alterations: Sequence[Alteration], broker_id: int, plan: PlanAlteration
+    image: MetadataImage, alterations: Sequence[Alteration], broker_id: int, rules: ConfigRules
 ) -> tuple[list[MetadataRecord], list[KafkaError | None]]:
     """The records of the valid alterations, and the error of each. Unchanged settings are left out, except those of brokers: they
     may name a file that has changed.
@@ -58,7 +69,7 @@ def plan_alterations(
     errors: list[KafkaError | None] = []
     for alteration in alterations:
         try:
-            changed = plan(image, alteration, broker_id)
+            changed = rules.plan_alteration(image, alteration, broker_id)
             check_min_isr(image, alteration.resource_type, alteration.resource_name, changed)
         except KafkaError as error:
             errors.append(error)

@@ -26,7 +26,7 @@ from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRec
 if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
-    from pykbroker.controller.config_alterations import Alteration, PlanAlteration
+    from pykbroker.controller.config_alterations import Alteration, ConfigRules
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.mutation_quotas import Charged, ChargedClient, MutationQuota, MutationQuotas
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
-    from pykbroker.controller.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
+    from pykbroker.controller.topics import NewPartitions, NewTopic, TopicPlanner, TopicResult
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
@@ -56,8 +56,7 @@ class Controller:
         runtime: Runtime,
         *,
         config: Settings,
-        check_topic_configs: ConfigCheck,
-        plan_alteration: PlanAlteration,
+        rules: ConfigRules,
         features: Features = CURRENT,
     ) -> None:
         self.image = image
@@ -72,8 +71,7 @@ class Controller:
         self._config = config
         self._acl_planner: AclPlanner | None = None
         self._token_planner: TokenPlanner | None = None
-        self._check_topic_configs = check_topic_configs
-        self._plan_alteration = plan_alteration
+        self._rules = rules
         self._topic_planner: TopicPlanner | None = None
 
     @property
@@ -262,7 +260,7 @@ class Controller:
         from pykbroker.controller.config_alterations import plan_alterations  # noqa: PLC0415 - start-up counts
 
         def decide() -> Decision[list[KafkaError | None]]:
-            records, errors = plan_alterations(self.image, alterations, broker_id, self._plan_alteration)
+            records, errors = plan_alterations(self.image, alterations, broker_id, self._rules)
             return [] if validate_only else records, errors
 
         return self._commits.decide(decide)
@@ -347,7 +345,7 @@ class Controller:
         if self._topic_planner is None:
             from pykbroker.controller.topics import TopicPlanner  # noqa: PLC0415 - start-up counts
 
-            check = self._check_topic_configs
+            check = self._rules.check_topic_configs
             self._topic_planner = TopicPlanner(self.image, self._rng, check, self._topic_defaults)
         return self._topic_planner
 

@@ -26,9 +26,8 @@ from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from pykbroker.controller.config_alterations import PlanAlteration
+    from pykbroker.controller.config_alterations import ConfigRules
     from pykbroker.controller.internal_topics import Settings
-    from pykbroker.controller.topics import ConfigCheck
     from pykbroker.storage.disk import Disk
 
 #: The settings of the metadata log: only a snapshot allows removals.
@@ -50,8 +49,7 @@ def open_metadata(
     cluster_id: str,
     runtime: Runtime,
     config: Settings,
-    check_topic_configs: ConfigCheck,
-    plan_alteration: PlanAlteration,
+    rules: ConfigRules,
     features: Features = CURRENT,
     directory_id: bytes = ZERO_UUID,
 ) -> Controller:
@@ -74,8 +72,7 @@ def open_metadata(
         image,
         runtime,
         config=config,
-        check_topic_configs=check_topic_configs,
-        plan_alteration=plan_alteration,
+        rules=rules,
         features=features,
     )
     if METADATA_VERSION not in image.features:  # possibly formatted, but never used

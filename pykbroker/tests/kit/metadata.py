@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from pykbroker.brokers.cluster import ConfigRules
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.resources import planned
-from pykbroker.config.validation import check_topic_configs
 from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.port import ControllerPort
@@ -80,8 +78,7 @@ class MetadataDirectory:
             cluster_id="c",
             runtime=self.runtime,
             config=CONFIG,
-            check_topic_configs=partial(check_topic_configs, CONFIG),
-            plan_alteration=partial(planned, CONFIG),
+            rules=ConfigRules(CONFIG),
             directory_id=uuid_from_str(self.logs.metadata_directory_id),
         )
 
