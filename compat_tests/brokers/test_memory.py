@@ -125,9 +125,11 @@ class Crowd:
         self.served = [0] * count
         #: What the slowest had been served when the first had everything.
         self.slowest = 0
+        self._connected = asyncio.Barrier(count)
 
     async def client(self, number: int) -> None:
         reader, writer = await asyncio.open_connection(self.broker.host, self.broker.port)
+        await self._connected.wait()
         for request in self.requests:
             writer.write(request)
             (size,) = struct.unpack(">i", await reader.readexactly(4))
@@ -141,15 +143,20 @@ class Crowd:
             self.slowest = min(self.served)
         writer.close()
 
-    async def run(self) -> None:
-        await asyncio.gather(*(self.client(number) for number in range(len(self.served))))
+    def run(self) -> None:
+        """All connect, and then all begin."""
+
+        async def together() -> None:
+            await asyncio.gather(*(self.client(number) for number in range(len(self.served))))
+
+        asyncio.run(together())
 
 
 def test_a_hundred_consumers_catch_up_in_128_mb(broker: Small) -> None:
     create(broker)
-    asyncio.run(Crowd(broker, 1, [produce(index) for index in range(PARTITIONS)] * BATCHES, 0).run())
+    Crowd(broker, 1, [produce(index) for index in range(PARTITIONS)] * BATCHES, 0).run()
     crowd = Crowd(broker, CONSUMERS, [fetch(offset) for offset in range(BATCHES)], PARTITIONS * len(BATCH))
-    asyncio.run(crowd.run())
+    crowd.run()
     assert crowd.served == [BATCHES] * CONSUMERS
     assert crowd.slowest > 0, "somebody was starved"
     assert broker.peak < LIMIT
@@ -158,7 +165,7 @@ def test_a_hundred_consumers_catch_up_in_128_mb(broker: Small) -> None:
 def test_fifty_producers_of_large_batches_are_served_in_128_mb(broker: Small) -> None:
     create(broker)
     crowd = Crowd(broker, PRODUCERS, [produce(number % PARTITIONS) for number in range(EACH)], 0)
-    asyncio.run(crowd.run())
+    crowd.run()
     assert crowd.served == [EACH] * PRODUCERS
     assert crowd.slowest > 0, "somebody was starved"
     assert broker.peak < LIMIT

@@ -129,6 +129,15 @@ def test_it_is_well(real_image: RealImage, command: tuple[str, ...], environment
         assert well(container) in ("healthy", ""), container.lines
 
 
+@pytest.mark.parametrize(
+    "folder", ["/tmp/kraft-combined-logs", "/tmp/kafka-logs", "/tmp/others", "/var/lib/kafka/data", "/data"]
+)
+def test_any_user_may_keep_data_in_the_folders_of_other_images(real_image: RealImage, folder: str) -> None:
+    for user in (None, "12345"):
+        with real_image.container(user=user, environment={"KAFKA_LOG_DIRS": folder}) as container:
+            container.wait_for(STARTED)
+
+
 def test_its_root_may_be_read_only(real_image: RealImage) -> None:
     with real_image.container(options=["--read-only"]) as container:
         container.wait_for(STARTED)

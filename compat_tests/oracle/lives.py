@@ -6,7 +6,8 @@ two requests) is in no life; the coordinators' own tests crash in those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 
 from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import consumer_groups
@@ -38,24 +39,12 @@ _PATIENT = {"rebalance_timeout_ms": 60_000}
 # ---- a classic group
 
 
-def classic_group(ask: Ask) -> Iterator[None]:
-    """Offsets alone, joining, stable, rebalancing, completing, static, empty, dead."""
-    topic, group = ask.topic(partitions=2), ask.name("group")
-
-    def look() -> None:
-        coordinator_ready(ask, group, GROUP)
-        ask(DescribeGroupsRequest([group]), 6)
-        listed = quiet_until(ask, lambda found: found.error_code == 0, ListGroupsRequest(), 5)
-        listed.groups = [found for found in listed.groups if found.group_id == group]
-        ask.keep(listed)
-        committed(ask, group, topic, 0, 1, version=7)
-
-    def commit(offset: int, generation: int, member: str) -> None:
-        wanted = OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(1, offset)])
-        ask(OffsetCommitRequest(group, generation, member, topics=[wanted]), 8)
-
+def _until_rebalanced(
+    ask: Ask, group: str, begin: Callable[[], None], look: Callable[[], None], commit: Callable[[int, int, str], None]
+) -> Generator[None, None, tuple[str, str]]:
+    """From offsets alone to the second generation, whose two members are returned."""
     coordinator_ready(ask, group, GROUP)
-    commit_plainly(ask, group, topic, 3)
+    begin()
     look()
     yield  # offsets and no group
 
@@ -98,6 +87,26 @@ def classic_group(ask: Ask) -> Iterator[None]:
     ask.answered(newcomers)
     look()
     yield  # CompletingRebalance: back to the generation before
+    return one, two
+
+
+def classic_group(ask: Ask) -> Iterator[None]:
+    """Offsets alone, joining, stable, rebalancing, completing, static, empty, dead."""
+    topic, group = ask.topic(partitions=2), ask.name("group")
+
+    def look() -> None:
+        coordinator_ready(ask, group, GROUP)
+        ask(DescribeGroupsRequest([group]), 6)
+        listed = quiet_until(ask, lambda found: found.error_code == 0, ListGroupsRequest(), 5)
+        listed.groups = [found for found in listed.groups if found.group_id == group]
+        ask.keep(listed)
+        committed(ask, group, topic, 0, 1, version=7)
+
+    def commit(offset: int, generation: int, member: str) -> None:
+        wanted = OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(1, offset)])
+        ask(OffsetCommitRequest(group, generation, member, topics=[wanted]), 8)
+
+    one, two = yield from _until_rebalanced(ask, group, partial(commit_plainly, ask, group, topic, 3), look, commit)
 
     look()
     ask(HeartbeatRequest(group, 2, one), BEAT)
@@ -204,21 +213,23 @@ def transaction_v2(ask: Ask) -> Iterator[None]:
     return _transaction(ask, produce=12, end=5, offsets=5)
 
 
+def _look_at_transaction(ask: Ask, transactional_id: str, topic: str, group: str) -> None:
+    coordinator_ready(ask, transactional_id)
+    coordinator_ready(ask, group, GROUP)
+    ask(DescribeTransactionsRequest([transactional_id]), 0)
+    ask(DescribeProducersRequest([TopicRequest(topic, [0, 1])]), 0)
+    for level in (0, COMMITTED):
+        parts = [ListOffsetsPartition(index, -1, -1) for index in (0, 1)]
+        ask(ListOffsetsRequest(-1, level, [ListOffsetsTopic(topic, parts)]), 9)
+    stored(ask, group, topic)
+
+
 def _transaction(ask: Ask, *, produce: int, end: int, offsets: int) -> Iterator[None]:
     """Empty, ongoing, with offsets, committed, aborted, fenced."""
     topic, group = ask.topic(partitions=2), ask.name("group")
     txn = Transacting(ask)
 
-    def look() -> None:
-        coordinator_ready(ask, txn.id)
-        coordinator_ready(ask, group, GROUP)
-        ask(DescribeTransactionsRequest([txn.id]), 0)
-        ask(DescribeProducersRequest([TopicRequest(topic, [0, 1])]), 0)
-        for level in (0, COMMITTED):
-            parts = [ListOffsetsPartition(index, -1, -1) for index in (0, 1)]
-            ask(ListOffsetsRequest(-1, level, [ListOffsetsTopic(topic, parts)]), 9)
-        stored(ask, group, topic)
-
+    look = partial(_look_at_transaction, ask, txn.id, topic, group)
     look()
     yield  # Empty
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, then, with_refused
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
 
 
+@dataclass(eq=False)
 class EachOf:
     """Checks that the client may do an operation on each resource in the list ``items``: its elements, or their field ``name``.
 
@@ -29,76 +31,65 @@ class EachOf:
 
     acts = True
 
-    def __init__(
-        self,
-        items: str,
-        resource_type: int,
-        operation: int,
-        *,
-        name: str | None = None,
-        ids_since: int | None = None,
-        unless: int | None = None,
-        goes_on: bool = False,
-        only: Callable[[Any], bool] | None = None,
-        unique: bool = False,
-        worded: bool = False,
-        answers: str | None = None,
-    ) -> None:
-        self._items = items
-        self._resource_type = resource_type
-        self._operation = operation
-        self._name = name
-        self._only = only
-        self._unique = unique
-        self._worded = worded
-        self._answers = answers
-        self._ids_since = ids_since
-        self._unless = unless
-        self._goes_on = goes_on
-        which = f"each of `{items}`"
-        if unless is not None:
-            which += f", unless {OPERATION_NAMES[unless]} on the cluster"
-        self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the item"),)
+    items: str
+    resource_type: int
+    operation: int
+    _: KW_ONLY
+    name: str | None = None
+    ids_since: int | None = None
+    unless: int | None = None
+    goes_on: bool = False
+    only: Callable[[Any], bool] | None = None
+    unique: bool = False
+    worded: bool = False
+    answers: str | None = None
+    rows: tuple[Row, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        which = f"each of `{self.items}`"
+        if self.unless is not None:
+            which += f", unless {OPERATION_NAMES[self.unless]} on the cluster"
+        self.rows = (Row(self.resource_type, (self.operation,), which, ERROR_OF[self.resource_type], "the item"),)
 
     def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
-        if self._unless is not None and may_do_to_cluster(asked, self._unless, tells=False):
+        if self.unless is not None and may_do_to_cluster(asked, self.unless, tells=False):
             return proceed()
-        named = getattr(asked.request, self._items)
+        named = getattr(asked.request, self.items)
         denied = [item for item in named or () if not self._may(asked, item)]
-        if denied and self._unique:
+        if denied and self.unique:
             denied = self._named_once(denied, named)
         if not denied:
             return proceed()
         refused, items = self._refused(asked, denied)
         taken_out = {id(item) for item in denied}
         left = [item for item in named if id(item) not in taken_out]
-        if not left and not self._goes_on:
+        if not left and not self.goes_on:
             answer: Answer = refused
             return answer
-        setattr(asked.request, self._items, left)
+        setattr(asked.request, self.items, left)
         return with_refused(proceed(), refused, items)
 
     def _refused(self, asked: Asked, denied: list[Any]) -> tuple[Any, str]:
-        code, only = ERROR_OF[self._resource_type], {self._items: denied}
-        if self._answers is not None:
-            return asked.without(**only).refused(code), self._answers
-        return asked.mirrored(code, worded=self._worded, **only)
+        code, only = ERROR_OF[self.resource_type], {self.items: denied}
+        if self.answers is not None:
+            return asked.without(**only).refused(code), self.answers
+        return asked.mirrored(code, worded=self.worded, **only)
 
     def _may(self, asked: Asked, item: Any) -> bool:
-        if self._only is not None and not self._only(item):
+        if self.only is not None and not self.only(item):
             return True
-        name: str | None = item if self._name is None else asked.topic_name(item, self._name, self._ids_since)
+        name: str | None = item if self.name is None else asked.topic_name(item, self.name, self.ids_since)
         if name is None:
             return True
-        allowed = asked.may(self._operation, self._resource_type, name)
-        if allowed and self._ids_since is not None:
-            asked.authorizer.grant_by_id(asked.ctx, self._operation, self._resource_type, item.topic_id, name)
+        allowed = asked.may(self.operation, self.resource_type, name)
+        if allowed and self.ids_since is not None:
+            asked.authorizer.grant_by_id(asked.ctx, self.operation, self.resource_type, item.topic_id, name)
         return allowed
 
     def _named_once(self, denied: list[Any], named: list[Any]) -> list[Any]:
-        assert self._name is not None
-        times = Counter(getattr(each, self._name) for each in named)
-        return [item for item in denied if times[getattr(item, self._name)] == 1]
+        assert self.name is not None
+        times = Counter(getattr(each, self.name) for each in named)
+        return [item for item in denied if times[getattr(item, self.name)] == 1]
 
 
 class AllOf:

@@ -13,6 +13,7 @@ from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.controller.internal_topics import Settings
+    from pykbroker.controller.mutation_quotas import Charged
     from pykbroker.controller.port import ControllerPort
     from pykbroker.controller.topics import TopicResult
 
@@ -62,8 +63,8 @@ class AutoCreation:
             del self._under_way[name]
 
 
-def _tell_refused(results: Sequence[TopicResult]) -> None:
-    for result in results:
+def _tell_refused(created: Charged[list[TopicResult]]) -> None:
+    for result in created.result:
         if result.error is not None:
             log.warning("Auto-creation of topic %s failed: %s", result.name, result.error)
 

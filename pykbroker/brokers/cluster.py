@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.config.broker import BrokerConfig
+    from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
     from pykbroker.controller.port import ControllerPort
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
@@ -53,6 +54,25 @@ class BrokerEndPoint(NamedTuple):
     host: str
     port: int
     rack: str | None
+
+
+class ConfigRules:
+    """The rules of settings for the controller, imported with the first request that needs them, since start-up counts."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+
+    def check_topic_configs(self, configs: Mapping[str, str], /) -> None:
+        from pykbroker.config.validation import check_topic_configs  # noqa: PLC0415
+
+        check_topic_configs(self._config, configs)
+
+    def plan_alteration(
+        self, image: MetadataImage, alteration: Alteration, broker_id: int, /
+    ) -> Mapping[str, str | None]:
+        from pykbroker.config.resources import planned  # noqa: PLC0415
+
+        return planned(self._config, image, alteration, broker_id)
 
 
 class Cluster:
@@ -126,11 +146,6 @@ class Cluster:
         logs.load()
         runtime = Runtime(clock, rng)
 
-        def check_topic_configs(configs: Mapping[str, str]) -> None:
-            from pykbroker.config.validation import check_topic_configs as check  # noqa: PLC0415 - start-up counts
-
-            check(config, configs)
-
         metadata = open_metadata(
             logs.open,
             disk,
@@ -139,7 +154,7 @@ class Cluster:
             cluster_id=logs.cluster_id,
             runtime=runtime,
             config=config,
-            check_topic_configs=check_topic_configs,
+            rules=ConfigRules(config),
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )

@@ -14,8 +14,8 @@ from pykbroker.cli.completion import group_names, operation_names, topic_names, 
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output, counted
-from pykbroker.client.client import Client, raise_for
-from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
 from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
 from pykbroker.security.operations import OPERATION_NAMES
 from pykbroker.security.resources import ANY, LITERAL, MATCH, PATTERN_NAMES, PREFIXED, TYPE_NAMES, WILDCARD

@@ -11,8 +11,9 @@ from pykbroker.cli.completion import broker_ids
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.quorum import quorum
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
 from pykbroker.client.connection import Connection
+from pykbroker.client.errors import raise_for
 from pykbroker.client.quorum_state import read_quorum
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

@@ -23,10 +23,10 @@ from pykbroker.cli.options import (
 )
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
 from pykbroker.client.config_source import config_source, origin
 from pykbroker.client.connection import Connection
-from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_configs import (
     DescribeConfigsRequest,

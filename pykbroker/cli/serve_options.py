@@ -69,6 +69,12 @@ def parser() -> argparse.ArgumentParser:
   pykbroker serve --security sasl_ssl              encrypted, with users, and settings for clients to paste
   pykbroker serve --http 8080                      with health, readiness and metrics for this machine""",
     )
+    for add in (_add_listening, _add_security, _add_storage, _add_http, _add_process):
+        add(made)
+    return made
+
+
+def _add_listening(made: argparse.ArgumentParser) -> None:
     made.add_argument("--config", metavar="FILE", type=Path, help="a Kafka server.properties file, taken as it is")
     made.add_argument(
         "--set",
@@ -92,6 +98,9 @@ def parser() -> argparse.ArgumentParser:
         help="the address clients are told to use, one per --listen (default: the address listened on); or once "
         f"{AS_REACHED}: each client is told the one by which it came, where that is one of many",
     )
+
+
+def _add_security(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--security",
         choices=("ssl", "sasl_plaintext", "sasl_ssl"),
@@ -112,6 +121,9 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="let --security make new keys and passwords for a log directory that had others, which are missing",
     )
+
+
+def _add_storage(made: argparse.ArgumentParser) -> None:
     store = made.add_mutually_exclusive_group()
     store.add_argument(
         "--data-dir",
@@ -147,6 +159,9 @@ def parser() -> argparse.ArgumentParser:
         help="topics and records to start with, from a .yaml, .json, .jsonl or .csv file or a folder of them; topics that are "
         "there already are left as they are; repeatable",
     )
+
+
+def _add_http(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--http",
         metavar="[HOST:]PORT",
@@ -170,6 +185,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="URL",
         help="a schema registry, with which the console decodes Avro, Protobuf and JSON",
     )
+
+
+def _add_process(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--clock",
         choices=("real", "manual"),
@@ -195,7 +213,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="text, or one JSON object per line"
     )
-    return made
 
 
 def log_levels(options: argparse.Namespace) -> tuple[int, dict[str, int]]:

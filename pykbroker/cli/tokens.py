@@ -13,8 +13,8 @@ from pykbroker.cli.acl_words import principal
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_duration
-from pykbroker.client.client import Client, raise_for
-from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, raise_for, refusal
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_delegation_token import (
     CreatableRenewers,

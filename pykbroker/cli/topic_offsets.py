@@ -12,8 +12,8 @@ from pykbroker.cli.completion import topic_names
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_when
-from pykbroker.client.client import Client, raise_for
-from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
 from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.list_offsets import (

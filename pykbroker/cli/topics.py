@@ -12,9 +12,9 @@ from pykbroker.cli.output import Output, counted
 from pykbroker.cli.replica_filter import COLUMNS as REPLICA_COLUMNS
 from pykbroker.cli.replica_filter import as_row, replicas
 from pykbroker.cli.topic_patterns import compile_pattern
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
 from pykbroker.client.config_source import TOPIC, config_source, origin
-from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
 from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
 from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code

@@ -16,8 +16,8 @@ from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, 
 from pykbroker.cli.output import Output
 from pykbroker.cli.passwords import new_password
 from pykbroker.cli.topics import report
-from pykbroker.client.client import Client, raise_for
-from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, raise_for, refusal
 from pykbroker.security.sasl.scram import HASHES, MECHANISMS, MIN_ITERATIONS
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.alter_user_scram_credentials import (

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pykbroker.client.connection import Connection
-from pykbroker.client.errors import ClientError, Unreachable, UsageError
+from pykbroker.client.errors import ClientError, Unreachable, UsageError, raise_for
 from pykbroker.runtime.clock import SystemClock
-from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from pykbroker.wire.messages.metadata import (
     MetadataRequest,
@@ -251,9 +251,3 @@ class Client:
         old = connection.call(request, FindCoordinatorResponse)
         raise_for(old.error_code, old.error_message)
         return self._connect((old.host, old.port))
-
-
-def raise_for(code: int, message: str | None = None) -> None:
-    """Raise the KafkaError with this code; return if it is 0."""
-    if code:
-        raise KafkaError(error_code(code), message or None)

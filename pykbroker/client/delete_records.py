@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.client.offsets import Partition
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,

@@ -7,7 +7,7 @@ reached, 130 interrupted, 141 the reader of the output closed it (the last two a
 from __future__ import annotations
 
 from pykbroker.runtime.escaping import escaped
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -62,3 +62,9 @@ def refusal(what: str, error: KafkaError) -> str:
     sentence = f"{escaped(what)}: {escaped(error.message).rstrip('.')} ({error.code.name})."
     advice = _ADVICE.get(error.code)
     return f"{sentence} {advice}" if advice else sentence
+
+
+def raise_for(code: int, message: str | None = None) -> None:
+    """Raise the KafkaError with this code; return if it is 0."""
+    if code:
+        raise KafkaError(error_code(code), message or None)

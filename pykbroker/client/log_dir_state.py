@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pykbroker.client.client import raise_for
 from pykbroker.client.connection import Connection
+from pykbroker.client.errors import raise_for
 from pykbroker.wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.client.offsets import Partition, commit_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
 from pykbroker.client.connection import Connection
+from pykbroker.client.errors import raise_for
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartition,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.client.offsets import Partition
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from pykbroker.client.client import raise_for
 from pykbroker.client.connection import Connection
+from pykbroker.client.errors import raise_for
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.describe_quorum import (

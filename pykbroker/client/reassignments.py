@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from pykbroker.client.client import Client, raise_for
-from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, raise_for, refusal
 from pykbroker.client.offsets import Partition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.alter_partition_reassignments import (

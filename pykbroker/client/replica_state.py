@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pykbroker.client.client import Client, raise_for
-from pykbroker.client.errors import ClientError
+from pykbroker.client.client import Client
+from pykbroker.client.errors import ClientError, raise_for
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.describe_topic_partitions import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pykbroker.client.client import TRANSACTION, Client, raise_for
-from pykbroker.client.errors import ClientError
+from pykbroker.client.client import TRANSACTION, Client
+from pykbroker.client.errors import ClientError, raise_for
 from pykbroker.client.offsets import Partition
 from pykbroker.client.transaction_state import active_producers
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pykbroker.client.client import TRANSACTION, Client, raise_for
+from pykbroker.client.client import TRANSACTION, Client
 from pykbroker.client.connection import Connection
-from pykbroker.client.errors import ClientError, UsageError, refusal
+from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
 from pykbroker.client.offsets import Partition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages import list_transactions as listing

@@ -7,39 +7,40 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
-from pykbroker.controller.eligible_leaders import clearing_records
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
-from pykbroker.metadata.image import BROKER_RESOURCE, BrokerImage, MetadataImage
+from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
 from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.config_alterations import Alteration, ConfigRules
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
     from pykbroker.controller.internal_topics import Settings
-    from pykbroker.controller.port import ConfigChanges, MayChange
+    from pykbroker.controller.mutation_quotas import Charged, ChargedClient, MutationQuota, MutationQuotas
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
-    from pykbroker.controller.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
+    from pykbroker.controller.topics import NewPartitions, NewTopic, TopicPlanner, TopicResult
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: The size of a block of producer ids (KIP-730).
 PRODUCER_ID_BLOCK = 1000
@@ -55,12 +56,14 @@ class Controller:
         runtime: Runtime,
         *,
         config: Settings,
-        check_topic_configs: ConfigCheck,
+        rules: ConfigRules,
         features: Features = CURRENT,
     ) -> None:
         self.image = image
         #: The feature levels that the cluster may finalize.
         self.features = features
+        #: The quotas on changes of partitions, while there are any.
+        self.mutation_quotas: MutationQuotas | None = None
         self._commits = Commits(log, image, runtime)
         self._log = log
         self._rng = runtime.random
@@ -68,7 +71,7 @@ class Controller:
         self._config = config
         self._acl_planner: AclPlanner | None = None
         self._token_planner: TokenPlanner | None = None
-        self._check_topic_configs = check_topic_configs
+        self._rules = rules
         self._topic_planner: TopicPlanner | None = None
 
     @property
@@ -165,25 +168,25 @@ class Controller:
     # Topics
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
-    ) -> Deferred[list[TopicResult]]:
-        def decide() -> Decision[list[TopicResult]]:
-            records, results = self._topics().create_all(topics, may_change)
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, client: ChargedClient | None = None
+    ) -> Deferred[Charged[list[TopicResult]]]:
+        def decide(quota: MutationQuota | None) -> Decision[list[TopicResult]]:
+            records, results = self._topics().create_all(topics, quota)
             return [] if validate_only else records, results
 
-        return self._commits.decide(decide)
+        return self._charged(client, decide)
 
     def delete_topics(
-        self, topic_ids: Sequence[bytes], *, may_change: MayChange | None = None
-    ) -> Deferred[dict[bytes, KafkaError | None]]:
-        def decide() -> Decision[dict[bytes, KafkaError | None]]:
+        self, topic_ids: Sequence[bytes], *, client: ChargedClient | None = None
+    ) -> Deferred[Charged[dict[bytes, KafkaError | None]]]:
+        def decide(quota: MutationQuota | None) -> Decision[dict[bytes, KafkaError | None]]:
             results: dict[bytes, KafkaError | None] = {}
             records: list[MetadataRecord] = []
             for topic_id in topic_ids:
                 try:
                     removal = self._topics().remove(topic_id)
-                    if may_change is not None:
-                        may_change(len(self.image.topics_by_id[topic_id].partitions))
+                    if quota is not None:
+                        quota.record(len(self.image.topics_by_id[topic_id].partitions))
                     records.append(removal)
                 except KafkaError as error:
                     results[topic_id] = error
@@ -191,16 +194,33 @@ class Controller:
                     results[topic_id] = None
             return records, results
 
-        return self._commits.decide(decide)
+        return self._charged(client, decide)
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
-    ) -> Deferred[list[tuple[str, KafkaError | None]]]:
-        def decide() -> Decision[list[tuple[str, KafkaError | None]]]:
-            records, results = self._topics().add_all_partitions(topics, may_change)
+        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, client: ChargedClient | None = None
+    ) -> Deferred[Charged[list[tuple[str, KafkaError | None]]]]:
+        def decide(quota: MutationQuota | None) -> Decision[list[tuple[str, KafkaError | None]]]:
+            records, results = self._topics().add_all_partitions(topics, quota)
             return [] if validate_only else records, results
 
-        return self._commits.decide(decide)
+        return self._charged(client, decide)
+
+    def _charged(
+        self, client: ChargedClient | None, decide: Callable[[MutationQuota | None], Decision[T]]
+    ) -> Deferred[Charged[T]]:
+        """The decision, charged to the client's quota of now; a failure carries the throttle time, too."""
+        from pykbroker.controller.mutation_quotas import Charged  # noqa: PLC0415 - start-up counts
+
+        quota = None if client is None or self.mutation_quotas is None else self.mutation_quotas.of(client)
+        decided = self._commits.decide(lambda: decide(quota))
+        if quota is None:
+            return decided.map(Charged)
+
+        def failed(error: KafkaError) -> NoReturn:
+            error.throttle_time_ms = quota.throttle_ms()
+            raise error
+
+        return decided.map(lambda result: Charged(result, quota.throttle_ms())).recover(KafkaError, failed)
 
     def elect_leaders(
         self, kind: ElectionType, partitions: Sequence[tuple[str, Sequence[int]]] | None
@@ -234,17 +254,14 @@ class Controller:
 
     # Settings
 
-    def alter_configs(self, plan: Callable[[], ConfigChanges]) -> Deferred[None]:
-        def decide() -> Decision[None]:
-            records: list[ConfigRecord] = []
-            for (resource_type, resource), settings in plan().items():
-                now = self.image.config(resource_type, resource)
-                records += (
-                    ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
-                    for name, value in settings.items()
-                    if now.get(name) != value or (resource_type == BROKER_RESOURCE and value is not None)
-                )
-            return [*records, *clearing_records(self.image, records)], None
+    def alter_configs(
+        self, alterations: Sequence[Alteration], *, broker_id: int, validate_only: bool = False
+    ) -> Deferred[list[KafkaError | None]]:
+        from pykbroker.controller.config_alterations import plan_alterations  # noqa: PLC0415 - start-up counts
+
+        def decide() -> Decision[list[KafkaError | None]]:
+            records, errors = plan_alterations(self.image, alterations, broker_id, self._rules)
+            return [] if validate_only else records, errors
 
         return self._commits.decide(decide)
 
@@ -328,7 +345,7 @@ class Controller:
         if self._topic_planner is None:
             from pykbroker.controller.topics import TopicPlanner  # noqa: PLC0415 - start-up counts
 
-            check = self._check_topic_configs
+            check = self._rules.check_topic_configs
             self._topic_planner = TopicPlanner(self.image, self._rng, check, self._topic_defaults)
         return self._topic_planner
 

@@ -7,14 +7,16 @@ this process; an implementation over the network would not change its callers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.delegation_tokens import NewToken
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
+    from pykbroker.controller.mutation_quotas import Charged, ChargedClient
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.registrations import BrokerRegistration
     from pykbroker.controller.scram import Deletion, Upsertion
@@ -23,12 +25,6 @@ if TYPE_CHECKING:
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.errors import KafkaError
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
-
-#: Called with a number of partitions before they are created or deleted; raises KafkaError THROTTLING_QUOTA_EXCEEDED.
-MayChange = Callable[[int], None]
-
-#: Settings of a resource (type, name): text, or None for a removed one.
-ConfigChanges = Mapping[tuple[int, str], Mapping[str, str | None]]
 
 
 class ControllerPort(Protocol):
@@ -71,11 +67,11 @@ class ControllerPort(Protocol):
         """
         ...
 
-    # Topics
+    # Topics. With ``client``, what a change adds or removes is charged to its quota, which may refuse it with THROTTLING_QUOTA_EXCEEDED
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False, may_change: MayChange | None = None
-    ) -> Deferred[list[TopicResult]]:
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, client: ChargedClient | None = None
+    ) -> Deferred[Charged[list[TopicResult]]]:
         """Create the valid topics in one append; a result for each, in order. Names must differ.
 
         Fails with POLICY_VIOLATION for too many partitions in one request.
@@ -83,14 +79,14 @@ class ControllerPort(Protocol):
         ...
 
     def delete_topics(
-        self, topic_ids: Sequence[bytes], /, *, may_change: MayChange | None = None
-    ) -> Deferred[dict[bytes, KafkaError | None]]:
+        self, topic_ids: Sequence[bytes], /, *, client: ChargedClient | None = None
+    ) -> Deferred[Charged[dict[bytes, KafkaError | None]]]:
         """Delete topics in one append; the error for each id, or None."""
         ...
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, may_change: MayChange | None = None
-    ) -> Deferred[list[tuple[str, KafkaError | None]]]:
+        self, topics: Sequence[NewPartitions], *, validate_only: bool = False, client: ChargedClient | None = None
+    ) -> Deferred[Charged[list[tuple[str, KafkaError | None]]]]:
         """Add partitions to topics in one append; name and error of each, in order. Names must differ.
 
         Fails with POLICY_VIOLATION for too many partitions in one request.
@@ -124,9 +120,11 @@ class ControllerPort(Protocol):
 
     # Settings
 
-    def alter_configs(self, plan: Callable[[], ConfigChanges], /) -> Deferred[None]:
-        """Set and remove settings in one append. ``plan`` is called in its turn, on the present settings, and returns the
-        valid changes. Unchanged settings are left out, except those of brokers: they may name a file that has changed.
+    def alter_configs(
+        self, alterations: Sequence[Alteration], /, *, broker_id: int, validate_only: bool = False
+    ) -> Deferred[list[KafkaError | None]]:
+        """Alter the settings of resources in one append, each decided on the settings as they are in its turn; the error of each, in
+        order. ``broker_id`` is the broker that was asked: with its settings a default for all brokers is checked.
         """
         ...
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pykbroker.controller.assignments import check_assignment, directory_for_new
 from pykbroker.controller.placement import place_partitions
@@ -22,6 +23,9 @@ from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.partition_record import PartitionRecord
 from pykbroker.wire.internal.remove_topic_record import RemoveTopicRecord
 from pykbroker.wire.internal.topic_record import TopicRecord
+
+if TYPE_CHECKING:
+    from pykbroker.controller.mutation_quotas import MutationQuota
 
 #: Checks the settings of a new topic; raises KafkaError INVALID_CONFIG.
 ConfigCheck = Callable[[Mapping[str, str]], None]
@@ -92,9 +96,9 @@ class TopicPlanner:
         self._defaults = defaults
 
     def create_all(
-        self, topics: Sequence[NewTopic], may_change: Callable[[int], None] | None = None
+        self, topics: Sequence[NewTopic], quota: MutationQuota | None = None
     ) -> tuple[list[MetadataRecord], list[TopicResult]]:
-        """The records that create topics, and the result of each. ``may_change`` is called with the number of partitions of each.
+        """The records that create topics, and the result of each. Their partitions are charged to ``quota``.
 
         Raises KafkaError POLICY_VIOLATION for too many partitions in one request.
         """
@@ -104,8 +108,8 @@ class TopicPlanner:
         for topic in topics:
             try:
                 planned, result = self.create(topic)
-                if may_change is not None:
-                    may_change(result.partitions)
+                if quota is not None:
+                    quota.record(result.partitions)
             except KafkaError as error:
                 result = TopicResult(topic.name, error)
             else:
@@ -115,9 +119,9 @@ class TopicPlanner:
         return records, results
 
     def add_all_partitions(
-        self, topics: Sequence[NewPartitions], may_change: Callable[[int], None] | None = None
+        self, topics: Sequence[NewPartitions], quota: MutationQuota | None = None
     ) -> tuple[list[MetadataRecord], list[tuple[str, KafkaError | None]]]:
-        """The records that give topics more partitions, and the error of each. ``may_change`` is asked with how many.
+        """The records that give topics more partitions, and the error of each. The partitions are charged to ``quota``.
 
         Raises KafkaError POLICY_VIOLATION where they are too many for one request.
         """
@@ -126,8 +130,8 @@ class TopicPlanner:
         for topic in topics:
             try:
                 planned = self.add_partitions(topic)
-                if may_change is not None:
-                    may_change(len(planned))
+                if quota is not None:
+                    quota.record(len(planned))
                 records += planned
             except KafkaError as error:
                 results.append((topic.name, error))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.controller.mutation_quotas import Charged
 from pykbroker.controller.topics import NewPartitions
-from pykbroker.handlers.in_slices import flat, in_slices, in_turn
+from pykbroker.handlers.charging import charged_client, joined
+from pykbroker.handlers.in_slices import in_slices, in_turn
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -54,14 +56,19 @@ def _work(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest)
             wanted.append(_new_partitions(topic))
         yield _WEIGHT
 
-    def create(some: Sequence[NewPartitions]) -> Deferred[list[CreatePartitionsTopicResult]]:
-        created = broker.cluster.controller.create_partitions(
-            some, validate_only=request.validate_only, may_change=ctx.may_change
-        )
-        return created.map(lambda done: [_result(name, error) for name, error in done])
+    client = charged_client(ctx, strict_since=3)
 
-    answered = in_turn(broker, ctx, wanted, create, _AT_ONCE)
-    return answered.map(lambda results: CreatePartitionsResponse(results=[*refused.values(), *flat(results)]))
+    def create(some: Sequence[NewPartitions]) -> Deferred[Charged[list[CreatePartitionsTopicResult]]]:
+        created = broker.cluster.controller.create_partitions(some, validate_only=request.validate_only, client=client)
+        return created.map(
+            lambda done: Charged([_result(name, error) for name, error in done.result], done.throttle_time_ms)
+        )
+
+    def answer(parts: list[Charged[list[CreatePartitionsTopicResult]]]) -> CreatePartitionsResponse:
+        created = joined(parts)
+        return CreatePartitionsResponse(created.throttle_time_ms, [*refused.values(), *created.result])
+
+    return in_turn(broker, ctx, wanted, create, _AT_ONCE).map(answer)
 
 
 def failed(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:

@@ -11,8 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.config.topic_configs import effective_topic_configs
+from pykbroker.controller.mutation_quotas import Charged
 from pykbroker.controller.topics import NewTopic, TopicResult
-from pykbroker.handlers.in_slices import flat, in_slices, in_turn
+from pykbroker.handlers.charging import charged_client, joined
+from pykbroker.handlers.in_slices import in_slices, in_turn
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.create_topics import (
     CreatableTopic,
@@ -63,16 +65,22 @@ def _work(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> 
         yield _WEIGHT
     describe = ctx.api_version >= 5
 
-    def create(some: Sequence[NewTopic]) -> Deferred[list[CreatableTopicResult]]:
-        created = broker.cluster.controller.create_topics(
-            some, validate_only=request.validate_only, may_change=ctx.may_change
-        )
+    client = charged_client(ctx, strict_since=6)
+
+    def create(some: Sequence[NewTopic]) -> Deferred[Charged[list[CreatableTopicResult]]]:
+        created = broker.cluster.controller.create_topics(some, validate_only=request.validate_only, client=client)
         return created.map(
-            lambda results: [_answer(broker, new, result, describe) for new, result in zip(some, results, strict=True)]
+            lambda done: Charged(
+                [_answer(broker, new, result, describe) for new, result in zip(some, done.result, strict=True)],
+                done.throttle_time_ms,
+            )
         )
 
-    answered = in_turn(broker, ctx, wanted, create, _AT_ONCE)
-    return answered.map(lambda answers: CreateTopicsResponse(topics=[*flat(answers), *refused.values()]))
+    def answer(parts: list[Charged[list[CreatableTopicResult]]]) -> CreateTopicsResponse:
+        created = joined(parts)
+        return CreateTopicsResponse(created.throttle_time_ms, [*created.result, *refused.values()])
+
+    return in_turn(broker, ctx, wanted, create, _AT_ONCE).map(answer)
 
 
 def failed(request: CreateTopicsRequest, version: int, error: KafkaError) -> CreateTopicsResponse:

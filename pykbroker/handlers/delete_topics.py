@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import flat, in_slices, in_turn
+from pykbroker.controller.mutation_quotas import Charged
+from pykbroker.handlers.charging import charged_client, joined
+from pykbroker.handlers.in_slices import in_slices, in_turn
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.security.operations import DELETE, DESCRIBE
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
@@ -62,14 +64,22 @@ def _work(
 ) -> Work[DeleteTopicsResponse]:
     resolved, refused = yield from _resolve(broker.cluster.metadata.image, asked, may)
 
-    def delete(some: Sequence[bytes]) -> Deferred[list[DeletableTopicResult]]:
-        deleted = broker.cluster.controller.delete_topics(list(some), may_change=ctx.may_change)
+    client = charged_client(ctx, strict_since=5)
+
+    def delete(some: Sequence[bytes]) -> Deferred[Charged[list[DeletableTopicResult]]]:
+        deleted = broker.cluster.controller.delete_topics(some, client=client)
         return deleted.map(
-            lambda errors: [_result(resolved[topic_id], topic_id, error) for topic_id, error in errors.items()]
+            lambda done: Charged(
+                [_result(resolved[topic_id], topic_id, error) for topic_id, error in done.result.items()],
+                done.throttle_time_ms,
+            )
         )
 
-    answered = in_turn(broker, ctx, list(resolved), delete, _AT_ONCE)
-    return answered.map(lambda deleted: DeleteTopicsResponse(responses=[*refused, *flat(deleted)]))
+    def answer(parts: list[Charged[list[DeletableTopicResult]]]) -> DeleteTopicsResponse:
+        deleted = joined(parts)
+        return DeleteTopicsResponse(deleted.throttle_time_ms, [*refused, *deleted.result])
+
+    return in_turn(broker, ctx, list(resolved), delete, _AT_ONCE).map(answer)
 
 
 def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:

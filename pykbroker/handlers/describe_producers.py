@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.names import name_fault
+from pykbroker.runtime.slices import FEW
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_producers import (
     DescribeProducersResponse,
@@ -33,7 +34,8 @@ def handle(
         for topic in request.topics:
             result = TopicResponse(name=topic.name)
             response.topics.append(result)
-            for index in dict.fromkeys(topic.partition_indexes):
+            indexes = topic.partition_indexes
+            for index in indexes if len(indexes) <= FEW else dict.fromkeys(indexes):
                 answer = _answer(broker, topic.name, index)
                 result.partitions.append(answer)
                 yield 1 + _PRODUCER_WEIGHT * len(answer.active_producers)

@@ -50,6 +50,8 @@ _ABORTABLE_SINCE = 11
 _ZSTD_SINCE = 7
 #: The version from which errors carry the current leader and its endpoint (KIP-951).
 _LEADER_SINCE = 10
+#: Topics are named by their ids (KIP-516).
+_IDS_SINCE = 13
 _CODEC_MASK = 0x07
 #: Partitions that are written in one turn, and the weight of one of more than these.
 _AT_ONCE = 500
@@ -142,7 +144,7 @@ def _written(
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if waiting:
         return _when_committed(broker, ctx, request, response, waiting)
-    if ctx.api_version >= _LEADER_SINCE:
+    if ctx.api_version >= _LEADER_SINCE and len(broker.cluster.brokers) > 1:
         response.node_endpoints = _leaders(broker, ctx, response)
     return response if request.acks else settle(request, response)
 
@@ -253,7 +255,7 @@ def _append(
         if ctx.api_version >= _LEADER_SINCE:
             answer.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return answer
-    refusal = refusals.get((partition.topic, partition.index))
+    refusal = refusals.get((partition.topic, partition.index)) if refusals else None
     if refusal is not None:
         answer.error_code, answer.error_message = refusal
         return answer
@@ -334,9 +336,13 @@ def _explain(answer: PartitionProduceResponse, partition: Partition, error: Kafk
 
 
 def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: int) -> Partition:
-    partition = _partition(broker, ctx.api_version, topic, index)
+    cluster = broker.cluster
+    if ctx.api_version >= _IDS_SINCE:
+        partition = cluster.partition_by_id(topic.topic_id, index)
+    else:
+        partition = cluster.partition(topic.name, index)
     if partition is None:
-        if ctx.api_version >= 13 and broker.cluster.topic_name(topic.topic_id) is None:
+        if ctx.api_version >= _IDS_SINCE and cluster.topic_name(topic.topic_id) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if partition.topic in INTERNAL_TOPICS and ctx.client_id != _ADMIN_CLIENT_ID:
@@ -345,7 +351,7 @@ def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: i
 
 
 def _partition(broker: Broker, version: int, topic: TopicProduceData, index: int) -> Partition | None:
-    if version >= 13:
+    if version >= _IDS_SINCE:
         return broker.cluster.partition_by_id(topic.topic_id, index)
     return broker.cluster.partition(topic.name, index)
 

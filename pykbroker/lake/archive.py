@@ -83,7 +83,8 @@ class Archive:
                 while not (ended() or query.awaitTermination(_AWAIT_S)):
                     tell(self._seen(query))
                 tell(self._seen(query))
-                self._check_nothing_is_lost()  # of a stream without a partition left, Spark says nothing
+                if self.options.interval_s is None and not (ended() or self.options.record_losses):
+                    self._raise_for_gone()  # of a stream without a partition left, Spark says nothing
                 return self.sight
             except StreamingQueryException as error:
                 restarts = 0 if self.sight.batch > before else restarts + 1

@@ -205,7 +205,8 @@ class Partition:
 
     def _advance(self, log: Log) -> None:
         """Raise the high watermark to the end of what is committed: what the only copy has."""
-        log.commit_to(_synced_to(log))
+        end = log.log_end_offset  # below is _synced_to, in place: each append comes here
+        log.commit_to(end if end - log.recovery_point < log.config.flush_messages else log.recovery_point)
 
     def _sync(self, end: int) -> Deferred[None]:
         commit = self._group_commit
@@ -247,7 +248,7 @@ class Partition:
         validated: tuple[BatchHeader, Buffer] | None,
     ) -> AppendResult:
         """``append`` with the arguments of ``Log.append_batch``; with an ``allowance`` it may raise ContentNotRead."""
-        log = self.log
+        log = self._log or self.log
         result = log.append_batch(records, self.leader_epoch, now_ms, origin, transaction_version, allowance, validated)
         if not result.duplicate:
             self._advance(log)
@@ -293,5 +294,5 @@ class Partition:
 
 def _synced_to(log: Log) -> int:
     """The offset before which the log is as durable as ``flush.messages`` asks."""
-    end = log.log_end_offset  # below is needs_flush_before_ack, in place: each append comes here
+    end = log.log_end_offset
     return end if end - log.recovery_point < log.config.flush_messages else log.recovery_point

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from typing import Final
 
+from pykbroker.controller.mutation_quotas import ChargedClient
 from pykbroker.quotas.rates import TokenBucket
+from pykbroker.quotas.usage import TokenUsage
 from pykbroker.runtime.clock import Clock
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
-#: The APIs that create or delete partitions, with the version from which they may answer THROTTLING_QUOTA_EXCEEDED.
-STRICT_SINCE: Final[dict[int, int]] = {
-    int(ApiKey.CREATE_TOPICS): 6,
-    int(ApiKey.DELETE_TOPICS): 5,
-    int(ApiKey.CREATE_PARTITIONS): 3,
-}
+#: The APIs that create or delete partitions.
+CHARGED_APIS: Final = frozenset(map(int, (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)))
+
+
+class ClientMutations:
+    """The quotas of all clients, a ``MutationQuotas`` for the controller; each ``Mutations`` is for one request."""
+
+    def __init__(self, usage: TokenUsage, clock: Clock) -> None:
+        self._usage = usage
+        self._clock = clock
+
+    def of(self, client: ChargedClient, /) -> Mutations | None:
+        limit = self._usage.limits.of(client.user, client.client_id)
+        if limit is None:
+            return None
+        bucket = self._usage.bucket(limit, milliseconds(self._clock))
+        return Mutations(bucket, limit.bound, self._clock, strict=client.is_strict)
 
 
 class Mutations:
@@ -30,7 +43,7 @@ class Mutations:
         self._throttle_ms = 0
         self._told_at = 0
 
-    def __call__(self, partitions: int) -> None:
+    def record(self, partitions: int, /) -> None:
         """Take tokens for ``partitions`` to be created or deleted. Raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
         now = milliseconds(self._clock)
         if self._strict:

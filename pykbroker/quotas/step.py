@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pykbroker.quotas.limits import Limit
-from pykbroker.quotas.mutations import STRICT_SINCE, Mutations, milliseconds
+from pykbroker.quotas.mutations import CHARGED_APIS, milliseconds
 from pykbroker.quotas.request_time import ConnectionTime
 from pykbroker.quotas.usage import RateUsage, TokenUsage
 from pykbroker.runtime.waits import Deferred
@@ -65,14 +65,9 @@ class ThrottleStep:
             return proceed()
         return _Measured(self, broker, ctx, request).run(proceed)
 
-    def mutations_of(self, ctx: RequestContext, user: str, client: str) -> Mutations | None:
-        """The mutation quota for a request; None if the API changes no partitions or the client has no such quota."""
-        strict_since = STRICT_SINCE.get(ctx.api_key)
-        limit = None if strict_since is None else self._mutations.limits.of(user, client)
-        if limit is None or strict_since is None:
-            return None
-        bucket = self._mutations.bucket(limit, milliseconds(self._clock))
-        return Mutations(bucket, limit.bound, self._clock, strict=ctx.api_version >= strict_since)
+    def is_charged(self, api_key: int, user: str, client: str) -> bool:
+        """Whether the controller charges a request to a mutation quota, and its answer says how long the client is throttled."""
+        return api_key in CHARGED_APIS and self._mutations.limits.of(user, client) is not None
 
     def usage_on(self, broker: Broker) -> BrokerUsage:
         return self._usage(broker.node_id)
@@ -94,9 +89,9 @@ class _Measured:
         #: Where the rest of the request's time is recorded, if a quota of time applies to it.
         self._rest: ConnectionTime | None = None
         self._usage = step.usage_on(broker)
-        self._who = user, client = ctx.principal.partition(":")[2], ctx.client_id or ""
+        self._who = user, client = ctx.user, ctx.client_id or ""
         self._read_limits()
-        self._mutations = step.mutations_of(ctx, user, client)
+        self._is_charged = step.is_charged(ctx.api_key, user, client)
 
     def _read_limits(self) -> None:
         key, usage, (user, client) = self._ctx.api_key, self._usage, self._who
@@ -105,9 +100,8 @@ class _Measured:
         self._time = None if self._is_exempt() else usage.time.limits.of(user, client)
 
     def run(self, proceed: Callable[[], Answer]) -> Answer:
-        if not any((self._produce, self._fetch, self._time, self._mutations)):
+        if not any((self._produce, self._fetch, self._time, self._is_charged)):
             return proceed()
-        self._ctx.may_change = self._mutations
         if self._fetch is not None:
             most = int(self._fetch.bound * self._usage.fetch.windows.burst_s)
             self._request.max_bytes = min(self._request.max_bytes, most)
@@ -148,31 +142,32 @@ class _Measured:
     def _told(self, response: Any) -> Any:
         if self._fetch is not None:
             return self._fetched(self._fetch, response)
-        return self._throttled(response, self._wait_ms())
+        return self._throttled(response, self._wait_ms(response))
 
     def _refused(self, error: KafkaError) -> NoReturn:
         """Record an error's time too. The throttle time goes with the error, whose response is built elsewhere."""
-        throttle_ms = self._wait_ms()
+        throttle_ms = self._wait_ms(error)
         if throttle_ms:
             error.throttle_time_ms = throttle_ms
             self._mute(throttle_ms)
         raise error
 
-    def _wait_ms(self) -> int:
+    def _wait_ms(self, outcome: Any) -> int:
+        """Record the use; the time for which the client is throttled, for a charged change what its outcome says at least."""
         now = milliseconds(self._clock)
         throttle_ms = 0
         if self._time is not None:
             throttle_ms = self._usage.time.record(self._time, self._seconds * 100, now)
         if self._produce is not None:
             throttle_ms = max(throttle_ms, self._usage.produce.record(self._produce, self._ctx.size, now))
-        if self._mutations is not None:
-            throttle_ms = max(throttle_ms, self._mutations.throttle_ms())
+        if self._is_charged:
+            throttle_ms = max(throttle_ms, outcome.throttle_time_ms)
         return throttle_ms
 
     def _fetched(self, limit: Limit, response: FetchResponse) -> FetchResponse:
         now = milliseconds(self._clock)
         size = _size(response, self._ctx.api_version)
-        throttle_ms = max(self._wait_ms(), self._usage.fetch.record(limit, size, now))
+        throttle_ms = max(self._wait_ms(response), self._usage.fetch.record(limit, size, now))
         if throttle_ms:
             self._usage.fetch.take_back(limit, size, now)
             response = self._empty(response)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.quotas.limits import Limits
+from pykbroker.quotas.mutations import ClientMutations
 from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.step import BrokerUsage, ThrottleStep
 from pykbroker.quotas.usage import RateUsage, TokenUsage
@@ -33,6 +34,8 @@ class Throttling:
         #: Use by broker; mutations are counted for the cluster.
         self.brokers: dict[int, BrokerUsage] = {}
         self.mutations = TokenUsage(self._limits[MUTATIONS], windows(cluster.config, "controller.quota"))
+        self._controller = cluster.metadata
+        self._client_mutations = ClientMutations(self.mutations, cluster.runtime.clock)
         self._step = ThrottleStep(self._of_broker, self.mutations, cluster.runtime.clock)
         self._is_in = False
         self._put_in_or_take_out()
@@ -53,6 +56,7 @@ class Throttling:
         """Remove the step: nobody is throttled any more."""
         if self._is_in:
             self._places.empty(Place.THROTTLE)
+            self._controller.mutation_quotas = None
             self._is_in = False
 
     def _put_in_or_take_out(self) -> None:
@@ -60,6 +64,7 @@ class Throttling:
             self.stop()
         elif not self._is_in:
             self._places.fill(Place.THROTTLE, through(self._step))
+            self._controller.mutation_quotas = self._client_mutations
             self._is_in = True
 
     def _read(self, image: MetadataImage) -> dict[str, Limits]:

@@ -117,7 +117,7 @@ class Dispatcher:
                 if self._reads_size:
                     ctx.size = len(frame)
                 return self._large.answer(broker, ctx, frame, pos, route)
-        if broker.cluster.dormant.partitions and route.opens is not None:
+        if route.opens is not None and broker.cluster.dormant.partitions:
             _wait_for_logs(broker, route.opens(broker, version, request))
         if self._reads_size:
             ctx.size = len(frame)

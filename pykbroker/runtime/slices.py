@@ -30,6 +30,9 @@ WEIGHT_OF_A_STEP = 100
 #: The weight of an item that is passed over, because an equal one was worked on before.
 _WEIGHT_OF_A_REPETITION = 0.1
 
+#: Items up to which equal ones are answered each, as Apache Kafka answers them.
+FEW = 20
+
 Steps = Iterator[float]
 
 T = TypeVar("T")
@@ -110,10 +113,12 @@ class Slices:
         once: Callable[[U], Hashable] | None = None,
     ) -> list[Any] | Deferred[list[Any]]:
         """``answer`` of each item, in order: at once if there are few, else in slices. ``weight`` is that of one answer, and
-        items for which ``once`` returns the same are answered once. Raises and fails as ``run`` does.
+        of more than a few those for which ``once`` returns the same are answered once. Raises and fails as ``run`` does.
         """
         if len(items) == 1:
             return all_of([answer(items[0])])
+        if len(items) <= FEW:
+            once = None
         return self.run(_each(items, answer, weight, once))
 
     def every(self, interval_ms: float, work: Callable[[], Steps]) -> None:

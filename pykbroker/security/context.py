@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -58,10 +57,12 @@ class RequestContext:
     listener: str
     principal: str
     connection: Peer | None = None
-    #: The controller mutation quota, if one applies: called with the number of partitions before they are created or deleted;
-    #: raises KafkaError THROTTLING_QUOTA_EXCEEDED.
-    may_change: Callable[[int], None] | None = None
     #: Whether the request is worked on in slices: later ones of its connection wait until it is answered.
     in_slices: bool = False
     #: Bytes of the request, for steps of the dispatcher.
     size: int = field(init=False, repr=False, compare=False)
+
+    @property
+    def user(self) -> str:
+        """The name of the principal, for quotas."""
+        return self.principal.partition(":")[2]

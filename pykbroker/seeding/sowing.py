@@ -18,6 +18,7 @@ from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.controller.mutation_quotas import Charged
     from pykbroker.controller.topics import TopicResult
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
@@ -59,8 +60,8 @@ def sow(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferred[Sow
     ]
     topics = [each for _, each in new]
 
-    def checked(results: list[TopicResult]) -> None:
-        for (at, topic), result in zip(new, results, strict=True):
+    def checked(created: Charged[list[TopicResult]]) -> None:
+        for (at, topic), result in zip(new, created.result, strict=True):
             if result.error is not None:
                 raise BadSeed(at, f"topic {topic.name} cannot be created: {result.error}")
 

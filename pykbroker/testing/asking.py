@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import os
 
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.controller.mutation_quotas import Charged
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.reading import Seedable
     from pykbroker.seeding.seed import Seed
@@ -60,17 +61,17 @@ class Asking(Access):
         """
         texts = {setting: _as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=texts)
-        (result,) = self._ask_later(lambda cluster: cluster.controller.create_topics([new]))
+        (result,) = self._ask_later(lambda cluster: cluster.controller.create_topics([new])).result
         records.raise_refusal(result.error, f"topic {name} cannot be created")
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; it is gone when this returns. Raises LookupError if it does not exist."""
 
-        def delete(cluster: Cluster) -> Deferred[dict[bytes, KafkaError | None]]:
+        def delete(cluster: Cluster) -> Deferred[Charged[dict[bytes, KafkaError | None]]]:
             check_topic(cluster, name)
             return cluster.controller.delete_topics([cluster.metadata.image.topics[name].id])
 
-        (error,) = self._ask_later(delete).values()
+        (error,) = self._ask_later(delete).result.values()
         records.raise_refusal(error, f"topic {name} cannot be deleted")
 
     def topics(self, *, internal: bool = False) -> dict[str, int]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
+from copy import copy
 from typing import Final
 
 from pykbroker.process.log_lines import TextLines
+from pykbroker.runtime.escaping import escaped
 
 _LOGGER: Final = logging.getLogger("pykbroker")
 _KEPT: Final = 200
@@ -80,7 +82,17 @@ class _Gate(logging.Handler):
                 lines.keep(record)
         wanted = _LOGGER.level if _LOGGER.level != _OURS else logging.root.getEffectiveLevel()
         if record.levelno >= wanted:
-            logging.root.handle(record)
+            logging.root.handle(_escaped(record))
+
+
+def _escaped(record: logging.LogRecord) -> logging.LogRecord:
+    """The record, without characters of clients that would act on the terminal on which pytest reports."""
+    message = record.getMessage()
+    safe = escaped(message)
+    if safe != message:
+        record = copy(record)
+        record.msg, record.args = safe, None
+    return record
 
 
 _gate = _Gate()

@@ -132,12 +132,16 @@ def library_paths(names: list[str]) -> list[str]:
 
 
 def make_writable(layer: Path) -> None:
-    """Make the folders of ``WRITABLE`` in a layer writable for every user, and owned by the image's user."""
+    """Make the folders of ``WRITABLE`` in a layer writable for every user, and owned by the image's user.
+
+    Those in /tmp are root's: a broker refuses a log directory there that any other user made.
+    """
     for name in WRITABLE:
         place = layer / name.lstrip("/")
         if place.is_dir():
+            owner = 0 if name.startswith("/tmp/") else USER
             place.chmod(0o1777 if name == "/tmp" else 0o777)
-            os.chown(place, USER, USER)
+            os.chown(place, owner, owner)
 
 
 def trim(layer: Path) -> None:

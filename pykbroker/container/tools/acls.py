@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.container.tools.acl_rules import Entry, Pattern, Rules, patterns, rules
 from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pykbroker import __version__
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, connect
 from pykbroker.wire.apis import APIS

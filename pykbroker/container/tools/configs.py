@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
 from pykbroker.client.config_source import config_source
 from pykbroker.client.connection import Connection
+from pykbroker.client.errors import raise_for
 from pykbroker.container.tools import quota_configs
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, settings

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.container.tools.printing import print_lines, print_unended
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.wire.messages.create_delegation_token import (

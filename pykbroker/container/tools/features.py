@@ -6,7 +6,8 @@ import argparse
 from typing import Final
 
 from pykbroker import __version__
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.container.tools import release_versions
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from pykbroker.cli.times import parse_duration, parse_when
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.client.offsets import Bounds, Partition, by_topic, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.container.tools.columns import print_spaced
 from pykbroker.container.tools.printing import print_error, print_lines

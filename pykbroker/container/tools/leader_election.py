@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of

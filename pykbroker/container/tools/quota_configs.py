@@ -7,7 +7,8 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Final
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.client.quota_state import ANY, DEFAULT, EXACT, alter_quotas, described_quotas
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import ToolError

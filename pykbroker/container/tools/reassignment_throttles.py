@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
 from pykbroker.client.connection import Connection
+from pykbroker.client.errors import raise_for
 from pykbroker.client.offsets import Partition
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.wire.messages.incremental_alter_configs import (

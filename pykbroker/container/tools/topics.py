@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from pykbroker.client.client import Client, raise_for
+from pykbroker.client.client import Client
+from pykbroker.client.errors import raise_for
 from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one, name_and_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.console.asking import raise_for
+from pykbroker.client.errors import raise_for
 from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
 from pykbroker.security.operations import ALL, OPERATION_NAMES
 from pykbroker.security.resources import LITERAL, PATTERN_NAMES, PREFIXED, TOPIC, TYPE_NAMES

@@ -11,6 +11,7 @@ import copy
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
+from pykbroker.client.errors import raise_for
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.http.asker import PRINCIPAL
 from pykbroker.metadata.image import NO_LEADER
@@ -23,7 +24,7 @@ from pykbroker.steered.outcomes import outcome, present
 from pykbroker.steered.refusal import Refusal
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.apis import response_class
-from pykbroker.wire.errors import KafkaError, WireError, error_code
+from pykbroker.wire.errors import WireError
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
@@ -171,9 +172,3 @@ def _dispatcher(*, authorises: bool) -> Dispatcher:
     from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
 
     return Dispatcher(filled={Place.AUTHORISE: authorise})
-
-
-def raise_for(code: int, message: str | None = None) -> None:
-    """Raise the KafkaError with this code; return if it is 0."""
-    if code:
-        raise KafkaError(error_code(code), message or None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.client.errors import raise_for
 from pykbroker.http.console import places
-from pykbroker.http.console.asking import raise_for
 from pykbroker.http.console.members import Member, members_of
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import GROUP

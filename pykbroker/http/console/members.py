@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.console.asking import raise_for
+from pykbroker.client.errors import raise_for
 from pykbroker.wire.errors import ErrorCode, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.internal.coordinator import decode_versioned

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.console.asking import raise_for
+from pykbroker.client.errors import raise_for
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, read_batch_header

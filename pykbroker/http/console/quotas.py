@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.console.asking import raise_for
+from pykbroker.client.errors import raise_for
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

@@ -6,8 +6,8 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.client.errors import raise_for
 from pykbroker.http.console import places
-from pykbroker.http.console.asking import raise_for
 from pykbroker.http.console.matching import Matcher
 from pykbroker.http.console.reading import COMMITTED, UNCOMMITTED, fetch, fetch_request, records_of
 from pykbroker.http.console.search import Search

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.client.errors import raise_for
 from pykbroker.http.console import places
-from pykbroker.http.console.asking import raise_for
 from pykbroker.http.console.reading import end_of, fetch, fetch_request, records_of, size_of
 from pykbroker.http.console.shown import shown
 from pykbroker.metadata.image import NO_LEADER

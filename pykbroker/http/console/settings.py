@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.client.errors import raise_for
 from pykbroker.config.layers import Source
-from pykbroker.http.console.asking import raise_for
 from pykbroker.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

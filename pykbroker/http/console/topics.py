@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.console.asking import raise_for
+from pykbroker.client.errors import raise_for
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC

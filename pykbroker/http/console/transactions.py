@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http.console.asking import TRANSACTION, raise_for
+from pykbroker.client.errors import raise_for
+from pykbroker.http.console.asking import TRANSACTION
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TRANSACTIONAL_ID
 from pykbroker.wire.errors import ErrorCode

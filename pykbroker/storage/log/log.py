@@ -124,7 +124,7 @@ class Log(LogState):
         self, header: BatchHeader, data: Buffer, leader_epoch: int, now_ms: int, aborted: AbortedTxn | None
     ) -> None:
         """Write the batch at the end of the active segment, or to a new one; atomically."""
-        last = header.last_offset
+        last = header.base_offset + header.last_offset_delta
         segment = self.segments[-1]
         config = self.config
         if segment.must_roll(len(data), last, header.max_timestamp, now_ms, config):

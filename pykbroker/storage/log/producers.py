@@ -174,7 +174,7 @@ class Producers:
             self._note_marker(header, marker)
         elif header.producer_id >= 0:
             self._note_batch(header)
-        self.end_offset = header.last_offset + 1
+        self.end_offset = header.base_offset + header.last_offset_delta + 1
 
     def skip_to(self, end_offset: int) -> None:
         """Set the end of the applied batches: those up to ``end_offset`` have no producer."""

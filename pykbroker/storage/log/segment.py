@@ -206,19 +206,22 @@ class Segment:
         mine = self._size
         if mine > config.segment_bytes - size:
             return True
-        if mine > 0 and self._age(timestamp, now_ms) > config.roll_ms - self.jitter_ms:
-            return True
-        return self.indexes.full or last_offset - self.base_offset > _MAX_RELATIVE_OFFSET
-
-    def _age(self, timestamp: int, now_ms: int) -> int:
-        """The age by the records' timestamps if they have any, else by the clock."""
-        if self.first_timestamp >= 0 and timestamp >= 0:
-            return timestamp - self.first_timestamp
-        return now_ms - self.created_ms
+        if mine > 0:
+            first = self.first_timestamp
+            # By the records' timestamps if they have any, else by the clock.
+            age = timestamp - first if first >= 0 and timestamp >= 0 else now_ms - self.created_ms
+            if age > config.roll_ms - self.jitter_ms:
+                return True
+        indexes = self._indexes
+        if indexes is None:
+            indexes = self.indexes
+        return indexes.full or last_offset - self.base_offset > _MAX_RELATIVE_OFFSET
 
     def append(self, data: Buffer, first_offset: int, last_offset: int, timestamp: int, config: LogConfig) -> None:
         """Write one batch at the end. After an error any part of it may be in the file: call ``take_back``."""
-        indexes = self.indexes
+        indexes = self._indexes
+        if indexes is None:
+            indexes = self.indexes
         indexes.make_room(config.index_interval_bytes)
         position = self._size
         self.log.pwrite(data, position)

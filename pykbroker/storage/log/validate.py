@@ -86,19 +86,20 @@ def validate_batch(
     UNSUPPORTED_COMPRESSION_TYPE, or RecordsRejected (INVALID_RECORD, INVALID_TIMESTAMP).
     """
     header = _read_single_batch(records)
-    if header.size < len(records):
-        records = memoryview(records)[: header.size]
+    size = header.batch_length + LOG_OVERHEAD
+    if size < len(records):
+        records = memoryview(records)[:size]
     attributes = header.attributes
     if origin is Origin.CLIENT and header.base_offset != 0:
         raise _invalid(f"The baseOffset of the record batch should be 0, but it is {header.base_offset}")
     if header.batch_length > config.max_message_bytes - 12:
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch size is {header.size} bytes which exceeds the maximum configured value of "
+            f"The record batch size is {size} bytes which exceeds the maximum configured value of "
             f"{config.max_message_bytes}.",
         )
     if origin is Origin.CLIENT:
-        if not batch_crc_ok(records, 0, header.size):
+        if not batch_crc_ok(records, 0, size):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc})")
         _check_client_batch(header)
     if attributes & CONTROL_BIT:
@@ -120,6 +121,13 @@ def _read_single_batch(records: Buffer) -> BatchHeader:
 
     Bytes after it that form no whole batch are ignored, as by Kafka's reader.
     """
+    if len(records) >= HEADER_SIZE and records[_MAGIC_AT] == MAGIC:
+        try:
+            header = read_batch_header(records)
+            if header.batch_length == len(records) - LOG_OVERHEAD:
+                return header  # the usual case: one batch, and no more
+        except WireError:
+            pass  # said below, in Kafka's order
     size = _whole_batch(records, 0)
     if size is None:
         raise _not_one("Produce requests must have at least one record batch per partition")

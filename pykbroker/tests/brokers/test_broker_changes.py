@@ -45,7 +45,7 @@ class BrokerChanges(RuleBasedStateMachine):
     def create(self, replicas: list[int], min_isr: int) -> None:
         name = f"t{len(self.acknowledged)}"
         topic = NewTopic(name, -1, -1, [(0, replicas)], configs={"min.insync.replicas": str(min_isr)})
-        (result,) = self.world.cluster.metadata.create_topics([topic]).value
+        (result,) = self.world.cluster.metadata.create_topics([topic]).value.result
         assert (result.error is None) == bool(set(replicas) & set(self.running))
         if result.error is None:
             self.acknowledged[name] = []

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import errno
-from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.controller.topics import NewPartitions, NewTopic
+from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.snapshot import list_snapshots
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, registration, replayed
+from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, alteration, registration, replayed
 from pykbroker.tests.kit.threads import HeldThreads
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -46,7 +47,7 @@ def test_a_change_is_published_and_answered_when_it_is_synced():
     assert world.log.end_offset > before + 1
     world.sync()
     assert "t" in world.image.topics
-    assert created.value[0].error is None
+    assert created.value.result[0].error is None
 
 
 def test_the_next_is_planned_on_what_the_one_before_has_published():
@@ -55,30 +56,35 @@ def test_the_next_is_planned_on_what_the_one_before_has_published():
     more = world.controller.create_partitions([NewPartitions("t", 2)])
     assert len(world.threads) == 1
     world.settle()
-    assert twice[0].value[0].error is None
-    assert twice[1].value[0].error.code is ErrorCode.TOPIC_ALREADY_EXISTS
-    assert more.value == [("t", None)]
+    assert twice[0].value.result[0].error is None
+    assert twice[1].value.result[0].error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    assert more.value.result == [("t", None)]
 
 
 def test_settings_are_looked_at_when_their_turn_comes():
     """Two clients append to one list: nothing of either is lost."""
     world = World()
-    key = (2, "t")
-
-    def append(value: str) -> dict[tuple[int, str], dict[str, str | None]]:
-        return {
-            key: {
-                "cleanup.policy": ",".join(
-                    [*filter(None, [world.image.topic_config("t").get("cleanup.policy")]), value]
-                )
-            }
-        }
-
-    world.controller.create_topics([NewTopic("t")])
+    world.controller.create_topics([NewTopic("t", configs={"cleanup.policy": ""})])
     for value in ("compact", "delete"):
-        world.controller.alter_configs(partial(append, value))
+        change = Change("cleanup.policy", Operation.APPEND, value)
+        world.controller.alter_configs([Alteration(TOPIC_RESOURCE, "t", [change])], broker_id=1)
     world.settle()
     assert world.image.topic_config("t") == {"cleanup.policy": "compact,delete"}
+
+
+def test_settings_are_checked_when_their_turn_comes():
+    """Each of two clients asks for what is valid, and both together are not: the later one is refused."""
+    world = World()
+    world.controller.create_topics([NewTopic("t")])
+    wanted = [
+        alteration(TOPIC_RESOURCE, "t", min_compaction_lag_ms="10"),
+        alteration(TOPIC_RESOURCE, "t", max_compaction_lag_ms="5"),
+    ]
+    first, second = (world.controller.alter_configs([each], broker_id=1) for each in wanted)
+    world.settle()
+    assert first.value == [None]
+    assert [error.code for error in second.value] == [ErrorCode.INVALID_CONFIG]
+    assert world.image.topic_config("t") == {"min.compaction.lag.ms": "10"}
 
 
 def test_what_is_asked_for_while_others_are_told_has_its_turn_later():
@@ -97,8 +103,8 @@ def test_what_is_asked_for_while_others_are_told_has_its_turn_later():
     asked_by_caller = first.chain(lambda _: world.controller.create_topics([NewTopic("c")]))
     world.settle()
     assert seen == [["a"], ["b"], ["c"]]
-    assert asked[0].value[0].error is None
-    assert asked_by_caller.value[0].error is None
+    assert asked[0].value.result[0].error is None
+    assert asked_by_caller.value.result[0].error is None
 
 
 def test_a_subscription_ends_even_while_others_are_told():
@@ -153,7 +159,7 @@ def test_a_failed_write_tells_who_asked_and_undoes_nothing_that_was_published(op
         world.open()
     after = world.controller.create_topics([NewTopic("after")])
     world.settle()
-    assert after.value[0].error is None
+    assert after.value.result[0].error is None
     assert replayed(world.records()).topics.keys() == world.image.topics.keys()
 
 
@@ -165,7 +171,7 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_that_change_alone():
         _ = refused.value
     after = world.controller.create_topics([NewTopic("after")])
     world.settle()
-    assert after.value[0].error is None
+    assert after.value.result[0].error is None
     assert replayed(world.records()).topics.keys() == world.image.topics.keys()
 
 
@@ -197,7 +203,7 @@ def test_changes_wait_while_a_snapshot_is_written():
     (snapshot,) = list_snapshots(world.disk, f"{world.path}/__cluster_metadata-0")
     assert snapshot.offset == end
     world.settle()
-    assert second.value[0].error is None
+    assert second.value.result[0].error is None
 
 
 @given(

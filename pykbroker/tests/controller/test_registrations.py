@@ -86,7 +86,7 @@ def test_a_broker_that_is_forgotten(controller):
 
 def test_new_topics_avoid_fenced_brokers(controller):
     controller.fence_broker(2)
-    (result,) = controller.create_topics([NewTopic("n", 4, 2)]).value
+    (result,) = controller.create_topics([NewTopic("n", 4, 2)]).value.result
     assert result.error is None
     assert all(set(p.replicas) == {1, 3} for p in controller.image.topic("n").in_order())
 

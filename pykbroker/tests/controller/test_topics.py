@@ -6,7 +6,8 @@ import pytest
 
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.controller.topics import NewPartitions, NewTopic
-from pykbroker.tests.kit.metadata import CONFIG, LOG_DIR, make_controller
+from pykbroker.metadata.image import TOPIC_RESOURCE
+from pykbroker.tests.kit.metadata import CONFIG, LOG_DIR, alter, make_controller
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 E = ErrorCode
@@ -85,7 +86,7 @@ def controller():
 @pytest.mark.parametrize(("topic", "code", "message"), REFUSED)
 def test_refused_topics(controller, topic, code, message):
     before = controller.image.offset
-    (result,) = controller.create_topics([topic]).value
+    (result,) = controller.create_topics([topic]).value.result
     assert result.error is not None
     assert result.error.code is code
     assert result.error.message.startswith(message)
@@ -93,7 +94,7 @@ def test_refused_topics(controller, topic, code, message):
 
 
 def test_defaults_and_what_is_written(controller):
-    (result,) = controller.create_topics([NewTopic("n", configs={"retention.ms": "5"})]).value
+    (result,) = controller.create_topics([NewTopic("n", configs={"retention.ms": "5"})]).value.result
     assert (result.error, result.partitions, result.replication_factor) == (None, 2, 1)
     topic = controller.image.topic("n")
     assert topic.id == result.topic_id != bytes(16)
@@ -106,7 +107,7 @@ def test_defaults_and_what_is_written(controller):
 
 
 def test_manual_assignment_in_any_order(controller):
-    (result,) = controller.create_topics([NewTopic("n", -1, -1, [(1, [2, 1]), (0, [1, 2])])]).value
+    (result,) = controller.create_topics([NewTopic("n", -1, -1, [(1, [2, 1]), (0, [1, 2])])]).value.result
     assert (result.partitions, result.replication_factor) == (2, 2)
     assert [p.replicas for p in controller.image.topic("n").in_order()] == [[1, 2], [2, 1]]
 
@@ -117,14 +118,14 @@ def batches(controller):
 
 def test_many_topics_are_one_append_and_one_bad_one_stops_no_other(controller):
     before = batches(controller)
-    results = controller.create_topics([NewTopic("a"), NewTopic("b b"), NewTopic("c")]).value
+    results = controller.create_topics([NewTopic("a"), NewTopic("b b"), NewTopic("c")]).value.result
     assert [result.error is None for result in results] == [True, False, True]
     assert batches(controller) == before + 1
     assert {"a", "c"} <= set(controller.image.topics)
 
 
 def test_validate_only_changes_nothing(controller):
-    (result,) = controller.create_topics([NewTopic("n", 4, 2)], validate_only=True).value
+    (result,) = controller.create_topics([NewTopic("n", 4, 2)], validate_only=True).value.result
     assert (result.error, result.partitions, result.replication_factor) == (None, 4, 2)
     assert "n" not in controller.image.topics
 
@@ -139,7 +140,7 @@ def test_validate_only_changes_nothing(controller):
 )
 def test_too_many_partitions_at_once(controller, topics, message):
     with pytest.raises(KafkaError) as caught:
-        _ = controller.create_topics(topics).value
+        _ = controller.create_topics(topics).value.result
     assert (caught.value.code, caught.value.message) == (E.POLICY_VIOLATION, message)
     assert "n" not in controller.image.topics
 
@@ -175,17 +176,17 @@ def test_too_many_partitions_at_once(controller, topics, message):
     ],
 )
 def test_refused_partitions(controller, wanted, code, message):
-    ((name, error),) = controller.create_partitions([wanted]).value
+    ((name, error),) = controller.create_partitions([wanted]).value.result
     assert name == wanted.name
     assert (error.code, error.given_message) == (code, message)
 
 
 def test_more_partitions(controller):
-    assert controller.create_partitions([NewPartitions("there", 3, [[2]])], validate_only=True).value == [
+    assert controller.create_partitions([NewPartitions("there", 3, [[2]])], validate_only=True).value.result == [
         ("there", None)
     ]
     assert len(controller.image.topic("there").partitions) == 2
-    assert controller.create_partitions([NewPartitions("there", 3, [[2]]), NewPartitions("x.y", 9)]).value == [
+    assert controller.create_partitions([NewPartitions("there", 3, [[2]]), NewPartitions("x.y", 9)]).value.result == [
         ("there", None),
         ("x.y", None),
     ]
@@ -195,14 +196,14 @@ def test_more_partitions(controller):
 
 def test_delete(controller):
     topic_id = controller.image.topic("x.y").id
-    controller.alter_configs(lambda: {(2, "x.y"): {"retention.ms": "1"}})
-    errors = controller.delete_topics([topic_id, b"?" * 16]).value
+    alter(controller, TOPIC_RESOURCE, "x.y", retention_ms="1")
+    errors = controller.delete_topics([topic_id, b"?" * 16]).value.result
     assert errors[topic_id] is None
     assert errors[b"?" * 16].code is E.UNKNOWN_TOPIC_ID
     assert controller.image.topic("x.y") is None
     assert controller.image.topic_by_id(topic_id) is None
     assert controller.image.topic_config("x.y") == {}
-    (result,) = controller.create_topics([NewTopic("x_y")]).value
+    (result,) = controller.create_topics([NewTopic("x_y")]).value.result
     assert result.error is None
     assert result.topic_id != topic_id
 

@@ -13,6 +13,7 @@ from pykbroker.handlers.in_slices import AT_ONCE, in_parts, is_small, join_parts
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -81,3 +82,12 @@ def test_a_large_commit_is_made_in_parts_and_is_whole_when_it_is_answered() -> N
         index for index in order if index < 900
     ]
     assert world.committed("g") == {("t", index): 1000 + index for index in range(900)}
+
+
+def test_equal_names_of_a_few_are_answered_each_and_of_many_once() -> None:
+    world = MemoryCluster()
+    world.coordinator("g")
+    few = world.ask(DescribeGroupsRequest(["a", "b", "a"]), 5)
+    assert [group.group_id for group in few.groups] == ["a", "b", "a"]
+    many = world.ask(DescribeGroupsRequest(["a", "b"] * 30), 5)
+    assert [group.group_id for group in many.groups] == ["a", "b"]

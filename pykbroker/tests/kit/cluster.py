@@ -174,7 +174,7 @@ class MemoryCluster:
 
     def create(self, *topics: NewTopic) -> bytes:
         """Create topics; the first one's id."""
-        refused = [result for result in self.controller.create_topics(topics).value if result.error]
+        refused = [result for result in self.controller.create_topics(topics).value.result if result.error]
         assert not refused, refused
         return self.image.topics[topics[0].name].id
 

@@ -277,6 +277,22 @@ def test_older_versions_are_served_and_wait(world: World) -> None:
     assert world.peer.mutes == [3000]
 
 
+def test_a_request_that_the_controller_is_asked_in_parts_is_charged_for_all_of_them(world: World) -> None:
+    world.limit("controller_mutation_rate", 1)
+    topics = [CreatableTopic(name=f"many-{i}", num_partitions=1, replication_factor=1) for i in range(30)]
+    answer = world.ask(CreateTopicsRequest(topics), OLD)
+    assert ({topic.error_code for topic in answer.topics}, answer.throttle_time_ms) == ({0}, 19_000)
+    assert world.peer.mutes == [19_000]
+
+
+def test_a_change_that_fails_on_the_disk_is_charged_too_and_says_so(world: World) -> None:
+    world.limit("controller_mutation_rate", 1)
+    assert world.create_topic("a", 11, OLD) == (0, 0)
+    with world.full_disk():
+        assert world.create_topic("b", 3, OLD) == (ErrorCode.KAFKA_STORAGE_ERROR, 3000)
+    assert world.peer.mutes == [3000]
+
+
 def test_deletions_and_more_partitions_cost_as_creations_do(world: World) -> None:
     world.topic("a", 12)
     world.limit("controller_mutation_rate", 1)

@@ -39,64 +39,76 @@ BAD_BATCH = BATCH[:-1] + b"?"
 TopicOf = Callable[[int, int], dict[str, object]]
 
 
+def produce_requests(version: int, name: str, by_id: dict[str, object]) -> list[Message]:
+    topic = by_id if version >= 13 else {"name": name}
+    return [
+        ProduceRequest(
+            acks=acks,
+            timeout_ms=10,
+            topic_data=[
+                TopicProduceData(
+                    **topic,
+                    partition_data=[
+                        PartitionProduceData(index=0, records=records),
+                        PartitionProduceData(index=9, records=records),
+                    ],
+                )
+            ],
+        )
+        for acks, records in ((-1, BATCH), (1, BAD_BATCH), (7, BATCH))
+    ]
+
+
+def fetch_requests(version: int, name: str, by_id: dict[str, object]) -> list[Message]:
+    topic = by_id if version >= 13 else {"topic": name}
+    return [
+        FetchRequest(
+            max_wait_ms=0,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=isolation,
+            topics=[
+                FetchTopic(
+                    **topic,
+                    partitions=[
+                        FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20),
+                        FetchPartition(partition=9, fetch_offset=0, partition_max_bytes=1 << 20),
+                    ],
+                )
+            ],
+        )
+        for offset, isolation in ((0, 0), (0, 1), (77, 0))
+    ]
+
+
+def list_offsets_requests(name: str) -> list[Message]:
+    return [
+        ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    name=name,
+                    partitions=[
+                        ListOffsetsPartition(partition_index=0, timestamp=timestamp),
+                        ListOffsetsPartition(partition_index=9, timestamp=timestamp),
+                    ],
+                )
+            ],
+        )
+        for timestamp in (0, -1, -2, -3, -4, -5, -6, -9)
+    ]
+
+
 def requests(key: ApiKey, version: int, name: str, topic_id: bytes) -> list[Message]:
     """Questions about partitions 0 (there), 9 (not there), of a topic that may or may not exist."""
     by_id = {"topic_id": topic_id}
     match key:
         case ApiKey.PRODUCE:
-            topic = by_id if version >= 13 else {"name": name}
-            return [
-                ProduceRequest(
-                    acks=acks,
-                    timeout_ms=10,
-                    topic_data=[
-                        TopicProduceData(
-                            **topic,
-                            partition_data=[
-                                PartitionProduceData(index=0, records=records),
-                                PartitionProduceData(index=9, records=records),
-                            ],
-                        )
-                    ],
-                )
-                for acks, records in ((-1, BATCH), (1, BAD_BATCH), (7, BATCH))
-            ]
+            return produce_requests(version, name, by_id)
         case ApiKey.FETCH:
-            topic = by_id if version >= 13 else {"topic": name}
-            return [
-                FetchRequest(
-                    max_wait_ms=0,
-                    min_bytes=1,
-                    max_bytes=1 << 20,
-                    isolation_level=isolation,
-                    topics=[
-                        FetchTopic(
-                            **topic,
-                            partitions=[
-                                FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20),
-                                FetchPartition(partition=9, fetch_offset=0, partition_max_bytes=1 << 20),
-                            ],
-                        )
-                    ],
-                )
-                for offset, isolation in ((0, 0), (0, 1), (77, 0))
-            ]
+            return fetch_requests(version, name, by_id)
         case ApiKey.LIST_OFFSETS:
-            return [
-                ListOffsetsRequest(
-                    replica_id=-1,
-                    topics=[
-                        ListOffsetsTopic(
-                            name=name,
-                            partitions=[
-                                ListOffsetsPartition(partition_index=0, timestamp=timestamp),
-                                ListOffsetsPartition(partition_index=9, timestamp=timestamp),
-                            ],
-                        )
-                    ],
-                )
-                for timestamp in (0, -1, -2, -3, -4, -5, -6, -9)
-            ]
+            return list_offsets_requests(name)
         case ApiKey.DELETE_RECORDS:
             asked = [DeleteRecordsPartition(partition_index=index, offset=0) for index in (0, 9)]
             return [DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=name, partitions=asked)], timeout_ms=10)]

@@ -41,3 +41,14 @@ def test_loggers_are_left_as_they_were() -> None:
     with Kafka(), Kafka():
         pass
     assert (logger.level, logger.propagate, logger.parent, list(logger.handlers)) == before
+
+
+def test_words_of_clients_reach_the_log_of_the_process_escaped(broker: Kafka, caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("pykbroker.test")
+    log.warning("Group %s", "x\x1b]52;c;cHduZWQ=\x07\x9b2J\nFORGED\u202e")
+    log.warning("Group %s", "plain")
+    assert [record.getMessage() for record in caplog.records] == [
+        r"Group x\x1b]52;c;cHduZWQ=\x07\x9b2J\nFORGED\u202e",
+        "Group plain",
+    ]
+    assert caplog.records[1].args == ("plain",), "a record that is harmless is handed on as it is"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.runtime.escaping import escaped_layout
+
 USES_KAFKA = """
 from confluent_kafka import Producer
 
@@ -189,6 +191,29 @@ def test_fails(kafka, caplog):
     assert "orders: ok after" in output
     assert "kafka: the last log lines at call" in output
     assert "of-another-test" not in output.partition("the last requests")[2].partition("the last log lines")[0]
+
+
+def test_the_report_hands_on_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
+    status, output = run(
+        tmp_path,
+        r"""
+from pykbroker.client.client import Client, parse_bootstrap
+from pykbroker.client.offsets import Partition, commit_offsets
+
+def test_fails(kafka):
+    kafka.create_topic("t")
+    name = "x\x1b]52;c;cHduZWQ=\x07\x9b2J\nFORGED\u202e\u200b"
+    with Client(parse_bootstrap(kafka.bootstrap_servers), timeout_s=20, client_id=name) as client:
+        commit_offsets(client, name, {Partition("t", 0): 0})
+    assert False
+""",
+        "--log-level=INFO",
+    )
+    assert status == 1
+    shown = output.partition("Captured log call")[2]  # of pytest itself; requests and log lines of the plugin follow
+    assert r"x\x1b]52;c;cHduZWQ=\x07\x9b2J\nFORGED\u202e\u200b" in shown
+    assert escaped_layout(shown) == shown
+    assert "\nFORGED" not in shown
 
 
 def test_what_is_not_served_fails_a_test_that_wants_it_so(tmp_path: Path) -> None:

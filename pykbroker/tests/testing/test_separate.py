@@ -50,7 +50,18 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "wait_for_transaction": lambda kafka: kafka.wait_for_transaction("t"),
     "wait_until": lambda kafka: kafka.wait_until(lambda _: True),
 }
-WORKS = {"bootstrap_servers", "http_address", "log_lines", "pid", "play", "running", "security", "start", "stop"}
+WORKS = {
+    "bootstrap_servers",
+    "http_address",
+    "http_token",
+    "log_lines",
+    "pid",
+    "play",
+    "running",
+    "security",
+    "start",
+    "stop",
+}
 
 
 def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:
