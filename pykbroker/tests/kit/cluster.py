@@ -161,7 +161,7 @@ class MemoryCluster:
 
     @property
     def controller(self) -> Controller:
-        return self.cluster.metadata
+        return self.cluster.local_controller
 
     @property
     def image(self) -> MetadataImage:
@@ -174,12 +174,12 @@ class MemoryCluster:
 
     def create(self, *topics: NewTopic) -> bytes:
         """Create topics; the first one's id."""
-        refused = [result for result in self.controller.create_topics(topics).value.result if result.error]
+        refused = [result for result in self.cluster.controller.create_topics(topics).value.result if result.error]
         assert not refused, refused
         return self.image.topics[topics[0].name].id
 
     def delete_topic(self, name: str) -> None:
-        self.controller.delete_topics([self.image.topics[name].id])
+        self.cluster.controller.delete_topics([self.image.topics[name].id])
         self.cluster.runtime.wake_queue.run()
 
     def partition(self, topic: str, index: int = 0) -> Partition:
