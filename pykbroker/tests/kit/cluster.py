@@ -24,6 +24,7 @@ from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.tests.kit.reading import committed_values
+from pykbroker.tests.kit.serialising_port import serialising
 from pykbroker.tests.kit.threads import HeldThreads
 from pykbroker.wire.apis import response_class
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
@@ -105,7 +106,9 @@ class MemoryCluster:
     def start(self) -> None:
         """Start on what the disk holds."""
         config = BrokerConfig(self.settings)
-        self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, self.random, others=self.others)
+        self.cluster = Cluster.open(
+            config, Path("/data"), self.disk, self.clock, self.random, others=self.others, port=serialising
+        )
         self.lifecycle = BrokerLifecycle(self.cluster)
         self.lifecycle.start_all({i: [Endpoint(LISTENER, f"host{i}", 9000 + i)] for i in self.ids}, self.racks)
 
