@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.clock import Clock
@@ -82,14 +83,19 @@ class Cluster:
         self,
         config: BrokerConfig,
         logs: LogManager,
-        metadata: Controller,
+        controller: Controller,
         runtime: Runtime,
+        port: Callable[[Controller], ControllerPort] | None = None,
     ) -> None:
         self.config = config
         self.logs = logs
-        #: The metadata image with its log, and the port by which it is changed.
-        self.metadata = metadata
-        self.controller: ControllerPort = metadata
+        #: The controller of this process; only its start and its end, and what is installed in it, are for its owner.
+        self.local_controller = controller
+        #: What everybody reads, and the port by which it is changed.
+        self.metadata: MetadataSource = controller
+        self.controller: ControllerPort = controller if port is None else port(controller)
+        #: The feature levels that brokers support.
+        self.features: Features = controller.features
         self.auto_creation = AutoCreation(self.controller, config)
         self.runtime = runtime
         self.dormant = DormantLogs(self.runtime, logs.directories)
@@ -98,9 +104,9 @@ class Cluster:
         #: Whether the rack-aware replica selector is configured (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
         #: The authorizer; None permits everything.
-        self.authorizer: Authorizer | None = _authorizer(config, metadata, runtime)
+        self.authorizer: Authorizer | None = _authorizer(config, self.metadata, runtime)
         if self.authorizer is not None:
-            metadata.subscribe(self._follow_access)
+            self.metadata.subscribe(self._follow_access)
         #: Validates altered settings of a broker's secured listeners; raises KafkaError. None without such listeners.
         self.check_listeners: Callable[[int, Mapping[str, str]], None] | None = None
         #: The levels of the process's loggers that this cluster has altered.
@@ -111,8 +117,8 @@ class Cluster:
         self._log_moves: LogMoves | None = None
         #: The number of logs recovered after an unclean shutdown, and the seconds that took.
         self.recovered, self.recovery_s = 0, 0.0
-        self._table = PartitionTable(config, logs, metadata, runtime, self.dormant)
-        metadata.prepare_with(self._table.make_room)
+        self._table = PartitionTable(config, logs, self.metadata, runtime, self.dormant)
+        controller.prepare_with(self._table.make_room)
         self._partitions, self._partitions_by_id = self._table.by_name, self._table.by_id
 
     @classmethod
@@ -127,10 +133,12 @@ class Cluster:
         others: Sequence[Path] = (),
         metadata_apart: bool = False,
         features: Features = CURRENT,
+        port: Callable[[Controller], ControllerPort] | None = None,
     ) -> Cluster:
         """Open the cluster in the log directories ``directory`` and ``others``, or create it if they are empty.
 
-        ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. Raises OSError,
+        ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. ``port`` is the way from
+        the brokers to the controller; without it they call it. Raises OSError,
         KafkaError KAFKA_STORAGE_ERROR, or an error of metadata or storage that says what is wrong with the data.
         """
         logs = LogManager(
@@ -146,7 +154,7 @@ class Cluster:
         logs.load()
         runtime = Runtime(clock, rng)
 
-        metadata = open_metadata(
+        controller = open_metadata(
             logs.open,
             disk,
             str(directory),
@@ -158,7 +166,7 @@ class Cluster:
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )
-        cluster = cls(config, logs, metadata, runtime)
+        cluster = cls(config, logs, controller, runtime, port)
         logs.directories.put_strays_aside({key: each.topic_id for key, each in cluster._partitions.items()})
         cluster.dormant.partitions.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
@@ -189,7 +197,7 @@ class Cluster:
         ``apply`` may be a thread pool's map, since closing a log waits for the disk.
         """
         self.runtime.slices.stop()
-        self.metadata.stop_brokers()
+        self.local_controller.stop_brokers()
         self._table.finish()
         self.logs.shutdown(apply)
 
@@ -273,7 +281,7 @@ class Cluster:
                 broker.fetch_sessions.look_again()
 
 
-def _authorizer(config: BrokerConfig, metadata: Controller, runtime: Runtime) -> Authorizer | None:
+def _authorizer(config: BrokerConfig, metadata: MetadataSource, runtime: Runtime) -> Authorizer | None:
     """The configured authorizer, which follows the metadata; None without ``authorizer.class.name``."""
     if not config["authorizer.class.name"]:
         return None

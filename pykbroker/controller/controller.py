@@ -18,7 +18,7 @@ from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
 from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
     from pykbroker.controller.internal_topics import Settings
+    from pykbroker.controller.metadata_quorum import QuorumDescription
     from pykbroker.controller.mutation_quotas import Charged, ChargedClient, MutationQuota, MutationQuotas
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
@@ -60,12 +61,14 @@ class Controller:
         features: Features = CURRENT,
     ) -> None:
         self.image = image
+        image.kraft_version = log.quorum.kraft_version
         #: The feature levels that the cluster may finalize.
         self.features = features
         #: The quotas on changes of partitions, while there are any.
         self.mutation_quotas: MutationQuotas | None = None
         self._commits = Commits(log, image, runtime)
         self._log = log
+        self._runtime = runtime
         self._rng = runtime.random
         self._clock = runtime.clock
         self._config = config
@@ -302,6 +305,20 @@ class Controller:
 
     def remove_expired_tokens(self) -> Deferred[int]:
         return self._commits.decide(lambda: self._tokens().remove_expired())
+
+    # The metadata log
+
+    def describe_quorum(self) -> Deferred[QuorumDescription]:
+        from pykbroker.controller.metadata_quorum import described  # noqa: PLC0415 - start-up counts
+
+        return Deferred.completed(described(self._log, self.image, self._clock.now_ms()))
+
+    def read_log(self, offset: int, max_bytes: int, upper_offset: int) -> Deferred[bytes]:
+        def read() -> Deferred[bytes]:
+            plan = self._log.plan_read(offset, max_bytes, min(upper_offset, self.image.offset + 1))
+            return Deferred.completed(b"") if plan is None else self._runtime.offload_read(plan.read).map(bytes)
+
+        return attempt(read)
 
     # Features
 

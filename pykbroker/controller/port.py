@@ -1,5 +1,8 @@
 """The port to the controller, in this process or elsewhere: each method returns a wait for the answer.
 
+Arguments and answers are values: all that is in them can be encoded, and nothing in them can be called (a test sends each call and
+answer through bytes).
+
 An answer comes when the change is durable and published in the image. Every wait may fail with KafkaError
 KAFKA_STORAGE_ERROR if the metadata log cannot be written: then nothing has changed. ``controller.py`` implements the port in
 this process; an implementation over the network would not change its callers.
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.delegation_tokens import NewToken
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
+    from pykbroker.controller.metadata_quorum import QuorumDescription
     from pykbroker.controller.mutation_quotas import Charged, ChargedClient
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.registrations import BrokerRegistration
@@ -164,6 +168,18 @@ class ControllerPort(Protocol):
 
     def remove_expired_tokens(self) -> Deferred[int]:
         """Remove some expired tokens; returns their number."""
+        ...
+
+    # The metadata log
+
+    def describe_quorum(self) -> Deferred[QuorumDescription]:
+        """The quorum of the metadata log, now."""
+        ...
+
+    def read_log(self, offset: int, max_bytes: int, upper_offset: int, /) -> Deferred[bytes]:
+        """Committed batches of the metadata log from ``offset`` on, whole ones below ``upper_offset`` and of about ``max_bytes``;
+        empty if there are none. Fails with OFFSET_OUT_OF_RANGE, or KAFKA_STORAGE_ERROR if the disk fails.
+        """
         ...
 
     # Features
