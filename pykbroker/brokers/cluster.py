@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.config.broker import BrokerConfig
+    from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
     from pykbroker.controller.port import ControllerPort
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.clock import Clock
@@ -55,6 +57,25 @@ class BrokerEndPoint(NamedTuple):
     rack: str | None
 
 
+class ConfigRules:
+    """The rules of settings for the controller, imported with the first request that needs them, since start-up counts."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+
+    def check_topic_configs(self, configs: Mapping[str, str], /) -> None:
+        from pykbroker.config.validation import check_topic_configs  # noqa: PLC0415
+
+        check_topic_configs(self._config, configs)
+
+    def plan_alteration(
+        self, image: MetadataImage, alteration: Alteration, broker_id: int, /
+    ) -> Mapping[str, str | None]:
+        from pykbroker.config.resources import planned  # noqa: PLC0415
+
+        return planned(self._config, image, alteration, broker_id)
+
+
 class Cluster:
     """See the module."""
 
@@ -62,14 +83,19 @@ class Cluster:
         self,
         config: BrokerConfig,
         logs: LogManager,
-        metadata: Controller,
+        controller: Controller,
         runtime: Runtime,
+        port: Callable[[Controller], ControllerPort] | None = None,
     ) -> None:
         self.config = config
         self.logs = logs
-        #: The metadata image with its log, and the port by which it is changed.
-        self.metadata = metadata
-        self.controller: ControllerPort = metadata
+        #: The controller of this process; only its start and its end, and what is installed in it, are for its owner.
+        self.local_controller = controller
+        #: What everybody reads, and the port by which it is changed.
+        self.metadata: MetadataSource = controller
+        self.controller: ControllerPort = controller if port is None else port(controller)
+        #: The feature levels that brokers support.
+        self.features: Features = controller.features
         self.auto_creation = AutoCreation(self.controller, config)
         self.runtime = runtime
         self.dormant = DormantLogs(self.runtime, logs.directories)
@@ -78,9 +104,9 @@ class Cluster:
         #: Whether the rack-aware replica selector is configured (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
         #: The authorizer; None permits everything.
-        self.authorizer: Authorizer | None = _authorizer(config, metadata, runtime)
+        self.authorizer: Authorizer | None = _authorizer(config, self.metadata, runtime)
         if self.authorizer is not None:
-            metadata.subscribe(self._follow_access)
+            self.metadata.subscribe(self._follow_access)
         #: Validates altered settings of a broker's secured listeners; raises KafkaError. None without such listeners.
         self.check_listeners: Callable[[int, Mapping[str, str]], None] | None = None
         #: The levels of the process's loggers that this cluster has altered.
@@ -91,8 +117,8 @@ class Cluster:
         self._log_moves: LogMoves | None = None
         #: The number of logs recovered after an unclean shutdown, and the seconds that took.
         self.recovered, self.recovery_s = 0, 0.0
-        self._table = PartitionTable(config, logs, metadata, runtime, self.dormant)
-        metadata.prepare_with(self._table.make_room)
+        self._table = PartitionTable(config, logs, self.metadata, runtime, self.dormant)
+        controller.prepare_with(self._table.make_room)
         self._partitions, self._partitions_by_id = self._table.by_name, self._table.by_id
 
     @classmethod
@@ -107,10 +133,12 @@ class Cluster:
         others: Sequence[Path] = (),
         metadata_apart: bool = False,
         features: Features = CURRENT,
+        port: Callable[[Controller], ControllerPort] | None = None,
     ) -> Cluster:
         """Open the cluster in the log directories ``directory`` and ``others``, or create it if they are empty.
 
-        ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. Raises OSError,
+        ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. ``port`` is the way from
+        the brokers to the controller; without it they call it. Raises OSError,
         KafkaError KAFKA_STORAGE_ERROR, or an error of metadata or storage that says what is wrong with the data.
         """
         logs = LogManager(
@@ -126,12 +154,7 @@ class Cluster:
         logs.load()
         runtime = Runtime(clock, rng)
 
-        def check_topic_configs(configs: Mapping[str, str]) -> None:
-            from pykbroker.config.validation import check_topic_configs as check  # noqa: PLC0415 - start-up counts
-
-            check(config, configs)
-
-        metadata = open_metadata(
+        controller = open_metadata(
             logs.open,
             disk,
             str(directory),
@@ -139,11 +162,11 @@ class Cluster:
             cluster_id=logs.cluster_id,
             runtime=runtime,
             config=config,
-            check_topic_configs=check_topic_configs,
+            rules=ConfigRules(config),
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )
-        cluster = cls(config, logs, metadata, runtime)
+        cluster = cls(config, logs, controller, runtime, port)
         logs.directories.put_strays_aside({key: each.topic_id for key, each in cluster._partitions.items()})
         cluster.dormant.partitions.update(cluster._partitions[key] for key in logs.unopened(cluster._partitions))
         if not logs.clean:
@@ -174,7 +197,7 @@ class Cluster:
         ``apply`` may be a thread pool's map, since closing a log waits for the disk.
         """
         self.runtime.slices.stop()
-        self.metadata.stop_brokers()
+        self.local_controller.stop_brokers()
         self._table.finish()
         self.logs.shutdown(apply)
 
@@ -258,7 +281,7 @@ class Cluster:
                 broker.fetch_sessions.look_again()
 
 
-def _authorizer(config: BrokerConfig, metadata: Controller, runtime: Runtime) -> Authorizer | None:
+def _authorizer(config: BrokerConfig, metadata: MetadataSource, runtime: Runtime) -> Authorizer | None:
     """The configured authorizer, which follows the metadata; None without ``authorizer.class.name``."""
     if not config["authorizer.class.name"]:
         return None

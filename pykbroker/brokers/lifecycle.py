@@ -34,7 +34,7 @@ class BrokerLifecycle:
             rack = cluster.config["broker.rack"] if racks is None else racks[node_id]
             cluster.brokers[node_id] = Broker(cluster, node_id, endpoints, rack)
         registrations = [self._registration(broker) for broker in cluster.brokers.values()]
-        epochs = cluster.metadata.start_brokers(registrations, clean=cluster.logs.clean)
+        epochs = cluster.local_controller.start_brokers(registrations, clean=cluster.logs.clean)
         cluster.logs.broker_epoch = epochs[cluster.config.node_id]
         if TRANSACTION_STATE in cluster.metadata.image.topics:
             # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.

@@ -1,44 +1,23 @@
-"""The rules shared by AlterConfigs and IncrementalAlterConfigs: what may be altered, by whom, and which values are valid."""
+"""The rules shared by AlterConfigs and IncrementalAlterConfigs: who may alter what. ``config/resources.py`` says what is valid."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from pykbroker.config.alteration import Change, check_form, settings_after
-from pykbroker.config.dynamic import check_broker_configs
-from pykbroker.config.validation import check_client_metrics_configs, check_group_configs, check_topic_configs
-from pykbroker.controller.eligible_leaders import check_min_isr
-from pykbroker.metadata.image import (
-    BROKER_LOGGER_RESOURCE,
-    BROKER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
-    TOPIC_RESOURCE,
-)
-from pykbroker.metadata.names import validate_topic_name
+from pykbroker.config.alteration import check_form, settings_after
+from pykbroker.config.resources import check_resource_type, planned
+from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from pykbroker.runtime.waits import Deferred
 from pykbroker.security.operations import ALTER_CONFIGS
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.controller.port import ConfigChanges
-    from pykbroker.runtime.waits import Deferred
+    from pykbroker.controller.config_alterations import Alteration
     from pykbroker.security.context import RequestContext
-
-
-class Alteration(NamedTuple):
-    """One resource of a request and the changes to its settings."""
-
-    resource_type: int
-    resource_name: str
-    changes: list[Change]
-
-
-Plan = Callable[[int, list[Change], Mapping[str, str]], Mapping[str, str | None]]
-"""From resource type, changes and present settings to the new values as text, None for a removed setting."""
 
 
 class Asked(Protocol):
@@ -100,13 +79,12 @@ def alter_resources(
     broker: Broker,
     ctx: RequestContext | None,
     alterations: Sequence[Alteration],
-    plan: Plan,
     *,
     loggers: bool,
     validate_only: bool,
     times: Mapping[tuple[int, str], int] | None = None,
 ) -> Deferred[list[KafkaError | None]]:
-    """Validate every resource separately and commit the valid ones together. Answers in the order given.
+    """Authorize every resource separately, and let the controller commit the valid ones together. Answers in the order given.
     Without ``ctx`` the request comes from the broker itself and is not authorized. ``times`` is how often the whole request
     names each resource, if these are a part of it.
 
@@ -114,106 +92,61 @@ def alter_resources(
     Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written: then no setting has changed.
     """
     answers: list[KafkaError | None] = []
-
+    asked: list[int] = []  # the places of those that are the controller's to decide
     named = times_named(alterations) if times is None else times
-
-    def changes() -> ConfigChanges:
-        good = _checked(broker, ctx, alterations, plan, answers, named, loggers=loggers, validate_only=validate_only)
-        return {} if validate_only else good
-
-    return broker.cluster.controller.alter_configs(changes).map(lambda _: answers)
-
-
-def _checked(
-    broker: Broker,
-    ctx: RequestContext | None,
-    alterations: Sequence[Alteration],
-    plan: Plan,
-    answers: list[KafkaError | None],
-    times: Mapping[tuple[int, str], int],
-    *,
-    loggers: bool,
-    validate_only: bool,
-) -> ConfigChanges:
-    """The settings to commit; errors are added to ``answers``."""
-    commits: dict[tuple[int, str], Mapping[str, str | None]] = {}
-    for alteration in alterations:
-        key = (alteration.resource_type, alteration.resource_name)
+    for place, alteration in enumerate(alterations):
         try:
-            if times[key] > 1:
+            if named[alteration.resource_type, alteration.resource_name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check_form(alteration.changes)
             if alteration.resource_type == BROKER_LOGGER_RESOURCE and loggers:
-                _check_is_this_broker(broker, alteration.resource_name, "Unexpected node id. Expected")
-                check_access(broker, ctx, ALTER_CONFIGS, *key)
-                broker.cluster.log_levels.alter(alteration.changes, validate_only=validate_only)
-                if broker.cluster.authorizer is not None:
-                    broker.cluster.authorizer.forget()  # the authorizer's logger may have a new level
+                _alter_loggers(broker, ctx, alteration, validate_only=validate_only)
             else:
-                commits[key] = _planned(broker, ctx, alteration, plan)
+                _check(broker, ctx, alteration)
+                asked.append(place)
             answers.append(None)
         except KafkaError as error:
             answers.append(error)
-    return commits
+    if not asked:
+        return Deferred.completed(answers)
+
+    def decided(errors: list[KafkaError | None]) -> list[KafkaError | None]:
+        for place, error in zip(asked, errors, strict=True):
+            answers[place] = error
+        return answers
+
+    return broker.cluster.controller.alter_configs(
+        [alterations[place] for place in asked], broker_id=broker.node_id, validate_only=validate_only
+    ).map(decided)
 
 
-def _planned(
-    broker: Broker, ctx: RequestContext | None, alteration: Alteration, plan: Plan
-) -> Mapping[str, str | None]:
-    """Validate and authorize one resource. Settings of a broker are validated before authorization, all others after it,
-    as in Kafka, where the broker handles the former and the controller the latter.
-    """
-    resource_type, name, changes = alteration
-    check = _CHECKS.get(resource_type)
-    if check is None:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
-    if resource_type == BROKER_RESOURCE and name:
-        _check_is_this_broker(broker, name, "Unexpected broker id, expected")
-    if resource_type != BROKER_RESOURCE:
-        check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
-    now = broker.cluster.metadata.image.config(resource_type, name)
-    changed = plan(resource_type, changes, now)
-    check(broker, name, settings_after(now, changed))
+def _alter_loggers(broker: Broker, ctx: RequestContext | None, alteration: Alteration, *, validate_only: bool) -> None:
+    resource_type, name, changes, _ = alteration
+    _check_is_this_broker(broker, name, "Unexpected node id. Expected")
+    check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
+    broker.cluster.log_levels.alter(changes, validate_only=validate_only)
+    if broker.cluster.authorizer is not None:
+        broker.cluster.authorizer.forget()  # the authorizer's logger may have a new level
+
+
+def _check(broker: Broker, ctx: RequestContext | None, alteration: Alteration) -> None:
+    """Authorize one resource. Settings of a broker are validated before that, all others by the controller, as in Kafka."""
+    resource_type, name = alteration.resource_type, alteration.resource_name
+    check_resource_type(resource_type)
     if resource_type == BROKER_RESOURCE:
-        check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
-    check_min_isr(broker.cluster.metadata.image, resource_type, name, changed)
-    return changed
+        _check_broker(broker, alteration)
+    check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
 
 
-def _check_topic(broker: Broker, name: str, settings: Mapping[str, str]) -> None:
-    if not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
-    validate_topic_name(name)
-    check_topic_configs(broker.cluster.config, settings)
-    if broker.cluster.metadata.image.topic(name) is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-
-
-def _check_broker(broker: Broker, name: str, settings: Mapping[str, str]) -> None:
-    image = broker.cluster.metadata.image
-    others = image.config(BROKER_RESOURCE, "" if name else str(broker.node_id))
-    check_broker_configs(broker.cluster.config, settings, per_broker=bool(name), others=others)
+def _check_broker(broker: Broker, alteration: Alteration) -> None:
+    """Validate settings of this broker, or of all, on the metadata of now. What its listeners make of them only the broker knows."""
+    name, image = alteration.resource_name, broker.cluster.metadata.image
+    if name:
+        _check_is_this_broker(broker, name, "Unexpected broker id, expected")
+    changed = planned(broker.cluster.config, image, alteration, broker.node_id)
     check_listeners = broker.cluster.check_listeners
     if check_listeners is not None and name:
-        check_listeners(broker.node_id, settings)
-
-
-def _check_group(broker: Broker, name: str, settings: Mapping[str, str]) -> None:
-    if not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-    check_group_configs(broker.cluster.config, settings)
-
-
-def _check_client_metrics(_broker: Broker, name: str, settings: Mapping[str, str]) -> None:
-    check_client_metrics_configs(name, settings)
-
-
-_CHECKS = {
-    TOPIC_RESOURCE: _check_topic,
-    BROKER_RESOURCE: _check_broker,
-    GROUP_RESOURCE: _check_group,
-    CLIENT_METRICS_RESOURCE: _check_client_metrics,
-}
+        check_listeners(broker.node_id, settings_after(image.config(BROKER_RESOURCE, name), changed))
 
 
 def _check_is_this_broker(broker: Broker, name: str, unexpected: str) -> None:

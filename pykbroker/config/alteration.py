@@ -7,31 +7,13 @@ Apache Kafka 4.3.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum
-from typing import NamedTuple
 
 from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.setting import Setting, Type, value_text
+from pykbroker.controller.config_alterations import Change, Operation
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.wire.errors import ErrorCode, KafkaError
-
-
-class Operation(IntEnum):
-    """The operation on a setting. The numbers are those of IncrementalAlterConfigs."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-class Change(NamedTuple):
-    """One setting of a request. ``value`` may be None only for DELETE."""
-
-    name: str
-    operation: int
-    value: str | None
 
 
 def check_form(changes: Iterable[Change]) -> None:
@@ -69,7 +51,7 @@ def altered(resource_type: int, changes: Iterable[Change], now: Mapping[str, str
     return result
 
 
-def replaced(_resource_type: int, changes: Iterable[Change], now: Mapping[str, str]) -> dict[str, str | None]:
+def replaced(changes: Iterable[Change], now: Mapping[str, str]) -> dict[str, str | None]:
     """The changes of AlterConfigs: these settings are set, all others removed."""
     return {**dict.fromkeys(now), **{change.name: change.value for change in changes}}
 

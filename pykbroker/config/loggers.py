@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from pykbroker.config.alteration import Change, Operation
+from pykbroker.controller.config_alterations import Change, Operation
 from pykbroker.runtime.levels import LEVELS
 from pykbroker.wire.errors import ErrorCode, KafkaError
 

@@ -239,6 +239,7 @@ class Commits:
         for record in records:
             if isinstance(record, VotersRecord):
                 self.log.quorum.adopt(record)
+                self.image.kraft_version = self.log.quorum.kraft_version
             else:
                 replay(self.image, record, delta)
         self.image.offset = self.log.end_offset - 1

@@ -10,33 +10,32 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
-from pykbroker.controller.eligible_leaders import clearing_records
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
-from pykbroker.metadata.image import BROKER_RESOURCE, BrokerImage, MetadataImage
+from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.source import Subscriber
 from pykbroker.runtime.runtime import Runtime
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
 from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.config_alterations import Alteration, ConfigRules
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
     from pykbroker.controller.internal_topics import Settings
+    from pykbroker.controller.metadata_quorum import QuorumDescription
     from pykbroker.controller.mutation_quotas import Charged, ChargedClient, MutationQuota, MutationQuotas
-    from pykbroker.controller.port import ConfigChanges
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
-    from pykbroker.controller.topics import ConfigCheck, NewPartitions, NewTopic, TopicPlanner, TopicResult
+    from pykbroker.controller.topics import NewPartitions, NewTopic, TopicPlanner, TopicResult
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 
@@ -58,22 +57,24 @@ class Controller:
         runtime: Runtime,
         *,
         config: Settings,
-        check_topic_configs: ConfigCheck,
+        rules: ConfigRules,
         features: Features = CURRENT,
     ) -> None:
         self.image = image
+        image.kraft_version = log.quorum.kraft_version
         #: The feature levels that the cluster may finalize.
         self.features = features
         #: The quotas on changes of partitions, while there are any.
         self.mutation_quotas: MutationQuotas | None = None
         self._commits = Commits(log, image, runtime)
         self._log = log
+        self._runtime = runtime
         self._rng = runtime.random
         self._clock = runtime.clock
         self._config = config
         self._acl_planner: AclPlanner | None = None
         self._token_planner: TokenPlanner | None = None
-        self._check_topic_configs = check_topic_configs
+        self._rules = rules
         self._topic_planner: TopicPlanner | None = None
 
     @property
@@ -256,17 +257,14 @@ class Controller:
 
     # Settings
 
-    def alter_configs(self, plan: Callable[[], ConfigChanges]) -> Deferred[None]:
-        def decide() -> Decision[None]:
-            records: list[ConfigRecord] = []
-            for (resource_type, resource), settings in plan().items():
-                now = self.image.config(resource_type, resource)
-                records += (
-                    ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
-                    for name, value in settings.items()
-                    if now.get(name) != value or (resource_type == BROKER_RESOURCE and value is not None)
-                )
-            return [*records, *clearing_records(self.image, records)], None
+    def alter_configs(
+        self, alterations: Sequence[Alteration], *, broker_id: int, validate_only: bool = False
+    ) -> Deferred[list[KafkaError | None]]:
+        from pykbroker.controller.config_alterations import plan_alterations  # noqa: PLC0415 - start-up counts
+
+        def decide() -> Decision[list[KafkaError | None]]:
+            records, errors = plan_alterations(self.image, alterations, broker_id, self._rules)
+            return [] if validate_only else records, errors
 
         return self._commits.decide(decide)
 
@@ -307,6 +305,20 @@ class Controller:
 
     def remove_expired_tokens(self) -> Deferred[int]:
         return self._commits.decide(lambda: self._tokens().remove_expired())
+
+    # The metadata log
+
+    def describe_quorum(self) -> Deferred[QuorumDescription]:
+        from pykbroker.controller.metadata_quorum import described  # noqa: PLC0415 - start-up counts
+
+        return Deferred.completed(described(self._log, self.image, self._clock.now_ms()))
+
+    def read_log(self, offset: int, max_bytes: int, upper_offset: int) -> Deferred[bytes]:
+        def read() -> Deferred[bytes]:
+            plan = self._log.plan_read(offset, max_bytes, min(upper_offset, self.image.offset + 1))
+            return Deferred.completed(b"") if plan is None else self._runtime.offload_read(plan.read).map(bytes)
+
+        return attempt(read)
 
     # Features
 
@@ -350,7 +362,7 @@ class Controller:
         if self._topic_planner is None:
             from pykbroker.controller.topics import TopicPlanner  # noqa: PLC0415 - start-up counts
 
-            check = self._check_topic_configs
+            check = self._rules.check_topic_configs
             self._topic_planner = TopicPlanner(self.image, self._rng, check, self._topic_defaults)
         return self._topic_planner
 

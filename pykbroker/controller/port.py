@@ -1,5 +1,8 @@
 """The port to the controller, in this process or elsewhere: each method returns a wait for the answer.
 
+Arguments and answers are values: all that is in them can be encoded, and nothing in them can be called (a test sends each call and
+answer through bytes).
+
 An answer comes when the change is durable and published in the image. Every wait may fail with KafkaError
 KAFKA_STORAGE_ERROR if the metadata log cannot be written: then nothing has changed. ``controller.py`` implements the port in
 this process; an implementation over the network would not change its callers.
@@ -7,14 +10,16 @@ this process; an implementation over the network would not change its callers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.delegation_tokens import NewToken
     from pykbroker.controller.elections import ElectionType
     from pykbroker.controller.feature_updates import FeatureUpdate
+    from pykbroker.controller.metadata_quorum import QuorumDescription
     from pykbroker.controller.mutation_quotas import Charged, ChargedClient
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.registrations import BrokerRegistration
@@ -24,9 +29,6 @@ if TYPE_CHECKING:
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.errors import KafkaError
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
-
-#: Settings of a resource (type, name): text, or None for a removed one.
-ConfigChanges = Mapping[tuple[int, str], Mapping[str, str | None]]
 
 
 class ControllerPort(Protocol):
@@ -122,9 +124,11 @@ class ControllerPort(Protocol):
 
     # Settings
 
-    def alter_configs(self, plan: Callable[[], ConfigChanges], /) -> Deferred[None]:
-        """Set and remove settings in one append. ``plan`` is called in its turn, on the present settings, and returns the
-        valid changes. Unchanged settings are left out, except those of brokers: they may name a file that has changed.
+    def alter_configs(
+        self, alterations: Sequence[Alteration], /, *, broker_id: int, validate_only: bool = False
+    ) -> Deferred[list[KafkaError | None]]:
+        """Alter the settings of resources in one append, each decided on the settings as they are in its turn; the error of each, in
+        order. ``broker_id`` is the broker that was asked: with its settings a default for all brokers is checked.
         """
         ...
 
@@ -164,6 +168,18 @@ class ControllerPort(Protocol):
 
     def remove_expired_tokens(self) -> Deferred[int]:
         """Remove some expired tokens; returns their number."""
+        ...
+
+    # The metadata log
+
+    def describe_quorum(self) -> Deferred[QuorumDescription]:
+        """The quorum of the metadata log, now."""
+        ...
+
+    def read_log(self, offset: int, max_bytes: int, upper_offset: int, /) -> Deferred[bytes]:
+        """Committed batches of the metadata log from ``offset`` on, whole ones below ``upper_offset`` and of about ``max_bytes``;
+        empty if there are none. Fails with OFFSET_OUT_OF_RANGE, or KAFKA_STORAGE_ERROR if the disk fails.
+        """
         ...
 
     # Features

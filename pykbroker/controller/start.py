@@ -26,8 +26,8 @@ from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
+    from pykbroker.controller.config_alterations import ConfigRules
     from pykbroker.controller.internal_topics import Settings
-    from pykbroker.controller.topics import ConfigCheck
     from pykbroker.storage.disk import Disk
 
 #: The settings of the metadata log: only a snapshot allows removals.
@@ -49,7 +49,7 @@ def open_metadata(
     cluster_id: str,
     runtime: Runtime,
     config: Settings,
-    check_topic_configs: ConfigCheck,
+    rules: ConfigRules,
     features: Features = CURRENT,
     directory_id: bytes = ZERO_UUID,
 ) -> Controller:
@@ -68,7 +68,12 @@ def open_metadata(
     source.load(image)
     source.open_epoch(image)
     controller = Controller(
-        source, image, runtime, config=config, check_topic_configs=check_topic_configs, features=features
+        source,
+        image,
+        runtime,
+        config=config,
+        rules=rules,
+        features=features,
     )
     if METADATA_VERSION not in image.features:  # possibly formatted, but never used
         records = _bootstrap_records(disk, log_directory, runtime.clock, features)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.faults.book import FaultBook, Rule
     from pykbroker.faults.fault import Fault
     from pykbroker.handlers.contract import Answer
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.refusals.naming import Wanted
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.context import Peer, RequestContext
@@ -93,7 +94,7 @@ class FaultStep:
         if fault.duplicate:
             return _twice(ctx, request, proceed)
         if fault.stale:
-            return _stale(rule.kept, broker, request, proceed)
+            return _stale(rule.kept, ctx, request, proceed)
         answer = proceed()
         if fault.delay is not None and fault.after:
             return _later(broker.cluster.runtime, fault.delay, answer)
@@ -219,19 +220,13 @@ def _led_by(leader: int, wanted: Wanted | None, response: Any) -> Any:
     return response
 
 
-def old_image(broker_image: Any) -> Any:
+def old_image(image: MetadataImage) -> MetadataImage:
     """A copy of the present metadata image."""
-    return copy.deepcopy(broker_image)
+    return copy.deepcopy(image)
 
 
-def _stale(image: Any, broker: Broker, request: Any, proceed: Callable[[], Answer]) -> Answer:
-    """Answer with the old image, put in place for the handler's call, in which nothing else runs. No topic is created."""
-    metadata = broker.cluster.metadata
+def _stale(image: MetadataImage, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
+    """Answer from the old image. No topic is created."""
     request.allow_auto_topic_creation = False
-    now, metadata.image = metadata.image, image
-    metadata.answers.forget()  # cached answers have the present image
-    try:
-        return proceed()
-    finally:
-        metadata.image = now
-        metadata.answers.forget()
+    ctx.as_of = image
+    return proceed()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.brokers.resources import Alteration, alter_resources, responses, times_named
-from pykbroker.config.alteration import Change, Operation, replaced
+from pykbroker.brokers.resources import alter_resources, responses, times_named
+from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.handlers.in_slices import flat, in_turn
 from pykbroker.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -40,11 +40,12 @@ def handle(broker: Broker, ctx: RequestContext, request: AlterConfigsRequest) ->
                 resource.resource_type,
                 resource.resource_name,
                 [Change(config.name, Operation.SET, config.value) for config in resource.configs],
+                replaces=True,
             )
             for resource in some
         ]
         done = alter_resources(
-            broker, ctx, alterations, replaced, loggers=False, validate_only=request.validate_only, times=times
+            broker, ctx, alterations, loggers=False, validate_only=request.validate_only, times=times
         )
         return done.map(lambda errors: responses(AlterConfigsResourceResponse, some, errors))
 

@@ -1,7 +1,6 @@
 """DescribeQuorum (key 55, versions 0 to 2): voters and observers of the metadata log and their log end offsets (KIP-595).
 
-- The controller of this process is the only voter and the leader; its other brokers are observers. All share one image,
-  so none ever lags.
+- The controller answers through its port: it is the only voter and the leader, the other brokers are observers.
 - v1: last fetch and last caught-up timestamps. v2: error messages, directory ids and the voters' endpoints (KIP-853), which
   are empty since the controller has no listener.
 - A request for anything but partition 0 of __cluster_metadata alone is answered UNKNOWN_TOPIC_OR_PARTITION.
@@ -27,6 +26,7 @@ from pykbroker.wire.messages.describe_quorum import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.controller.metadata_quorum import QuorumDescription, QuorumReplica
     from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
@@ -40,25 +40,28 @@ def handle(
         partition.partition_index for partition in topics[0].partitions[:2]
     ] != [0]:
         return in_slices(broker, ctx, _unknown(topics))
-    controller = broker.cluster.metadata
-    log, high_watermark = controller.log, controller.image.offset + 1
-    with_ids = ctx.api_version >= 2
-    now_ms = broker.cluster.runtime.clock.now_ms() if ctx.api_version >= 1 else -1
+    return broker.cluster.controller.describe_quorum().map(lambda quorum: _answer(quorum, ctx.api_version))
 
-    def state(replica_id: int, directory_id: bytes) -> ReplicaState:
-        return ReplicaState(replica_id, directory_id if with_ids else ZERO_ID, high_watermark, now_ms, now_ms)
 
-    leader = log.quorum.node_id
-    others = [known for known in controller.image.active_brokers() if known.id != leader]
+def _answer(quorum: QuorumDescription, version: int) -> DescribeQuorumResponse:
+    def state(replica: QuorumReplica) -> ReplicaState:
+        node_id, directory_id, end, fetched_ms, caught_up_ms = replica
+        if version < 2:
+            directory_id = ZERO_ID
+        if version < 1:
+            fetched_ms = caught_up_ms = -1
+        return ReplicaState(node_id, directory_id, end, fetched_ms, caught_up_ms)
+
     partition = DescribeQuorumResponsePartitionData(
-        leader_id=leader,
-        leader_epoch=log.epoch,
-        high_watermark=high_watermark,
-        current_voters=[state(leader, log.quorum.directory_id)],
-        observers=[state(known.id, known.log_dirs[0]) for known in others],
+        leader_id=quorum.leader_id,
+        leader_epoch=quorum.leader_epoch,
+        high_watermark=quorum.high_watermark,
+        current_voters=list(map(state, quorum.voters)),
+        observers=list(map(state, quorum.observers)),
     )
     topic = DescribeQuorumResponseTopicData(topic_name=CLUSTER_METADATA, partitions=[partition])
-    return DescribeQuorumResponse(topics=[topic], nodes=[Node(node_id=leader)] if with_ids else [])
+    nodes = [Node(node_id=voter.node_id) for voter in quorum.voters] if version >= 2 else []
+    return DescribeQuorumResponse(topics=[topic], nodes=nodes)
 
 
 def failed(request: DescribeQuorumRequest, version: int, error: KafkaError) -> DescribeQuorumResponse:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.brokers.resources import Alteration, alter_resources, responses, times_named
-from pykbroker.config.alteration import Change, altered
+from pykbroker.brokers.resources import alter_resources, responses, times_named
+from pykbroker.controller.config_alterations import Alteration, Change
 from pykbroker.handlers.in_slices import flat, in_turn
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -45,9 +45,7 @@ def handle(
             )
             for resource in some
         ]
-        done = alter_resources(
-            broker, ctx, alterations, altered, loggers=True, validate_only=request.validate_only, times=times
-        )
+        done = alter_resources(broker, ctx, alterations, loggers=True, validate_only=request.validate_only, times=times)
         return done.map(lambda errors: responses(AlterConfigsResourceResponse, some, errors))
 
     answered = in_turn(broker, ctx, request.resources, alter, _AT_ONCE)

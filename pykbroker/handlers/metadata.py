@@ -55,21 +55,23 @@ _NAMING = 0.05
 def handle(
     broker: Broker, ctx: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Deferred[MetadataResponse]:
-    answers = broker.cluster.metadata.answers
+    if ctx.as_of is not None:
+        return in_slices(broker, ctx, _answer(broker, ctx.as_of, ctx, request))
+    image, answers = broker.cluster.metadata.image, broker.cluster.metadata.answers
     asked = None
     if request.topics is None or len(request.topics) <= _MOST_KEPT:
         asked = question(request, ctx, with_host=broker.cluster.authorizer is not None)
         kept = None if asked is None else answers.find(asked)
         if kept is not None:
             return kept
-    began = broker.cluster.metadata.image.offset
+    began = image.offset
 
     def keep(answer: MetadataResponse) -> MetadataResponse:
-        if asked is None or began != broker.cluster.metadata.image.offset:
+        if asked is None or began != image.offset:
             return answer
         return answers.keep(asked, answer)
 
-    return apply(keep, in_slices(broker, ctx, _answer(broker, ctx, request)))
+    return apply(keep, in_slices(broker, ctx, _answer(broker, image, ctx, request)))
 
 
 def failed(request: MetadataRequest, version: int, error: KafkaError) -> MetadataResponse:
@@ -83,12 +85,14 @@ def failed(request: MetadataRequest, version: int, error: KafkaError) -> Metadat
     )
 
 
-def _answer(broker: Broker, ctx: RequestContext, request: MetadataRequest) -> Work[MetadataResponse]:
-    image, authorizer = broker.cluster.metadata.image, broker.cluster.authorizer
+def _answer(
+    broker: Broker, image: MetadataImage, ctx: RequestContext, request: MetadataRequest
+) -> Work[MetadataResponse]:
+    authorizer = broker.cluster.authorizer
     if request.topics is None or (ctx.api_version == 0 and not request.topics):
-        topics = yield from _shown(broker, ctx)
+        topics = yield from _shown(broker, image, ctx)
     else:
-        topics = yield from _asked_for(broker, ctx, request)
+        topics = yield from _asked_for(broker, image, ctx, request)
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None and topic.error_code != _DENIED:
@@ -114,16 +118,15 @@ def _brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBroker
 
 
 def _asked_for(
-    broker: Broker, ctx: RequestContext, request: MetadataRequest
+    broker: Broker, image: MetadataImage, ctx: RequestContext, request: MetadataRequest
 ) -> Generator[float, None, list[MetadataResponseTopic]]:
     ids, names = yield from _named(ctx.api_version, request)
     topics: list[MetadataResponseTopic] = []
     if ids:  # with an id anywhere in the request, names are ignored, as in Kafka
         for topic_id in ids:
-            found = yield from _by_id(broker, topic_id, ctx)
+            found = yield from _by_id(broker, image, topic_id, ctx)
             topics.append(found)
         return topics
-    image = broker.cluster.metadata.image
     missing: dict[str, int] = {}  # topics that do not exist, and their places in the answer
     for name in names:
         topic = image.topic(name)
@@ -177,9 +180,11 @@ def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]
     return denied
 
 
-def _shown(broker: Broker, ctx: RequestContext) -> Generator[float, None, list[MetadataResponseTopic]]:
+def _shown(
+    broker: Broker, image: MetadataImage, ctx: RequestContext
+) -> Generator[float, None, list[MetadataResponseTopic]]:
     """All topics that the client may describe."""
-    image, authorizer = broker.cluster.metadata.image, broker.cluster.authorizer
+    authorizer = broker.cluster.authorizer
     topics: list[MetadataResponseTopic] = []
     for name in list(image.topics):
         topic = image.topic(name)  # it may be deleted meanwhile
@@ -197,8 +202,9 @@ def _denied(broker: Broker, ctx: RequestContext, operation: int, names: Iterable
     return {name for name in names if not authorizer.may(ctx, operation, TOPIC, name)}
 
 
-def _by_id(broker: Broker, topic_id: bytes, ctx: RequestContext) -> Generator[float, None, MetadataResponseTopic]:
-    image = broker.cluster.metadata.image
+def _by_id(
+    broker: Broker, image: MetadataImage, topic_id: bytes, ctx: RequestContext
+) -> Generator[float, None, MetadataResponseTopic]:
     topic = image.topic_by_id(topic_id)
     yield _WEIGHT
     if topic is None:

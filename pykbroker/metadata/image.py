@@ -117,6 +117,8 @@ class MetadataImage:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         #: Finalized feature levels; level 0 is absence.
         self.features: dict[str, int] = {}
+        #: The level of kraft.version, which control records of the log set.
+        self.kraft_version = 0
         self.next_producer_id = 0
         #: ((entity type, entity name or None), ...) sorted by type -> quota key -> value.
         self.client_quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.answers import Answers
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
 
@@ -18,6 +19,11 @@ class MetadataSource(Protocol):
     @property
     def image(self) -> MetadataImage:
         """The last published image; always the same object."""
+        ...
+
+    @property
+    def answers(self) -> Answers:
+        """Cached Metadata answers since the last change."""
         ...
 
     def subscribe(self, subscriber: Subscriber, /) -> Callable[[], None]:

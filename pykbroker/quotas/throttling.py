@@ -34,7 +34,7 @@ class Throttling:
         #: Use by broker; mutations are counted for the cluster.
         self.brokers: dict[int, BrokerUsage] = {}
         self.mutations = TokenUsage(self._limits[MUTATIONS], windows(cluster.config, "controller.quota"))
-        self._controller = cluster.metadata
+        self._controller = cluster.local_controller
         self._client_mutations = ClientMutations(self.mutations, cluster.runtime.clock)
         self._step = ThrottleStep(self._of_broker, self.mutations, cluster.runtime.clock)
         self._is_in = False

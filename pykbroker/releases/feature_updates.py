@@ -35,7 +35,7 @@ def one_by_one(
 
 def _updated(broker: Broker, asked: FeatureUpdateKey, *, validate_only: bool) -> Deferred[UpdatableFeatureResult]:
     name, level = asked.feature, asked.max_version_level
-    known = name in broker.cluster.metadata.features.ranges
+    known = name in broker.cluster.features.ranges
     if level == 0 and not known and asked.upgrade_type in set(UpgradeType):  # already at that level
         return Deferred.completed(UpdatableFeatureResult(name, ErrorCode.NONE, None))
     updated = broker.cluster.controller.update_features(

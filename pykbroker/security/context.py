@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.runtime.waits import Deferred
 
 
@@ -57,6 +58,8 @@ class RequestContext:
     listener: str
     principal: str
     connection: Peer | None = None
+    #: The image that a Metadata answer is computed from; None for the present one.
+    as_of: MetadataImage | None = None
     #: Whether the request is worked on in slices: later ones of its connection wait until it is answered.
     in_slices: bool = False
     #: Bytes of the request, for steps of the dispatcher.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.brokers.resources import Alteration, alter_resources
-from pykbroker.config.alteration import Change
-from pykbroker.config.alteration import altered as plan
+from pykbroker.brokers.resources import alter_resources
 from pykbroker.config.setting import ConfigError
+from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.extras import install_hint
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.runtime.clock import SystemClock
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from pykbroker.wire.errors import KafkaError
 
 DEFAULT_USERS: Final = {"alice": "alice-secret"}
-_SET: Final = 0
 
 
 def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> ReadyMade:
@@ -41,9 +39,9 @@ def another_certificate(security: ReadyMade, days: float) -> dict[str, str]:
 def alter(cluster: Cluster, settings: Mapping[str, str]) -> Deferred[None]:
     """Alter dynamic settings of the broker. Fails with KafkaError INVALID_REQUEST if they are not valid."""
     node_id = cluster.config.node_id
-    changes = [Change(name, _SET, value) for name, value in settings.items()]
+    changes = [Change(name, Operation.SET, value) for name, value in settings.items()]
     wanted = [Alteration(BROKER_RESOURCE, str(node_id), changes)]
-    return alter_resources(cluster.brokers[node_id], None, wanted, plan, loggers=False, validate_only=False).map(_check)
+    return alter_resources(cluster.brokers[node_id], None, wanted, loggers=False, validate_only=False).map(_check)
 
 
 def _check(errors: list[KafkaError | None]) -> None:

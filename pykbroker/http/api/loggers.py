@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.config.alteration import Change, Operation
 from pykbroker.config.loggers import levels
+from pykbroker.controller.config_alterations import Change, Operation
 from pykbroker.http.api.route import HttpCall
 from pykbroker.steered.refusal import Refusal
 from pykbroker.wire.errors import KafkaError

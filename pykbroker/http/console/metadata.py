@@ -34,20 +34,19 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
     Records that a snapshot replaced are gone.
     """
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
-    metadata = console.brokers.cluster().metadata
-    begin, end = metadata.log.start_offset, metadata.image.offset + 1
+    quorum = await console.brokers.outcome(console.brokers.cluster().controller.describe_quorum())
+    begin, end = quorum.log_start_offset, quorum.high_watermark
     high = max(end - start, begin)
     rows = [row async for row in _rows(console, max(high - limit, begin), high)]
     return {"total": end - begin, "start": start, "records": rows[::-1]}
 
 
 async def _rows(console: Console, low: int, high: int) -> Any:
-    cluster = console.brokers.cluster()
+    controller = console.brokers.cluster().controller
     offset, before = low, -1
     while before < offset < high:
         before = offset
-        plan = cluster.metadata.log.plan_read(offset, _FETCHED, high)
-        raw = b"" if plan is None else bytes(await console.brokers.outcome(cluster.runtime.offload_read(plan.read)))
+        raw = await console.brokers.outcome(controller.read_log(offset, _FETCHED, high))
         if not raw:
             return
         async for some in records_of(console, PartitionData(records=raw), offset, high):

@@ -45,7 +45,7 @@ class BrokerChanges(RuleBasedStateMachine):
     def create(self, replicas: list[int], min_isr: int) -> None:
         name = f"t{len(self.acknowledged)}"
         topic = NewTopic(name, -1, -1, [(0, replicas)], configs={"min.insync.replicas": str(min_isr)})
-        (result,) = self.world.cluster.metadata.create_topics([topic]).value.result
+        (result,) = self.world.cluster.controller.create_topics([topic]).value.result
         assert (result.error is None) == bool(set(replicas) & set(self.running))
         if result.error is None:
             self.acknowledged[name] = []
@@ -73,7 +73,7 @@ class BrokerChanges(RuleBasedStateMachine):
     @rule(data=st.data(), replicas=st.one_of(st.none(), st.sampled_from(REPLICAS)))
     def reassign(self, data: st.DataObject, replicas: list[int] | None) -> None:
         topic = data.draw(st.sampled_from(sorted(self.acknowledged)))
-        controller = self.world.cluster.metadata
+        controller = self.world.cluster.local_controller
         try:
             record = plan_reassignment(controller.image, topic, 0, replicas)
         except KafkaError:  # there is none to take back, or its last replica in sync would go

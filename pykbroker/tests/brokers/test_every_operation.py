@@ -141,8 +141,8 @@ def compact(world: MemoryCluster) -> bool:
 
 
 def take_snapshot(world: MemoryCluster) -> bool:
-    metadata = world.cluster.metadata
-    return attempt(lambda: snapshot(metadata.log, metadata.image))
+    controller = world.cluster.local_controller
+    return attempt(lambda: snapshot(controller.log, controller.image))
 
 
 def stop_and_start(world: MemoryCluster) -> bool:

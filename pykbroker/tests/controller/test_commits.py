@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import errno
-from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.controller.topics import NewPartitions, NewTopic
+from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.snapshot import list_snapshots
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, registration, replayed
+from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, alteration, registration, replayed
 from pykbroker.tests.kit.threads import HeldThreads
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -63,22 +64,27 @@ def test_the_next_is_planned_on_what_the_one_before_has_published():
 def test_settings_are_looked_at_when_their_turn_comes():
     """Two clients append to one list: nothing of either is lost."""
     world = World()
-    key = (2, "t")
-
-    def append(value: str) -> dict[tuple[int, str], dict[str, str | None]]:
-        return {
-            key: {
-                "cleanup.policy": ",".join(
-                    [*filter(None, [world.image.topic_config("t").get("cleanup.policy")]), value]
-                )
-            }
-        }
-
-    world.controller.create_topics([NewTopic("t")])
+    world.controller.create_topics([NewTopic("t", configs={"cleanup.policy": ""})])
     for value in ("compact", "delete"):
-        world.controller.alter_configs(partial(append, value))
+        change = Change("cleanup.policy", Operation.APPEND, value)
+        world.controller.alter_configs([Alteration(TOPIC_RESOURCE, "t", [change])], broker_id=1)
     world.settle()
     assert world.image.topic_config("t") == {"cleanup.policy": "compact,delete"}
+
+
+def test_settings_are_checked_when_their_turn_comes():
+    """Each of two clients asks for what is valid, and both together are not: the later one is refused."""
+    world = World()
+    world.controller.create_topics([NewTopic("t")])
+    wanted = [
+        alteration(TOPIC_RESOURCE, "t", min_compaction_lag_ms="10"),
+        alteration(TOPIC_RESOURCE, "t", max_compaction_lag_ms="5"),
+    ]
+    first, second = (world.controller.alter_configs([each], broker_id=1) for each in wanted)
+    world.settle()
+    assert first.value == [None]
+    assert [error.code for error in second.value] == [ErrorCode.INVALID_CONFIG]
+    assert world.image.topic_config("t") == {"min.compaction.lag.ms": "10"}
 
 
 def test_what_is_asked_for_while_others_are_told_has_its_turn_later():

@@ -8,7 +8,7 @@ import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
-from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, make_controller, registration
+from pykbroker.tests.kit.metadata import PLAIN, MetadataDirectory, alter, make_controller, registration
 from pykbroker.wire.errors import KafkaError
 
 
@@ -56,11 +56,12 @@ def test_a_process_ends_even_if_the_log_cannot_be_written(full_disk, caplog):
 
 def test_nothing_to_do_is_not_written():
     controller = make_controller()
+    controller.create_topics([NewTopic("t")])
     end = controller.log.end_offset
     controller.create_topics([])
     controller.delete_topics([b"?" * 16])
     controller.elect_preferred_leaders()
-    controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": None}})
+    alter(controller, TOPIC_RESOURCE, "t", retention_ms=None)
     assert controller.log.end_offset == end
 
 
@@ -70,12 +71,10 @@ def test_settings_are_set_and_removed_and_only_changes_written():
     changed = []
     controller.subscribe(lambda image, delta: changed.append(delta.configs))
     before = controller.log.end_offset
-    controller.alter_configs(
-        lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": "3", "segment.ms": "2", "flush.ms": None}}
-    )
+    alter(controller, TOPIC_RESOURCE, "t", retention_ms="3", segment_ms="2", flush_ms=None)
     assert controller.log.end_offset == before + 1
     assert controller.image.topic_config("t") == {"retention.ms": "3", "segment.ms": "2"}
-    controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {"retention.ms": None, "segment.ms": None}})
+    alter(controller, TOPIC_RESOURCE, "t", retention_ms=None, segment_ms=None)
     assert controller.image.configs == {}
     assert changed == [{(TOPIC_RESOURCE, "t")}] * 2
 

@@ -12,7 +12,7 @@ from pykbroker.controller.reassignments import plan_reassignment
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.features import ELR_VERSION
 from pykbroker.metadata.image import BROKER_RESOURCE, NO_LEADER, TOPIC_RESOURCE
-from pykbroker.tests.kit.metadata import make_controller, registration
+from pykbroker.tests.kit.metadata import alter, make_controller, registration
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
@@ -22,7 +22,7 @@ def cluster(*, min_isr: int = 2, level: int = 1, brokers: int = 3) -> Controller
     """A topic ``t`` with a replica on each broker."""
     controller = make_controller(brokers)
     controller.commit([FeatureLevelRecord(ELR_VERSION, level)])
-    controller.alter_configs(lambda: {(BROKER_RESOURCE, ""): {MIN_ISR: str(min_isr)}})
+    alter(controller, BROKER_RESOURCE, "", min_insync_replicas=str(min_isr))
     controller.create_topics([NewTopic("t", -1, -1, [(0, list(range(1, brokers + 1)))])])
     return controller
 
@@ -78,7 +78,7 @@ def test_no_more_replicas_are_needed_than_there_are() -> None:
 
 def test_a_topics_own_number_counts() -> None:
     controller = cluster(min_isr=1)
-    controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {MIN_ISR: "3"}})
+    alter(controller, TOPIC_RESOURCE, "t", min_insync_replicas="3")
     controller.fence_broker(3)
     assert state(controller) == (1, [1, 2], [3], [])
 
@@ -97,9 +97,9 @@ def test_another_number_empties_the_lists() -> None:
     controller.create_topics([NewTopic("u", -1, -1, [(0, [2, 1])])])
     controller.fence_broker(2)
     assert (state(controller)[2], state(controller, "u")[2]) == ([2], [2])
-    controller.alter_configs(lambda: {(TOPIC_RESOURCE, "t"): {MIN_ISR: "1"}})
+    alter(controller, TOPIC_RESOURCE, "t", min_insync_replicas="1")
     assert (state(controller)[2], state(controller, "u")[2]) == ([], [2])
-    controller.alter_configs(lambda: {(BROKER_RESOURCE, ""): {MIN_ISR: "1", "num.io.threads": "9"}})
+    alter(controller, BROKER_RESOURCE, "", min_insync_replicas="1", num_io_threads="9")
     assert state(controller, "u")[2] == []
 
 
@@ -125,9 +125,8 @@ def test_isr_and_elr_share_nobody_and_somebody_is_left(changes: list[int], min_i
 def test_before_they_are_kept_all_brokers_get_one_number() -> None:
     controller = make_controller()
     image = controller.image
-    controller.alter_configs(
-        lambda: {(BROKER_RESOURCE, "1"): {MIN_ISR: "3"}, (BROKER_RESOURCE, "2"): {"num.io.threads": "9"}}
-    )
+    alter(controller, BROKER_RESOURCE, "1", min_insync_replicas="3")
+    alter(controller, BROKER_RESOURCE, "2", num_io_threads="9")
     of_all = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_ISR, value="2")
     own = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="1", name=MIN_ISR, value=None)
     assert safety_records(image, 2) == [of_all, own]

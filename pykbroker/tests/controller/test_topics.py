@@ -6,7 +6,8 @@ import pytest
 
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.controller.topics import NewPartitions, NewTopic
-from pykbroker.tests.kit.metadata import CONFIG, LOG_DIR, make_controller
+from pykbroker.metadata.image import TOPIC_RESOURCE
+from pykbroker.tests.kit.metadata import CONFIG, LOG_DIR, alter, make_controller
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 E = ErrorCode
@@ -195,7 +196,7 @@ def test_more_partitions(controller):
 
 def test_delete(controller):
     topic_id = controller.image.topic("x.y").id
-    controller.alter_configs(lambda: {(2, "x.y"): {"retention.ms": "1"}})
+    alter(controller, TOPIC_RESOURCE, "x.y", retention_ms="1")
     errors = controller.delete_topics([topic_id, b"?" * 16]).value.result
     assert errors[topic_id] is None
     assert errors[b"?" * 16].code is E.UNKNOWN_TOPIC_ID

@@ -178,7 +178,7 @@ def test_a_shard_that_cannot_be_dropped_well_keeps_no_other(caplog) -> None:
 def test_a_deleted_topic_takes_its_shards_along() -> None:
     sharded = Sharded(eager=True)
     sharded.shards.at(None, 0)
-    sharded.cluster.metadata.delete_topics([sharded.partition.topic_id])
+    sharded.cluster.controller.delete_topics([sharded.partition.topic_id])
     assert sharded.told == ["opened 0", "dropped 0"]
     assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
 

@@ -111,7 +111,7 @@ def test_a_move_is_called_off(world: MemoryCluster) -> None:
     append_internal(world.cluster.partition("t", 0), [(None, b"a")], 1)
     topic_id = world.cluster.metadata.image.topics["t"].id
     copying = world.hold_threads(unless=lambda _, *args: bool(args))  # the metadata log's syncs have arguments
-    for call_off in (lambda: move(world, "/data", 0), lambda: world.cluster.metadata.delete_topics([topic_id])):
+    for call_off in (lambda: move(world, "/data", 0), lambda: world.cluster.controller.delete_topics([topic_id])):
         assert move(world, "/more", 0) == [NONE]
         assert len(copying) == 1
         call_off()

@@ -15,5 +15,5 @@ def test_the_quorum_s_version_is_a_feature_unless_it_is_0() -> None:
     broker = MemoryCluster()
     features = dict(broker.image.features)
     assert finalized(broker) == features
-    broker.controller.log.quorum.kraft_version = 1
+    broker.image.kraft_version = 1
     assert finalized(broker) == features | {"kraft.version": 1}

@@ -376,8 +376,8 @@ def test_a_fetch_by_name_follows_a_topic_that_is_made_again_while_it_waits(tmp_p
             await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
             cluster = broker.cluster
             cluster.runtime.offload = run_inline  # both in this turn, before the fetch looks again
-            cluster.metadata.delete_topics([cluster.metadata.image.topic("t").id])
-            cluster.metadata.create_topics([NewTopic("t", 1, 1)])
+            cluster.controller.delete_topics([cluster.metadata.image.topic("t").id])
+            cluster.controller.create_topics([NewTopic("t", 1, 1)])
             await until(lambda: bool(broker.cluster.partition("t", 0).watchers))
             await produce(admin, "t", b"a")
             _, answer = await consumer.receive(FetchResponse, 12)

@@ -48,7 +48,7 @@ def test_what_cannot_be_decoded_is_an_error_of_its_partition(tmp_path: Path, cap
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:
             client = await broker.connect()
-            await ended(broker.cluster.metadata.create_topics([NewTopic("t", 2, 1)]))
+            await ended(broker.cluster.controller.create_topics([NewTopic("t", 2, 1)]))
             for index, records in ((0, undecodable(codec)), (1, batch())):
                 data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index, bytes(records))])]
                 answer = await client.ask(ProduceRequest(None, 1, 1000, data), 9, ProduceResponse)

@@ -24,6 +24,7 @@ from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.tests.kit.reading import committed_values
+from pykbroker.tests.kit.serialising_port import serialising
 from pykbroker.tests.kit.threads import HeldThreads
 from pykbroker.wire.apis import response_class
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
@@ -105,7 +106,9 @@ class MemoryCluster:
     def start(self) -> None:
         """Start on what the disk holds."""
         config = BrokerConfig(self.settings)
-        self.cluster = Cluster.open(config, Path("/data"), self.disk, self.clock, self.random, others=self.others)
+        self.cluster = Cluster.open(
+            config, Path("/data"), self.disk, self.clock, self.random, others=self.others, port=serialising
+        )
         self.lifecycle = BrokerLifecycle(self.cluster)
         self.lifecycle.start_all({i: [Endpoint(LISTENER, f"host{i}", 9000 + i)] for i in self.ids}, self.racks)
 
@@ -161,7 +164,7 @@ class MemoryCluster:
 
     @property
     def controller(self) -> Controller:
-        return self.cluster.metadata
+        return self.cluster.local_controller
 
     @property
     def image(self) -> MetadataImage:
@@ -174,12 +177,12 @@ class MemoryCluster:
 
     def create(self, *topics: NewTopic) -> bytes:
         """Create topics; the first one's id."""
-        refused = [result for result in self.controller.create_topics(topics).value.result if result.error]
+        refused = [result for result in self.cluster.controller.create_topics(topics).value.result if result.error]
         assert not refused, refused
         return self.image.topics[topics[0].name].id
 
     def delete_topic(self, name: str) -> None:
-        self.controller.delete_topics([self.image.topics[name].id])
+        self.cluster.controller.delete_topics([self.image.topics[name].id])
         self.cluster.runtime.wake_queue.run()
 
     def partition(self, topic: str, index: int = 0) -> Partition:

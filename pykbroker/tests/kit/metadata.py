@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from pykbroker.brokers.cluster import ConfigRules
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.validation import check_topic_configs
+from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.controller.controller import Controller
+from pykbroker.controller.port import ControllerPort
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.batches import decode_batch
@@ -77,7 +78,7 @@ class MetadataDirectory:
             cluster_id="c",
             runtime=self.runtime,
             config=CONFIG,
-            check_topic_configs=partial(check_topic_configs, CONFIG),
+            rules=ConfigRules(CONFIG),
             directory_id=uuid_from_str(self.logs.metadata_directory_id),
         )
 
@@ -104,6 +105,20 @@ def make_controller(brokers: int = 1) -> Controller:
     controller = MetadataDirectory(levels=PLAIN).controller
     controller.start_brokers([registration(broker_id) for broker_id in range(1, brokers + 1)])
     return controller
+
+
+def alteration(resource_type: int, name: str, **settings: str | None) -> Alteration:
+    """What sets settings of a resource, or removes those that are None; they have "_" for "."."""
+    changes = [
+        Change(setting.replace("_", "."), Operation.DELETE if value is None else Operation.SET, value)
+        for setting, value in settings.items()
+    ]
+    return Alteration(resource_type, name, changes)
+
+
+def alter(controller: ControllerPort, resource_type: int, name: str, **settings: str | None) -> None:
+    """Set and remove settings of a resource."""
+    assert controller.alter_configs([alteration(resource_type, name, **settings)], broker_id=1).value == [None]
 
 
 def records_in(log: LocalLog) -> list[MetadataRecord]:

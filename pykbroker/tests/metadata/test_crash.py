@@ -12,10 +12,11 @@ import pytest
 
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.topics import NewPartitions, NewTopic
+from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.image_records import image_records
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
-from pykbroker.tests.kit.metadata import MetadataDirectory, registration, replayed, snapshot
+from pykbroker.tests.kit.metadata import MetadataDirectory, alteration, registration, replayed, snapshot
 from pykbroker.wire.errors import KafkaError
 
 
@@ -23,13 +24,15 @@ def open_controller(disk: SimulatedDisk) -> Controller:
     return MetadataDirectory(disk=disk).controller
 
 
+FLUSHED = alteration(TOPIC_RESOURCE, "a", retention_ms="1", flush_ms="2")
+
 #: Decisions, one after the other, each an operation on the controller.
 STEPS = [
     lambda controller: controller.start_brokers([registration(1), registration(2)]),
     lambda controller: controller.create_topics([NewTopic("a", 3, 2), NewTopic("b", 2, 1)]),
     lambda controller: snapshot(controller._log, controller.image),
     lambda controller: controller.create_partitions([NewPartitions("a", 5)]),
-    lambda controller: controller.alter_configs(lambda: {(2, "a"): {"retention.ms": "1", "flush.ms": "2"}}),
+    lambda controller: controller.alter_configs([FLUSHED], broker_id=1),
     lambda controller: controller.delete_topics([controller.image.topic("b").id]),
     lambda controller: snapshot(controller._log, controller.image),
     lambda controller: controller.fence_broker(1),

@@ -14,13 +14,13 @@ from pykbroker.controller.feature_updates import FeatureUpdate
 from pykbroker.controller.start import UnsupportedMetadataError
 from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.batches import MAX_RECORDS_PER_BATCH, decode_batch, encode_controls, encode_records
-from pykbroker.metadata.image import BROKER_RESOURCE
+from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
 from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.real_disk import RealDisk
-from pykbroker.tests.kit.metadata import MetadataDirectory, registration, snapshot
+from pykbroker.tests.kit.metadata import MetadataDirectory, alter, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
@@ -339,7 +339,8 @@ def perform(node, what, first, second):
         case "delete":
             controller.delete_topics([t.id for t in [node.image.topic(name)] if t is not None])
         case "config":
-            controller.alter_configs(lambda: {(2, name): {"retention.ms": str(second) if second else None}})
+            if node.image.topic(name) is not None:
+                alter(controller, TOPIC_RESOURCE, name, retention_ms=str(second) if second else None)
         case "fence":
             controller.fence_broker(first)
         case "unfence":

@@ -111,7 +111,7 @@ def test_a_broker_that_was_forgotten_while_it_was_away(tmp_path: Path) -> None:
         async with three(tmp_path) as brokers:
             await brokers.create()
             await brokers.node.brokers.stop(3)
-            brokers.node.cluster.metadata.unregister_broker(3)
+            brokers.node.cluster.controller.unregister_broker(3)
             await brokers.node.brokers.start(3)
             assert await brokers.alive(3) == [1, 2, 3]
             assert (await brokers.partitions(3))[0] == (0, 1, [1, 2, 3])
@@ -259,7 +259,7 @@ def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
 
             with monkeypatch.context() as patched:
-                patched.setattr(cluster.node.cluster.metadata.log, "append", refuse)
+                patched.setattr(cluster.node.cluster.local_controller.log, "append", refuse)
                 with pytest.raises(KafkaError):
                     await cluster.node.brokers.start(2)
             assert [each["state"] for each in cluster.node.brokers.describe(cluster.node.addresses())] == [

@@ -30,6 +30,7 @@ from pykbroker.simulation.network import Faults
 from pykbroker.simulation.server import LONGEST_OFFLOAD_MS
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
+from pykbroker.tests.kit.metadata import alteration
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
 
 SOURCE, TARGET, SIDE, RUDE = "source", "target", "side", "rude"
@@ -184,10 +185,9 @@ class Story:
         if self.cast.crowd:
             internal = (CONSUMER_OFFSETS, TRANSACTION_STATE)
             waits.append(cluster.auto_creation.create(internal))
-            largest = {"max.message.bytes": str(_LARGEST_BATCH)}
-            waits.append(
-                cluster.controller.alter_configs(lambda: {(TOPIC_RESOURCE, name): largest for name in internal})
-            )
+            largest = str(_LARGEST_BATCH)
+            alterations = [alteration(TOPIC_RESOURCE, name, max_message_bytes=largest) for name in internal]
+            waits.append(cluster.controller.alter_configs(alterations, broker_id=1))
         self.world.run(1000, until=lambda: all(wait.done for wait in waits))
 
     def _enter(self) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.brokers.resources import Alteration, alter_resources
+from pykbroker.brokers.resources import alter_resources
 from pykbroker.client.connection import Connection
-from pykbroker.config.alteration import Change, altered
+from pykbroker.controller.config_alterations import Alteration, Change
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE
 from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.tests.steered.test_control import tell_blocking
@@ -102,7 +102,7 @@ def test_the_level_of_a_logger_is_as_before(end: str) -> None:
         def alter(level: str) -> None:
             change = Alteration(BROKER_LOGGER_RESOURCE, "1", [Change("pykbroker.network", 0, level)])
             broker = kafka.node.cluster.brokers[1]
-            wait = alter_resources(broker, None, [change], altered, loggers=True, validate_only=False)
+            wait = alter_resources(broker, None, [change], loggers=True, validate_only=False)
             assert wait.value == [None]
 
         kafka._embedded.call(alter, "ERROR")

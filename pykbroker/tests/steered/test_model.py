@@ -25,12 +25,12 @@ import pytest
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.brokers.cluster import Cluster
-from pykbroker.brokers.resources import Alteration, alter_resources
+from pykbroker.brokers.resources import alter_resources
 from pykbroker.client.connection import Connection
 from pykbroker.client.errors import ClientError, Unreachable
-from pykbroker.config.alteration import Change, altered
 from pykbroker.config.loggers import levels
 from pykbroker.controller.client_quotas import QuotaAlteration
+from pykbroker.controller.config_alterations import Alteration, Change
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
 from pykbroker.process.life import LifeEnded
 from pykbroker.requests.pipeline import Place
@@ -169,7 +169,7 @@ class World:
         def alter(cluster: Cluster) -> Any:
             if 1 not in cluster.brokers:
                 raise WrongBroker("broker 1 is stopped")
-            return alter_resources(cluster.brokers[1], None, wanted, altered, loggers=True, validate_only=False)
+            return alter_resources(cluster.brokers[1], None, wanted, loggers=True, validate_only=False)
 
         self.kafka._ask_later(alter)
 

@@ -208,7 +208,7 @@ def test_a_topic_made_again_while_nobody_looked_does_not_inherit_offsets():
     world.topic("u")
     world.commit({("t", 0): 5, ("u", 0): 6})
     world.restart()
-    world.cluster.metadata.delete_topics([world.cluster.metadata.image.topics["t"].id])
+    world.cluster.controller.delete_topics([world.cluster.metadata.image.topics["t"].id])
     world.topic("t")
     assert world.committed() == {("u", 0): 6}
 

@@ -5,6 +5,7 @@ import pytest
 from pykbroker.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE
 from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.tests.kit.groups import GroupCluster
+from pykbroker.tests.kit.metadata import alter
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
 
@@ -62,10 +63,8 @@ def test_topics_that_go_are_taken_away(world):
 def test_settings_altered_at_run_time_count(world):
     world.enter()
     image = world.cluster.metadata.image
-    world.cluster.metadata.alter_configs(
-        lambda: {(BROKER_RESOURCE, ""): {"group.consumer.assignment.interval.ms": "7000"}}
-    )
-    world.cluster.metadata.alter_configs(lambda: {(GROUP_RESOURCE, GROUP): {"consumer.heartbeat.interval.ms": "6000"}})
+    alter(world.cluster.controller, BROKER_RESOURCE, "", group_consumer_assignment_interval_ms="7000")
+    alter(world.cluster.controller, GROUP_RESOURCE, GROUP, consumer_heartbeat_interval_ms="6000")
     assert image.config(GROUP_RESOURCE, GROUP)
     world.enter("two")
     assert world.beat("one", 2).heartbeat_interval_ms == 6_000

@@ -8,6 +8,7 @@ from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.tests.kit.groups import GroupCluster
+from pykbroker.tests.kit.metadata import alter
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
@@ -42,7 +43,7 @@ def commit_all(world: GroupCluster, group: str, offset: int) -> dict:
 
 
 def allow_batches_of(world: GroupCluster, size: int) -> None:
-    world.cluster.metadata.alter_configs(lambda: {(TOPIC_RESOURCE, CONSUMER_OFFSETS): {"max.message.bytes": str(size)}})
+    alter(world.cluster.controller, TOPIC_RESOURCE, CONSUMER_OFFSETS, max_message_bytes=str(size))
 
 
 def shard(world: GroupCluster):

@@ -80,7 +80,7 @@ def test_a_produce_to_a_transaction_that_is_not_loaded_is_repeated(world):
 
 def test_the_topic_goes_while_it_is_loaded(world):
     assert Producer(world, "young").init() is LOADING
-    world.cluster.metadata.delete_topics([world.cluster.metadata.image.topics[TRANSACTION_STATE].id])
+    world.cluster.controller.delete_topics([world.cluster.metadata.image.topics[TRANSACTION_STATE].id])
     world.advance(0)
     Producer(world, "young").started()
     assert world.state("young") == "Empty"

@@ -8,6 +8,7 @@ from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.metadata import alter
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 
@@ -42,8 +43,7 @@ def states(world: MemoryCluster) -> list[TransactionState]:
 def test_transactional_ids_that_expire_together_need_no_batch_that_holds_them_all(world):
     for number in range(MANY):
         Producer(world, f"{number}-of-many").started()
-    sizes = {(TOPIC_RESOURCE, TRANSACTION_STATE): {"max.message.bytes": "500"}}
-    world.cluster.metadata.alter_configs(lambda: sizes)
+    alter(world.cluster.controller, TOPIC_RESOURCE, TRANSACTION_STATE, max_message_bytes="500")
     world.advance(8 * DAY)
     world.settle()
     assert transactions(world) == {}

@@ -40,7 +40,7 @@ class FaultyWorld(MemoryCluster):
             transaction_abort_timed_out_transaction_cleanup_interval_ms="1000",
             **settings,
         )
-        self.cluster.metadata.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
+        self.cluster.controller.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
         self.coordinator("tx", TRANSACTION_KEY)
 
     @contextmanager
@@ -177,7 +177,7 @@ def folder_of(world: MemoryCluster, topic: str, index: int) -> str:
 def test_offsets_for_a_group_that_moves_meanwhile_are_refused():
     """They wait until the transaction knows the group; then the group has another coordinator."""
     world = MemoryCluster(brokers=2, log_flush_interval_messages="1", offsets_topic_replication_factor="2")
-    world.cluster.metadata.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
+    world.cluster.controller.create_topics([NewTopic("t", -1, -1, [(0, [1, 2])])])
     leader = world.coordinator(GROUP)
     name = next(name for name in map(str, range(100)) if world.coordinator(name, TRANSACTION_KEY) != leader)
     producer = Producer(world, name).started()

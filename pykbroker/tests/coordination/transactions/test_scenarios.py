@@ -163,7 +163,7 @@ def test_a_deleted_topic_does_not_stand_in_the_way_of_the_end(world, producer):
     world.topic("gone")
     assert producer.send(b"x", "gone") is NONE
     assert producer.send(b"x") is NONE
-    world.cluster.metadata.delete_topics([world.cluster.metadata.image.topics["gone"].id])
+    world.cluster.controller.delete_topics([world.cluster.metadata.image.topics["gone"].id])
     assert producer.commit() is NONE
     assert world.state("tx") == "CompleteCommit"
     assert world.read() == [b"x"]
@@ -196,11 +196,11 @@ def test_the_coordinator_moves_with_its_partition():
     producer = Producer(world, "tx").started()
     assert producer.send(b"x") is NONE
     first = producer.coordinator
-    world.cluster.metadata.fence_broker(first)
+    world.cluster.controller.fence_broker(first)
     world.advance(0)
     assert producer.coordinator == 3 - first
     assert producer.commit() is NONE
-    world.cluster.metadata.start_broker(registration(first))
+    world.cluster.controller.start_broker(registration(first))
     world.advance(2_000)  # the marker of a partition that nobody led is tried again
     assert world.read() == [b"x"]
 
