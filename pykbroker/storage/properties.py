@@ -37,7 +37,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def text_of(entries: Mapping[str, str]) -> str:
-    """Entries as ISO-8859-1 can hold them. Names are settings', which need no escapes."""
+    """Entries as Java writes them, in printable ASCII. Names are settings', which need no escapes."""
     return "".join(f"{name}={_escaped(value)}\n" for name, value in entries.items())
 
 
@@ -85,7 +85,7 @@ def _character(found: re.Match[str]) -> str:
 
 def _escaped(value: str) -> str:
     blanks = len(value) - len(value.lstrip(" "))  # Java drops those at the beginning
-    written = "".join(_WRITTEN.get(c) or c if c.isascii() else _code_units(c) for c in value[blanks:])
+    written = "".join(_WRITTEN.get(c) or (c if " " <= c <= "~" else _code_units(c)) for c in value[blanks:])
     return "\\ " * blanks + written
 
 

@@ -35,6 +35,7 @@ def test_a_file_is_not_replaced_in_part(tmp_path: Path, monkeypatch: pytest.Monk
 @given(st.dictionaries(st.sampled_from(["cluster.id", "node.id"]), st.text()))
 @example({"cluster.id": "test-cluster"})
 @example({"cluster.id": " a\\b\nc=d"})
+@example({"cluster.id": "\x1f"})
 def test_meta_properties_keep_any_text(properties: dict[str, str]) -> None:
     assert decode_properties(encode_properties(properties)) == properties
 
