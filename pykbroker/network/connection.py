@@ -143,7 +143,7 @@ class Connection(asyncio.BufferedProtocol):
         self._pause_reading()
         self._outgoing.pause()
         if self._socket is not None:
-            self._unsent = self._socket.get_write_buffer_size()
+            self._unsent = max(self._socket.get_write_buffer_size(), self._outgoing.last_slice)
             self._count_unsent()
 
     def resume_writing(self) -> None:

@@ -46,6 +46,11 @@ class Outgoing:
         return self._stream is not None
 
     @property
+    def last_slice(self) -> int:
+        """Bytes of the slice that was written last: all of it is in memory while the socket has not taken its end."""
+        return 0 if self._stream is None else self._stream.last_slice
+
+    @property
     def is_blocked(self) -> bool:
         """Whether the client has to take responses before more of its requests are read."""
         return self.is_paused or self._stream is not None

@@ -30,20 +30,25 @@ class Stream:
     for which the rest cannot be read.
     """
 
-    __slots__ = ("_at", "_ended", "_paused", "_pieces", "_runtime", "_sink", "_under_way")
+    __slots__ = ("_at", "_ended", "_held", "_paused", "_pieces", "_runtime", "_sink", "_under_way", "last_slice")
 
     def __init__(self, runtime: Runtime, sink: _Sink, ended: Callable[[Exception | None], None]) -> None:
         self._runtime = runtime
         self._sink = sink
         self._ended = ended
         self._pieces: deque[Any] = deque()
+        self.last_slice = 0
+        self._held = 0  # bytes of pieces in memory
         self._at = 0  # sent bytes of the first piece
         self._paused = False
         self._under_way = False  # a slice is being read, or the next turn is scheduled
 
     def add(self, pieces: Iterable[Any]) -> None:
-        """Append pieces, to be sent from the next turn on."""
-        self._pieces.extend(pieces)
+        """Append pieces, to be sent from the next turn on. Those in memory count as unsent until they are written."""
+        for piece in pieces:
+            self._pieces.append(piece)
+            if not isinstance(piece, StoredRecords):
+                self._count(len(piece))
         self._soon()
 
     def pause(self) -> None:
@@ -58,6 +63,11 @@ class Stream:
     def stop(self) -> None:
         """Send nothing more."""
         self._pieces.clear()
+        self._count(-self._held)
+
+    def _count(self, size: int) -> None:
+        self._held += size
+        self._runtime.memory.unsent.count(size)
 
     def _soon(self) -> None:
         if not (self._paused or self._under_way):
@@ -69,7 +79,9 @@ class Stream:
         while self._pieces and not isinstance(self._pieces[0], StoredRecords):
             if self._paused:
                 return
-            self._sink.write(self._pieces.popleft())
+            piece = self._pieces.popleft()
+            self._sink.write(piece)
+            self._count(-len(piece))
         if self._paused:
             return
         if not self._pieces:
@@ -101,6 +113,7 @@ class Stream:
 
     def _send(self, data: Any) -> None:
         self._at += len(data)
+        self.last_slice = len(data)
         if self._at >= len(self._pieces[0]):
             self._pieces.popleft()
             self._at = 0

@@ -19,6 +19,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.storage.log.log import AppendResult, Log
+    from pykbroker.storage.log.validate import Allowance
     from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.primitives import Buffer
 
@@ -35,17 +36,21 @@ class Appending(Protocol):
     deleted: bool
 
     @property
-    def log(self) -> Log: ...
+    def log(self) -> Log:
+        """The log, opened on first use."""
+        ...
 
-    def append(
+    def append_batch(
         self,
         records: Buffer,
-        *,
         now_ms: int,
         origin: Origin,
-        transaction_version: int = 0,
-        validated: Validated | None = None,
-    ) -> AppendResult: ...
+        transaction_version: int,
+        allowance: Allowance | None,
+        validated: Validated | None,
+    ) -> AppendResult:
+        """Append one batch as the leader, as ``Partition.append_batch``."""
+        ...
 
 
 class _Nothing:
@@ -139,12 +144,8 @@ class AppendQueue:
 
     def _append(self, one: _Waiting, validated: Validated) -> AppendResult:
         self._check(one)
-        return self._partition.append(
-            one.records,
-            now_ms=one.now_ms,
-            origin=Origin.CLIENT,
-            transaction_version=one.transaction_version,
-            validated=validated,
+        return self._partition.append_batch(
+            one.records, one.now_ms, Origin.CLIENT, one.transaction_version, None, validated
         )
 
     def _finish(self, one: _Waiting, done: Deferred[AppendResult]) -> None:

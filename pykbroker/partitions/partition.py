@@ -231,31 +231,25 @@ class Partition:
 
     # ---- appending -----------------------------------------------------------------------------------------------------
 
-    def append(
-        self,
-        records: Buffer,
-        *,
-        now_ms: int,
-        origin: Origin,
-        transaction_version: int = 0,
-        allowance: Allowance | None = None,
-        validated: tuple[BatchHeader, Buffer] | None = None,
-    ) -> AppendResult:
+    def append(self, records: Buffer, *, now_ms: int, origin: Origin, transaction_version: int = 0) -> AppendResult:
         """Append one batch as the leader and notify the watchers; ``records`` may be changed in place and is not kept.
 
-        Raises what ``Log.append_as_leader`` raises: RecordsRejected (with errors per record) and other KafkaErrors, and
-        ContentNotRead with an ``allowance``.
+        Raises what ``Log.append_as_leader`` raises: RecordsRejected (with errors per record) and other KafkaErrors.
         """
+        return self.append_batch(records, now_ms, origin, transaction_version, None, None)
+
+    def append_batch(
+        self,
+        records: Buffer,
+        now_ms: int,
+        origin: Origin,
+        transaction_version: int,
+        allowance: Allowance | None,
+        validated: tuple[BatchHeader, Buffer] | None,
+    ) -> AppendResult:
+        """``append`` with the arguments of ``Log.append_batch``; with an ``allowance`` it may raise ContentNotRead."""
         log = self._log or self.log
-        result = log.append_as_leader(
-            records,
-            leader_epoch=self.leader_epoch,
-            now_ms=now_ms,
-            origin=origin,
-            transaction_version=transaction_version,
-            allowance=allowance,
-            validated=validated,
-        )
+        result = log.append_batch(records, self.leader_epoch, now_ms, origin, transaction_version, allowance, validated)
         if not result.duplicate:
             self._advance(log)
             if self.watchers:
@@ -280,12 +274,8 @@ class Partition:
         runtime = self._host.runtime
         if self._append_queue is None:
             try:
-                return self.append(
-                    records,
-                    now_ms=runtime.clock.now_ms(),
-                    origin=Origin.CLIENT,
-                    transaction_version=transaction_version,
-                    allowance=runtime.decoding,
+                return self.append_batch(
+                    records, runtime.clock.now_ms(), Origin.CLIENT, transaction_version, runtime.decoding, None
                 )
             except ContentNotRead:
                 from pykbroker.partitions.append_queue import AppendQueue  # noqa: PLC0415 - start-up counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from pykbroker.runtime.memory import MemoryBudget
 #: the sockets, and the page cache.
 PART = 4
 _AT_LEAST = 8 * 1024 * 1024
+#: A budget up to this size is small; and from this size on a buffer is large, and its parameter of mallopt.
+_SMALL = 256 * 1024 * 1024
+_LARGE = 128 * 1024
+_M_MMAP_THRESHOLD = -3
 
 
 def set_limits(budget: MemoryBudget, config: BrokerConfig) -> None:
@@ -20,6 +25,19 @@ def set_limits(budget: MemoryBudget, config: BrokerConfig) -> None:
     own = config["pykbroker.memory.bytes"]
     budget.limit = own if own > 0 else max(_AT_LEAST, available() // PART)
     budget.received.own_limit = max(config["queued.max.request.bytes"], 0)
+    if budget.limit <= _SMALL:
+        _return_freed_buffers()
+
+
+def _return_freed_buffers() -> None:
+    """Have the C library give each large buffer back to the system when it is freed, instead of keeping it for the next one.
+
+    What it keeps may be as much as the budget again, in each thread. It costs a tenth of a large read, so it is for small memory.
+    """
+    import ctypes  # noqa: PLC0415 - start-up counts
+
+    with contextlib.suppress(OSError, AttributeError):  # not the GNU C library
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def available(root: Path = Path("/")) -> int:

@@ -17,7 +17,7 @@ from pykbroker.runtime.waits import Deferred
 #: The limit where nobody sets one (simulations, tests).
 DEFAULT_LIMIT = 512 * 1024 * 1024
 #: An answer may use this part of what is free, so that many that come together all have some.
-_PART_OF_FREE = 16
+_PART_OF_FREE = 32
 
 
 class _Waiting:

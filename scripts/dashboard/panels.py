@@ -218,6 +218,13 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             ),
         ),
         _lines("Answers that clients have not taken", "bytes", ("sum(pykbroker_unsent_bytes{@})", "unsent")),
+        _lines(
+            "Memory budget",
+            "bytes",
+            ("sum by (use) (pykbroker_memory_used_bytes{@})", "{{use}}"),
+            ("sum(pykbroker_memory_limit_bytes{@})", "limit"),
+        ),
+        _lines("Waits for memory", "cps", (_rate("pykbroker_memory_waits_total"), "waits")),
     ),
     "Log directories and compaction": (
         _lines(

@@ -39,6 +39,23 @@ UNSENT = gauge(
     moves="Tens of megabytes: consumers that ask for much and read slowly. They alone wait.",
 )
 
+MEMORY_LIMIT = gauge(
+    "pykbroker_memory_limit_bytes",
+    "The memory budget: bytes that requests on their way, decompression and answers may use together.",
+    moves="With pykbroker.memory.bytes, or the memory of the container at the start.",
+)
+MEMORY_USED = gauge(
+    "pykbroker_memory_used_bytes",
+    "Bytes of the budget in use: received (requests on their way or waiting), decompressed, unsent.",
+    "use",
+    moves="Near the limit: requests wait, and answers stay in their files. More memory, or fewer and smaller requests at once.",
+)
+MEMORY_WAITS = counter(
+    "pykbroker_memory_waits_total",
+    "Requests and batches that have waited for the memory budget.",
+    moves="Grows: the budget is too small for what clients send at once; they are served one after the other.",
+)
+
 #: Limit on distinct names of client software, since clients may send any name.
 _MOST_SOFTWARE: Final = 50
 _IN_A_STEP: Final = 50
@@ -65,7 +82,13 @@ class Connections:
             page.add(MADE, broker.connections_made, node_id)
         for said, count in software.items():
             page.add(SOFTWARE, count, *said)
-        page.add(UNSENT, cluster.runtime.memory.unsent.held)
+        memory = cluster.runtime.memory
+        page.add(UNSENT, memory.unsent.held)
+        page.add(MEMORY_LIMIT, memory.limit)
+        page.add(MEMORY_USED, memory.received.held, "received")
+        page.add(MEMORY_USED, memory.decompressed.held, "decompressed")
+        page.add(MEMORY_USED, memory.unsent.held, "unsent")
+        page.add(MEMORY_WAITS, memory.waits)
 
 
 def _others(connection: Connection) -> tuple[str, str, str]:

@@ -60,18 +60,28 @@ class Log(LogState):
         now_ms: int,
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
-        allowance: Allowance | None = None,
-        validated: tuple[BatchHeader, Buffer] | None = None,
     ) -> AppendResult:
         """Validate one batch, assign its offsets, and write it.
-
-        ``allowance`` is that of ``validate_batch``; ``validated`` is what it returned, or ``read_content``, if the batch has been
-        validated before.
 
         ``records`` is patched in place if it is writable, and not kept. ``transaction_version`` is that of the
         client, or of the coordinator which writes an end-of-transaction marker. Raises what ``validate_batch`` raises,
         RECORD_LIST_TOO_LARGE for a batch larger than a segment, what ``Producers`` raise (INVALID_PRODUCER_EPOCH,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED), and KAFKA_STORAGE_ERROR.
+        """
+        return self.append_batch(records, leader_epoch, now_ms, origin, transaction_version, None, None)
+
+    def append_batch(
+        self,
+        records: Buffer,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin,
+        transaction_version: int,
+        allowance: Allowance | None,
+        validated: tuple[BatchHeader, Buffer] | None,
+    ) -> AppendResult:
+        """``append_as_leader``. ``allowance`` is that of ``validate_batch``; ``validated`` is what it or ``read_content`` returned
+        for a batch that has been validated before.
         """
         if self.directory.offline:
             raise self.directory.refusal()

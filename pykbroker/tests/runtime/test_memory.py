@@ -63,9 +63,9 @@ def test_whoever_goes_away_stops_nobody() -> None:
 
 
 def test_answers_never_wait_and_shrink() -> None:
-    budget = MemoryBudget(1600)
+    budget = MemoryBudget(3200)
     assert budget.answer_bytes(90, 10) == 90
-    budget.unsent.count(800)
+    budget.unsent.count(1600)
     assert budget.answer_bytes(90, 10) == 50
     budget.unsent.count(8000)
     assert budget.answer_bytes(90, 10) == 10
