@@ -57,7 +57,7 @@ class BrokerEndPoint(NamedTuple):
     rack: str | None
 
 
-class ConfigRules:
+class BrokerConfigRules:
     """The rules of settings for the controller, imported with the first request that needs them, since start-up counts."""
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -162,7 +162,7 @@ class Cluster:
             cluster_id=logs.cluster_id,
             runtime=runtime,
             config=config,
-            rules=ConfigRules(config),
+            rules=BrokerConfigRules(config),
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from pykbroker.brokers.cluster import ConfigRules
+from pykbroker.brokers.cluster import BrokerConfigRules
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.controller.controller import Controller
@@ -78,7 +78,7 @@ class MetadataDirectory:
             cluster_id="c",
             runtime=self.runtime,
             config=CONFIG,
-            rules=ConfigRules(CONFIG),
+            rules=BrokerConfigRules(CONFIG),
             directory_id=uuid_from_str(self.logs.metadata_directory_id),
         )
 

@@ -374,6 +374,7 @@ def test_static_voters_become_dynamic_ones_in_a_batch_of_their_own(node):
     assert (node.image.offset, node.image.features.get("group.version")) == (begin + 2, None)
     own = uuid_from_str(node.logs.metadata_directory_id)
     assert (node.log.quorum.kraft_version, node.log.quorum.directory_id) == (1, own)
+    assert node.image.kraft_version == 1
     upgrade(node)
     assert node.log.end_offset == begin + 3
 
@@ -387,6 +388,7 @@ def test_dynamic_voters_are_there_after_a_restart(node, from_snapshot):
     own = node.log.quorum.directory_id
     node.restart()
     assert (node.log.quorum.kraft_version, node.log.quorum.directory_id) == (1, own)
+    assert node.image.kraft_version == 1
     assert json.loads((node.directory / "quorum-state").read_text())["data_version"] == 1
 
 
@@ -396,4 +398,4 @@ def test_voters_stay_static_where_the_disk_refuses(tmp_path):
     start(node)
     disk.fail = lambda _, name: OSError(errno.EIO, "bad") if "sync" in name else None
     assert isinstance(upgrade(node).error, KafkaError)
-    assert node.log.quorum.kraft_version == 0
+    assert (node.log.quorum.kraft_version, node.image.kraft_version) == (0, 0)

@@ -373,6 +373,7 @@ def test_deleting_offsets_and_groups():
     assert [(result.group_id, ErrorCode(result.error_code)) for result in results] == [
         (GROUP, ErrorCode.NONE),
         ("nobody", ErrorCode.GROUP_ID_NOT_FOUND),
+        (GROUP, ErrorCode.GROUP_ID_NOT_FOUND),
     ]
     assert world.committed() == {}
     assert world.ask(DeleteGroupsRequest(groups_names=[]), 2).results == []
