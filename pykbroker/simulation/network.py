@@ -131,6 +131,9 @@ class Link:
         self._asked: deque[_Asked] = deque()
         self._arrived: deque[tuple[_Asked, bytes]] = deque()
         self._sent_last_ms = self._answered_last_ms = 0
+        self.time_spent = None
+        self._holds = 0  # requests that are worked on in slices
+        self._taking = False
 
     def send(self, request: Message, version: int) -> Deferred[Any]:
         """The answer, decoded; fails with Disconnected. Requests and answers keep their order."""
@@ -181,17 +184,34 @@ class Link:
             return
         asked.arrived_ms = self._world.now_ms
         self._arrived.append((asked, frame))
-        if len(self._arrived) == 1:
+        if len(self._arrived) == 1 and not self._holds:
+            self._take_up()
+
+    def hold(self, until: Deferred[Any]) -> None:
+        """Hand no frame to the broker before ``until`` is done."""
+        self._holds += 1
+        until.when_done(self._release)
+
+    def _release(self, _: Deferred[Any]) -> None:
+        self._holds -= 1
+        if not self._taking:
             self._take_up()
 
     def _take_up(self) -> None:
         """Hand frames to the broker in their order; one that it cannot handle yet holds up those behind it."""
-        while self._arrived and not self.closed:
+        self._taking = True
+        try:
+            self._take_up_all()
+        finally:
+            self._taking = False
+
+    def _take_up_all(self) -> None:
+        while self._arrived and not self.closed and not self._holds:
             asked, frame = self._arrived[0]
             try:
                 result = self._world.server.handle(self.node, self, memoryview(bytearray(frame)))
             except NotYet as error:
-                error.until.when_done(lambda _: self._take_up())
+                self.hold(error.until)
                 return
             self._arrived.popleft()
             self._world.note(f"{self._client_id} asks {self.node} {ApiKey(asked.key).name} {asked.correlation_id}")

@@ -15,8 +15,9 @@ import pytest
 
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.runtime.runtime import run_inline
+from pykbroker.runtime.waits import as_wait
 from pykbroker.simulation.colddisk import ColdDisk
-from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
+from pykbroker.tests.kit.running import Client, RunningBroker, ended, running_broker, until
 from pykbroker.tests.network.test_connection import fetch, produce, run
 from pykbroker.tests.storage.support import append_marker, batch
 from pykbroker.wire.errors import ErrorCode
@@ -108,10 +109,13 @@ async def fill(directory: Path) -> int:
         for name in ("old", "keys"):
             partition = broker.cluster.partition(name, 0)
             for number in range(BATCHES):
-                partition.append_produce(batch([b"%d:" % number + value], keys=[b"k"], timestamp=now + number))
+                appended = partition.append_produce(
+                    batch([b"%d:" % number + value], keys=[b"k"], timestamp=now + number)
+                )
+                await ended(as_wait(appended))  # a thread reads the records of a compacted topic
             if name == "old":
                 gone = batch([b"aborted"], keys=[b"k"], timestamp=now, producer=(7, 0, 0), transactional=True)
-                partition.append_produce(gone)
+                await ended(as_wait(partition.append_produce(gone)))
                 append_marker(partition.log, 7, 0, commit=False)
         await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 4, FindCoordinatorResponse)
         committed = await client.ask(

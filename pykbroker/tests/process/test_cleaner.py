@@ -17,6 +17,7 @@ import pytest
 
 from pykbroker.process.cleaner import CleanerFailed, CleanerProcess, CleanerStopped, Order
 from pykbroker.process.housekeeping import Housekeeping
+from pykbroker.runtime.waits import as_wait
 from pykbroker.storage.checkpoints import PARTITION_METADATA, encode_partition_metadata
 from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
 from pykbroker.storage.log.config import LogConfig
@@ -43,7 +44,7 @@ def test_a_compacted_topic_keeps_the_newest_of_every_key(tmp_path: Path) -> None
                     Record(offset=i, timestamp=now, key=b"key-%d" % i, value=b"%d:" % round_ + b"x" * 500, headers=[])
                     for i in range(50)
                 ]
-                partition.append_produce(bytearray(encode_batch(records)))
+                await ended(as_wait(partition.append_produce(bytearray(encode_batch(records)))))
             partition.log.flush()  # only what is on the disk is compacted
             before = partition.log.size_bytes
             housekeeping = Housekeeping(cluster, durable=False)

@@ -93,7 +93,7 @@ class Watch:
     def _look_at_syncs(self, gone: set[bytes]) -> None:
         for topic_id in gone & self._first.keys():
             commit = self._first[topic_id]._group_commit
-            if commit is not None and commit._syncing:
+            if commit is not None and commit._running is not None:
                 self._history.count("topic deleted under a sync")
             if commit is not None and commit._waiting is not None:
                 self._history.count("topic deleted before a sync")
