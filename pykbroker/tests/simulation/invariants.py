@@ -151,7 +151,8 @@ class Watch:
     def _look_at_offsets(self, cluster: Cluster) -> None:
         groups = cluster._groups
         for number, loaded in () if groups is None else groups.shards.loaded.items():
-            shard, hidden = loaded.shard, loaded.shard.committed._hidden
+            shard = loaded.shard
+            hidden = [gone for same in shard.committed._hidden.values() for gone in same]
             seen = (shard, loaded.partition.log_end_offset, len(hidden), cluster.metadata.image.offset)
             if self._seen.get(number) == seen:
                 continue  # offsets change by records alone
