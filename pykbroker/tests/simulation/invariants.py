@@ -151,14 +151,18 @@ class Watch:
     def _look_at_offsets(self, cluster: Cluster) -> None:
         groups = cluster._groups
         for number, loaded in () if groups is None else groups.shards.loaded.items():
-            shard = loaded.shard
-            hidden = [gone for same in shard.committed._hidden.values() for gone in same]
-            seen = (shard, loaded.partition.log_end_offset, len(hidden), cluster.metadata.image.offset)
+            shard, hidden = loaded.shard, loaded.shard.committed._hidden
+            seen = (
+                shard,
+                loaded.partition.log_end_offset,
+                sum(map(len, hidden.values())),
+                cluster.metadata.image.offset,
+            )
             if self._seen.get(number) == seen:
                 continue  # offsets change by records alone
             self._seen[number] = seen
             for group, topic, index, committed in shard.committed.offsets:
-                if any(gone(topic, committed) for gone in hidden):
+                if any(gone(topic, committed) for gone in (*hidden.get(topic, ()), *hidden.get(None, ()))):
                     continue  # of a topic that is gone: nobody is given it any more
                 image = cluster.metadata.image.topic(topic)
                 key = (group, b"" if image is None else image.id, topic, index)
