@@ -130,6 +130,8 @@ class Link:
         self._correlation_id = 0
         self._asked: deque[_Asked] = deque()
         self._arrived: deque[tuple[_Asked, bytes]] = deque()
+        self._holds = 0
+        self._hands_in = False
         self._sent_last_ms = self._answered_last_ms = 0
 
     def send(self, request: Message, version: int) -> Deferred[Any]:
@@ -186,13 +188,16 @@ class Link:
 
     def _take_up(self) -> None:
         """Hand frames to the broker in their order; one that it cannot handle yet holds up those behind it."""
-        while self._arrived and not self.closed:
+        while self._arrived and not self.closed and not self._holds:
             asked, frame = self._arrived[0]
+            self._hands_in = True
             try:
                 result = self._world.server.handle(self.node, self, memoryview(bytearray(frame)))
             except NotYet as error:
-                error.until.when_done(lambda _: self._take_up())
-                return
+                self.hold(error.until)
+                continue
+            finally:
+                self._hands_in = False
             self._arrived.popleft()
             self._world.note(f"{self._client_id} asks {self.node} {ApiKey(asked.key).name} {asked.correlation_id}")
             if isinstance(result, Deferred):
@@ -203,6 +208,17 @@ class Link:
                 result.when_done(partial(self._wait, asked))
             elif result is not None:
                 self._answer(asked, result)
+
+    def hold(self, until: Deferred[Any]) -> None:
+        """Hand in no further frame before ``until`` is done."""
+        if not until.done:
+            self._holds += 1
+            until.when_done(lambda _: self._release())
+
+    def _release(self) -> None:
+        self._holds -= 1
+        if not self._hands_in:  # otherwise the broker ends it in the turn that began it, and the next frame follows
+            self._take_up()
 
     def _wait(self, asked: _Asked, done: Deferred[Any]) -> None:
         self._answer(asked, done.value)

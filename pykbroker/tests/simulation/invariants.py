@@ -93,7 +93,7 @@ class Watch:
     def _look_at_syncs(self, gone: set[bytes]) -> None:
         for topic_id in gone & self._first.keys():
             commit = self._first[topic_id]._group_commit
-            if commit is not None and commit._syncing:
+            if commit is not None and commit._running is not None:
                 self._history.count("topic deleted under a sync")
             if commit is not None and commit._waiting is not None:
                 self._history.count("topic deleted before a sync")
@@ -152,12 +152,17 @@ class Watch:
         groups = cluster._groups
         for number, loaded in () if groups is None else groups.shards.loaded.items():
             shard, hidden = loaded.shard, loaded.shard.committed._hidden
-            seen = (shard, loaded.partition.log_end_offset, len(hidden), cluster.metadata.image.offset)
+            seen = (
+                shard,
+                loaded.partition.log_end_offset,
+                sum(map(len, hidden.values())),
+                cluster.metadata.image.offset,
+            )
             if self._seen.get(number) == seen:
                 continue  # offsets change by records alone
             self._seen[number] = seen
             for group, topic, index, committed in shard.committed.offsets:
-                if any(gone(topic, committed) for gone in hidden):
+                if any(gone(topic, committed) for gone in (*hidden.get(topic, ()), *hidden.get(None, ()))):
                     continue  # of a topic that is gone: nobody is given it any more
                 image = cluster.metadata.image.topic(topic)
                 key = (group, b"" if image is None else image.id, topic, index)
