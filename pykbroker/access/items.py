@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, then, with_refused
 from pykbroker.access.rows import Row
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, in_slices
 from pykbroker.security.operations import OPERATION_NAMES
 
 if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.slices import Work
+
+#: Items of a request that are checked at once. One with more and with records was copied when it was decoded (``requests/large.py``),
+#: so that it may be handled in a later turn.
+_AT_ONCE = 400
+#: Denied items whose answers are built at once.
+_REFUSED_AT_ONCE = 200
+#: The weight of a check, and of one that ends in a line of the log.
+_WEIGHT = 1
+_WEIGHT_OF_A_DENIAL = 5
 
 
 @dataclass(eq=False)
@@ -54,15 +65,41 @@ class EachOf:
     def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
         if self.unless is not None and may_do_to_cluster(asked, self.unless, tells=False):
             return proceed()
-        named = getattr(asked.request, self.items)
-        denied = [item for item in named or () if not self._may(asked, item)]
+        named: list[Any] = getattr(asked.request, self.items) or []
+        if len(named) > _AT_ONCE:
+            return in_slices(asked.broker, asked.ctx, self._of_many(asked, proceed, named))
+        denied = [item for item in named if not self._may(asked, item)]
         if denied and self.unique:
             denied = self._named_once(denied, named)
         if not denied:
             return proceed()
-        refused, items = self._refused(asked, denied)
+        return self._answered(asked, proceed, denied, self._refused(asked, denied))
+
+    def _of_many(self, asked: Asked, proceed: Proceed, named: list[Any]) -> Work[Any]:
+        denied = []
+        for item in named:
+            if self._may(asked, item):
+                yield _WEIGHT
+            else:
+                denied.append(item)
+                yield _WEIGHT_OF_A_DENIAL
+        if denied and self.unique:
+            denied = self._named_once(denied, named)
+        if not denied:
+            return proceed()
+        refused, items = self._refused(asked, denied[:_REFUSED_AT_ONCE])
+        for begin in range(_REFUSED_AT_ONCE, len(denied), _REFUSED_AT_ONCE):
+            yield WEIGHT_OF_A_PART
+            more, _ = self._refused(asked, denied[begin : begin + _REFUSED_AT_ONCE])
+            getattr(refused, items).extend(getattr(more, items))
+        yield WEIGHT_OF_A_PART
+        return self._answered(asked, proceed, denied, (refused, items))
+
+    def _answered(self, asked: Asked, proceed: Proceed, denied: list[Any], refusal: tuple[Any, str]) -> Answer:
+        """The answer to the items that are left, joined with the refusal of the others."""
+        refused, items = refusal
         taken_out = {id(item) for item in denied}
-        left = [item for item in named if id(item) not in taken_out]
+        left = [item for item in getattr(asked.request, self.items) if id(item) not in taken_out]
         if not left and not self.goes_on:
             answer: Answer = refused
             return answer

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 
+#: The weight of a group whose permitted operations are asked for, each of which is a question to the authorizer.
+_WEIGHT_WITH_AUTHORIZER = 3
+
 
 def handle(
     broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest
@@ -34,7 +37,8 @@ def handle(
         described = _describe(broker, group_id)
         return described.map(operations) if request.include_authorized_operations else described
 
-    described = each(broker, ctx, request.group_ids, describe, once=str)
+    weight = 1 if broker.cluster.authorizer is None else _WEIGHT_WITH_AUTHORIZER
+    described = each(broker, ctx, request.group_ids, describe, weight=weight, once=str)
     return apply(lambda groups: ConsumerGroupDescribeResponse(groups=groups), described)
 
 

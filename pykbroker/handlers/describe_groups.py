@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _NOT_FOUND_SINCE = 6
 
+#: The weight of a group whose permitted operations are asked for, each of which is a question to the authorizer.
+_WEIGHT_WITH_AUTHORIZER = 3
+
 
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest
@@ -37,7 +40,8 @@ def handle(
         described = _describe(broker, group_id, ctx.api_version)
         return described.map(operations) if request.include_authorized_operations else described
 
-    described = each(broker, ctx, request.groups, describe, once=str)
+    weight = 1 if broker.cluster.authorizer is None else _WEIGHT_WITH_AUTHORIZER
+    described = each(broker, ctx, request.groups, describe, weight=weight, once=str)
     return apply(lambda groups: DescribeGroupsResponse(groups=groups), described)
 
 
