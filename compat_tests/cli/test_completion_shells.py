@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests.harness.process import BrokerProcess
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.client.offsets import Partition, commit_offsets
 
@@ -38,6 +39,12 @@ HOSTILE = (
     *(f"$({RUN})", f"`{RUN}`", f";{RUN};", f"'$({RUN})'", f'"$({RUN})"', f"\n{RUN}\n", f"))'; {RUN}; : '((", f"|{RUN}"),
     *(f"$(eval\t{RUN})", f"\\$({RUN})", f"({RUN})", f"\x1b\r{RUN}\r", f"\r{RUN}\r", f"${{x:-$({RUN})}}", f"&{RUN}&"),
 )
+
+
+@pytest.fixture
+def bootstrap(start_target: Callable[..., BrokerProcess]) -> str:
+    """A broker for each test: groups with such names do not stay on the one that all share."""
+    return start_target().bootstrap
 
 
 @pytest.fixture(params=SHELLS)
