@@ -153,7 +153,11 @@ class _Large:
 
     def _handle(self, request: Any) -> Work[Any]:
         ctx = self._ctx
-        response = self._api.respond(self._broker, ctx, request)
+        try:
+            response = self._api.respond(self._broker, ctx, request)
+        except NotYet as error:  # an injected delay, for instance
+            run = self._broker.cluster.runtime.slices.run
+            return error.until.settled().chain(lambda _: as_wait(run(self._handle(request))))
         if not ctx.in_slices:
             self.handled.complete(None)
         if isinstance(response, Deferred):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+from pykbroker.access.step import authorise
 from pykbroker.faults.fault import Fault
 from pykbroker.faults.injector import Injector
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place
+from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 
@@ -33,3 +40,26 @@ def test_stale_answers_are_not_kept_for_others() -> None:
     assert world.image is image
     injector.remove(rule.number)
     assert [topic.name for topic in world.ask(MetadataRequest(None), 9).topics] == ["later"]
+
+
+@pytest.mark.parametrize("fault", [{"delay": 500}, {"hold": True}])
+@pytest.mark.parametrize(("count", "is_guarded"), [(3000, False), (600, True), (3000, True)])
+def test_a_request_that_is_worked_on_in_later_turns_is_delayed_like_any_other(
+    fault: dict[str, int], count: int, is_guarded: bool
+) -> None:
+    """Its frame cannot be handed in again."""
+    settings = {"authorizer_class_name": STANDARD_AUTHORIZER, "super_users": "User:ANONYMOUS"} if is_guarded else {}
+    world = MemoryCluster(dispatcher=Dispatcher(filled={Place.AUTHORISE: authorise}), **settings)
+    injector = Injector(world.dispatcher, lambda: world.cluster)
+    rule = injector.add(Fault("DescribeGroups", **fault))
+    answer = world.post(DescribeGroupsRequest([f"g{number}" for number in range(count)]), 5)
+    for _ in range(200):
+        world.run_turn()
+    assert not answer.done
+    if "hold" in fault:
+        injector.remove(rule.number)
+    else:
+        world.advance(500)
+    for _ in range(200):
+        world.run_turn()
+    assert len(answer.value.groups) == count
