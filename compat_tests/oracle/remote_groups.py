@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from compat_tests.oracle.asking import Ask
@@ -51,6 +52,8 @@ from pykbroker.wire.messages.txn_offset_commit import (
 )
 
 _LIMIT_S = 10.0
+#: How long a pattern of a few topics takes to be matched, at most.
+_MATCHED_S = 2.0
 _COMMITS = "commits"
 
 
@@ -152,7 +155,12 @@ class RemoteGroup:
             topic_partitions=None if owned is None else self._by_id(owned),
             **stated,
         )
-        return _good(self._ask.quietly(request, 1))
+        answer = _good(self._ask.quietly(request, 1))
+        if request.subscribed_topic_regex:
+            # Patterns are matched in a thread after the answer; the topics found are one more epoch, which is assigned later.
+            with suppress(AssertionError):
+                _until(lambda: self.described().group_state == "Assigning", _MATCHED_S)
+        return answer
 
     def _by_id(self, owned: Partitions) -> list[TopicPartitions]:
         topics: dict[bytes, list[int]] = {}
@@ -256,9 +264,9 @@ def _good(answer: Any) -> Any:
     return answer
 
 
-def _until(done: Callable[[], Any]) -> Any:
+def _until(done: Callable[[], Any], limit_s: float = _LIMIT_S) -> Any:
     """What ``done`` returns once it is true of anything."""
-    deadline = time.monotonic() + _LIMIT_S
+    deadline = time.monotonic() + limit_s
     while not (result := done()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
