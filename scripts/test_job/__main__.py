@@ -34,7 +34,8 @@ _WAITING = 1
 #: Suites of compat_tests that make up a part, the longest part first. Unnamed ones make up the last part, so that a new
 #: suite is run, too.
 _SUITES = {
-    "spark": ("spark", "lake", "demo"),
+    "lake": ("lake",),
+    "spark": ("spark", "demo"),
     "suites": ("suites",),
     "oracle": ("oracle", "releases", "settings"),
     "upon-kafka": ("connect", "mirror", "streams"),
@@ -54,8 +55,8 @@ def parts() -> list[Part]:
     python = str(_QUICK_PYTHON) if _QUICK_PYTHON.exists() else sys.executable
     units = [Part("storage", (_STORAGE,), python), Part("units", (*UNIT, f"--ignore={_STORAGE}"), python)]
     others = Part("others", ("compat_tests", *(f"--ignore={suite}" for suite in named)))
-    spark, *rest = (Part(name, suites) for name, suites in there.items())
-    return [spark, *units, *rest, Part("extras", _OF_EXTRAS), others]
+    longest, *rest = (Part(name, suites) for name, suites in there.items())
+    return [longest, *units, *rest, Part("extras", _OF_EXTRAS), others]
 
 
 def main() -> int:

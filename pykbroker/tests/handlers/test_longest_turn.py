@@ -24,6 +24,7 @@ from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster, Peer
+from pykbroker.tests.kit.depth import is_quick
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages import (
@@ -512,6 +513,16 @@ def _in_a_thread(function: Callable[..., Any], *args: Any) -> Deferred[Any]:
 
 @pytest.fixture(scope="module")
 def world() -> Counted:
+    return _cluster()
+
+
+@pytest.fixture(scope="module")
+def measured() -> Counted:
+    """Another one: requests that were asked of the first have made members and topics there."""
+    return _cluster()
+
+
+def _cluster() -> Counted:
     """A cluster with many topics, partitions, groups and transactional ids."""
     made = Counted(auto_create_topics_enable="false")
     made.create(NewTopic("wide", WIDE, 1))
@@ -551,9 +562,11 @@ def test_no_turn_is_long(world: Counted, key: ApiKey) -> None:
     assert world.longest <= LONGER.get(key, MOST)
 
 
+@pytest.mark.skipif(is_quick(), reason="it is slow: scripts/test without --quick runs it")
 @pytest.mark.parametrize("key", [key for key, row in ROWS.items() if row != SMALL], ids=lambda key: key.name)
-def test_no_request_takes_much_memory(world: Counted, key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_request_takes_much_memory(measured: Counted, key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak, over the bytes that come and go. A cluster that keeps what is committed or created counts as well."""
+    world = measured
     monkeypatch.setattr(world, "traced", False)
     row = ROWS[key]
     assert not isinstance(row, str)

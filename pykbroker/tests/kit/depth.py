@@ -8,6 +8,11 @@ from typing import Final
 QUICK_VARIABLE: Final = "PYKBROKER_QUICK"
 
 
+def is_quick() -> bool:
+    """Whether this is a quick run."""
+    return QUICK_VARIABLE in os.environ
+
+
 def examples(number: int) -> int:
     """Return how many examples of a model Hypothesis tries: ``number``, or a tenth in a quick run."""
-    return max(5, number // 10) if QUICK_VARIABLE in os.environ else number
+    return max(5, number // 10) if is_quick() else number
