@@ -125,11 +125,15 @@ class Crowd:
         self.served = [0] * count
         #: What the slowest had been served when the first had everything.
         self.slowest = 0
-        self._connected = asyncio.Barrier(count)
+        self._connected = 0
+        self._all_connected = asyncio.Event()
 
     async def client(self, number: int) -> None:
         reader, writer = await asyncio.open_connection(self.broker.host, self.broker.port)
-        await self._connected.wait()
+        self._connected += 1
+        if self._connected == len(self.served):
+            self._all_connected.set()
+        await self._all_connected.wait()  # an event wakes all in one turn of this loop, so that all begin together
         for request in self.requests:
             writer.write(request)
             (size,) = struct.unpack(">i", await reader.readexactly(4))
