@@ -24,7 +24,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 NO_VALUES = [lambda: None, print, [].append, object(), Deferred(), MemoryCluster.topic, ManualClock()]
 
 
-@pytest.mark.parametrize("sneaked", NO_VALUES, ids=repr)
+@pytest.mark.parametrize("sneaked", NO_VALUES, ids=lambda each: type(each).__name__)
 def test_neither_a_callable_nor_what_has_identity_goes_in(sneaked: Any) -> None:
     asked = serialising(make_controller())
     with pytest.raises(NotAValueError):
@@ -33,7 +33,7 @@ def test_neither_a_callable_nor_what_has_identity_goes_in(sneaked: Any) -> None:
         asked.alter_configs([], broker_id=1, validate_only=sneaked)
 
 
-@pytest.mark.parametrize("sneaked", NO_VALUES, ids=repr)
+@pytest.mark.parametrize("sneaked", NO_VALUES, ids=lambda each: type(each).__name__)
 def test_nor_comes_out(sneaked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     controller = make_controller()
     monkeypatch.setattr(controller, "elect_preferred_leaders", lambda: Deferred.completed([sneaked]))
