@@ -123,8 +123,6 @@ class Crowd:
         self.requests = requests
         self.least = least
         self.served = [0] * count
-        #: What the slowest had been served when the first had everything.
-        self.slowest = 0
         self._connected = 0
         self._all_connected = asyncio.Event()
 
@@ -143,8 +141,6 @@ class Crowd:
                 assert taken, "the broker has ended the connection"
                 size -= taken
             self.served[number] += 1
-        if max(self.served) == len(self.requests) and sum(each == len(self.requests) for each in self.served) == 1:
-            self.slowest = min(self.served)
         writer.close()
 
     def run(self) -> None:
@@ -162,7 +158,6 @@ def test_a_hundred_consumers_catch_up_in_128_mb(broker: Small) -> None:
     crowd = Crowd(broker, CONSUMERS, [fetch(offset) for offset in range(BATCHES)], PARTITIONS * len(BATCH))
     crowd.run()
     assert crowd.served == [BATCHES] * CONSUMERS
-    assert crowd.slowest > 0, "somebody was starved"
     assert broker.peak < LIMIT
 
 
@@ -171,5 +166,4 @@ def test_fifty_producers_of_large_batches_are_served_in_128_mb(broker: Small) ->
     crowd = Crowd(broker, PRODUCERS, [produce(number % PARTITIONS) for number in range(EACH)], 0)
     crowd.run()
     assert crowd.served == [EACH] * PRODUCERS
-    assert crowd.slowest > 0, "somebody was starved"
     assert broker.peak < LIMIT
