@@ -61,7 +61,7 @@ class Sharded:
         self.shards: Shards[Counting] = Shards(
             self.cluster,
             TOPIC,
-            begin=lambda partition: LogReplay(partition, Counting(), Raw()),
+            begin=lambda partition: LogReplay(world.cluster.runtime, partition, Counting(), Raw()),
             opened=partial(self.tell, "opened"),
             dropped=partial(self.tell, "dropped"),
             eager=eager,
