@@ -8,6 +8,11 @@ import socket
 from collections.abc import Callable, Sequence
 
 
+def is_uvloop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether a loop is uvloop's, without importing it."""
+    return type(loop).__module__ == "uvloop"
+
+
 async def create_server(
     loop: asyncio.AbstractEventLoop,
     protocol: Callable[[], asyncio.BaseProtocol],
@@ -20,8 +25,7 @@ async def create_server(
     """As ``loop.create_server``. On uvloop a single address is bound without resolving it, for which libuv starts four threads: a
     forked child would wait for them at its end, where it has none. Raises OSError.
     """
-    resolves = type(loop).__module__ != "uvloop"
-    family = None if resolves or hosts is None or len(hosts) != 1 else _family(hosts[0])
+    family = None if not is_uvloop(loop) or hosts is None or len(hosts) != 1 else _family(hosts[0])
     if family is None or hosts is None:
         names: list[str] = hosts  # type: ignore[assignment]  # bytes are taken, too
         return await loop.create_server(protocol, names, port, backlog=backlog, start_serving=start_serving)
