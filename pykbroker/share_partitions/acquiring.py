@@ -2,7 +2,7 @@
 
 A batch is acquired as a whole, even if that is more than the member asks for, unless it asks for a strict limit (KIP-1206) or
 its records differ. From half the delivery limit on, fewer records of a batch are delivered at once, and for the last time one
-alone, so that a record which its consumers cannot process does not take others with it (KIP-1276's rule in Kafka 4.4).
+alone, so that a record which its consumers cannot process does not take others with it.
 """
 
 from __future__ import annotations
