@@ -103,7 +103,7 @@ def test_a_new_leader_is_noted_and_the_old_one_is_fenced() -> None:
 def test_an_older_state_epoch_is_fenced() -> None:
     world = World()
     world.append(world.shard.initialize(KEY, 2, 5, 1))
-    for attempt in (lambda: world.shard.initialize(KEY, 1, 0, 1), lambda: world.write()):
+    for attempt in (lambda: world.shard.initialize(KEY, 1, 0, 1), world.write):
         with pytest.raises(KafkaError) as refused:
             attempt()
         assert refused.value.code is ErrorCode.FENCED_STATE_EPOCH
@@ -116,7 +116,7 @@ def test_what_was_not_initialized_is_refused() -> None:
     assert world.shard.summary(KEY, 0).start_offset == -1
     for attempt in (
         lambda: world.shard.read(KEY, 0, 1),
-        lambda: world.write(),
+        world.write,
         lambda: world.shard.initialize(KEY._replace(partition=-1), 0, 0, 1),
         lambda: world.shard.initialize(KEY, -1, 0, 1),
         lambda: world.shard.read(KEY, -1, 1),
