@@ -98,7 +98,9 @@ class Story:
         where = {self.drawn() for _ in range(self.random.randint(1, 2))}
         offsets = [(topic, index, self.offset) for topic, index in sorted(where)]
         generation, member = self.who()
-        request = txn.committing_offsets(self.group, *offsets, generation_id=generation, member_id=member)
+        request = txn.committing_offsets(
+            self.group, *offsets, generation_id_or_member_epoch=generation, member_id=member
+        )
         self.ask(request, self.version)
         self.open.add(txn.id)
 

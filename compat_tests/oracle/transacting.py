@@ -146,7 +146,7 @@ class Transacting:
         who = {"transactional_id": self.id, "producer_id": self.producer_id, "producer_epoch": self.epoch, **changes}
         topics = [
             TxnOffsetCommitRequestTopic(
-                topic, [TxnOffsetCommitRequestPartition(index, offset, committed_metadata=metadata)]
+                topic, partitions=[TxnOffsetCommitRequestPartition(index, offset, committed_metadata=metadata)]
             )
             for topic, index, offset in offsets
         ]

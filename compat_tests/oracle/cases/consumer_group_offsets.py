@@ -116,7 +116,7 @@ def of_a_consumer_group(ask: Ask) -> None:
     topic, name = reconciled_pair(ask)
     for member, epoch, partition in (("one", 4, 0), ("one", 1, 0), ("one", 2, 1), ("nobody", 3, 0)):
         offsets = [TxnOffsetCommitRequestPartition(partition, 5, -1, "")]
-        topics = [TxnOffsetCommitRequestTopic(topic, offsets)]
+        topics = [TxnOffsetCommitRequestTopic(topic, partitions=offsets)]
         ask(TxnOffsetCommitRequest(ask.name("txn"), name, 1, 0, epoch, member, None, topics))
 
 

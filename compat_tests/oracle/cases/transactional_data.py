@@ -207,7 +207,7 @@ def offset_commits_are_refused(ask: Ask) -> None:
     ask(txn.committing_offsets(group, (topic, 0, 5), producer_id=987_654_321))
     ask(txn.committing_offsets(group))
     if ask.version >= 3:
-        ask(txn.committing_offsets(group, (topic, 0, 5), generation_id=3, member_id="nobody"))
+        ask(txn.committing_offsets(group, (topic, 0, 5), generation_id_or_member_epoch=3, member_id="nobody"))
         ask(txn.committing_offsets(group, (topic, 0, 5), member_id="nobody"))
         ask(txn.committing_offsets(group, (topic, 0, 5), group_instance_id="nobody"))
     stored(ask, group, topic)
@@ -222,7 +222,7 @@ def offset_commits_by_members(ask: Ask) -> None:
     ask(txn.committing_offsets(group, (topic, 0, 5)))
     if ask.version >= 3:
         for generation, who in ((1, member), (2, member), (0, member), (1, "nobody"), (-1, member), (1, "")):
-            ask(txn.committing_offsets(group, (topic, 1, 6), generation_id=generation, member_id=who))
+            ask(txn.committing_offsets(group, (topic, 1, 6), generation_id_or_member_epoch=generation, member_id=who))
     stored(ask, group, topic)
     txn.end(commit=True, version=5 if ask.version >= 5 else 3)
     stored(ask, group, topic)
@@ -231,7 +231,7 @@ def offset_commits_by_members(ask: Ask) -> None:
 @case(ApiKey.TXN_OFFSET_COMMIT, since=5)
 def offset_commits_of_a_generation_that_never_was(ask: Ask) -> None:
     topic, group, txn = in_transaction(ask)
-    ask(txn.committing_offsets(group, (topic, 0, 5), generation_id=3, member_id="nobody"))
+    ask(txn.committing_offsets(group, (topic, 0, 5), generation_id_or_member_epoch=3, member_id="nobody"))
     stored(ask, group, topic)
 
 

@@ -120,7 +120,7 @@ class TransactionIncarnation:
             membership.generation,
             membership.member_id,
             membership.instance_id,
-            [TxnOffsetCommitRequestTopic(topic, found) for topic, found in topics.items()],
+            [TxnOffsetCommitRequestTopic(topic, partitions=found) for topic, found in topics.items()],
         )
         yield from self._ask(
             request,
