@@ -141,7 +141,7 @@ class LogReplay(Generic[S]):
                 skipped.append((stored.offset, str(error)))
                 continue
             if record is not None:
-                self.shard.replay(record._replace(producer_id=header.producer_id))
+                self.shard.replay(record._replace(producer_id=header.producer_id, offset=stored.offset))
         if skipped:
             offset, why = skipped[0]
             some = "record" if len(skipped) == 1 else f"{len(skipped)} records, the first is"

@@ -25,7 +25,7 @@ from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
-from pykbroker.seeding.harvesting import TooMuch, harvest_slowly
+from pykbroker.seeding.dumping import TooMuch, dump_in_slices
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
 from pykbroker.wire import compression
 from pykbroker.wire.batch_header import patch_timestamps
@@ -258,7 +258,7 @@ def test_loading_of_coordinators(measuring: Watched, kind: str, of: str) -> None
 def test_export_over_http(measuring: Watched, kind: str) -> None:
     measuring.topic("t", 1)
     append(measuring, "t", MAKE[kind])
-    exported = measuring.turn(lambda: harvest_slowly(measuring.cluster, ["t"], 10 * RECORDS))
+    exported = measuring.turn(lambda: dump_in_slices(measuring.cluster, ["t"], 10 * RECORDS))
     measuring.until(lambda: exported.done)
     with pytest.raises(TooMuch):
         _ = exported.value
