@@ -181,7 +181,7 @@ SETTINGS: dict[str, tuple[dict[str, str], dict[str, ErrorCode]]] = {
     "to lz4": ({"compression_type": "lz4"}, {"a huge record": INVALID}),
     "to gzip": ({"compression_type": "gzip"}, {"a huge record": INVALID}),
     "to nothing": (
-        {"compression_type": "uncompressed", "max_message_bytes": "100000"},
+        {"compression_type": "uncompressed", "max_message_bytes": "50000"},
         {"many records": ErrorCode.MESSAGE_TOO_LARGE, "a huge record": INVALID},
     ),
 }
