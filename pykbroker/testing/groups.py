@@ -104,6 +104,22 @@ def _group(group_id: str, found: CoordinatedGroup | None) -> Group:
     return Group(group_id, "classic", "Dead")
 
 
+def group_ids(cluster: Cluster) -> list[str]:
+    """The ids of all groups whose coordinators are loaded, in order."""
+    found: set[str] = set()
+    for broker in cluster.brokers.values():
+        with contextlib.suppress(KafkaError):
+            listed = cluster.runtime.slices.run(cluster.groups.describe_all(broker, lambda group: group.group_id, 0.3))
+            found.update(
+                listed.value
+                if isinstance(listed, Deferred) and listed.done
+                else []
+                if isinstance(listed, Deferred)
+                else listed
+            )
+    return sorted(found)
+
+
 def committed(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
     """The committed offsets of a group, by topic and partition."""
     asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
