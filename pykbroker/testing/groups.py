@@ -12,7 +12,7 @@ from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
@@ -112,14 +112,8 @@ def group_ids(cluster: Cluster) -> list[str]:
     found: set[str] = set()
     for broker in cluster.brokers.values():
         with contextlib.suppress(KafkaError):
-            listed = cluster.runtime.slices.run(cluster.groups.describe_all(broker, lambda group: group.group_id, 0.3))
-            found.update(
-                listed.value
-                if isinstance(listed, Deferred) and listed.done
-                else []
-                if isinstance(listed, Deferred)
-                else listed
-            )
+            listed = as_wait(cluster.runtime.slices.run(broker.groups.describe_all(lambda group: group.group_id, 0.3)))
+            found.update(listed.value if listed.done else ())
     return sorted(found)
 
 

@@ -172,10 +172,10 @@ class WorldKafka(Process):
         self._node = node
 
     def _sow(self, cluster: Cluster) -> Deferred[None]:
-        from pykbroker.seeding.loading import load  # noqa: PLC0415 - with a seed only
+        from pykbroker.seeding.loading import load_seed  # noqa: PLC0415 - with a seed only
 
         assert self._seed is not None
-        return load(cluster, self._seed, only_new=True).map(lambda _: None)
+        return load_seed(cluster, self._seed, only_new=True).map(lambda _: None)
 
     async def _call_in(self, host: Host, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the brokers' loop, and wait for it in the present one. Raises RuntimeError if the process ends before."""
