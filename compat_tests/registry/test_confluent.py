@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,8 +23,9 @@ OLDER = '{"type":"record","name":"User","fields":[{"name":"name","type":"string"
 
 
 @pytest.fixture
-def client(kafka: Kafka) -> SchemaRegistryClient:
-    return SchemaRegistryClient({"url": kafka.schema_registry_url})
+def client(kafka: Kafka) -> Iterator[SchemaRegistryClient]:
+    with SchemaRegistryClient({"url": kafka.schema_registry_url}) as found:
+        yield found
 
 
 def test_the_life_of_a_subject(client: SchemaRegistryClient) -> None:

@@ -361,7 +361,7 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
     own = registry_options(options, config)
     if options.http is None:
         if options.clock == "manual":
-            raise ConfigError("--clock manual leaves nobody to move it: open the HTTP side with --http")
+            raise ConfigError("--clock manual needs --http, whose API moves the clock")
         if own is None and (options.http_token_file or options.http_name):
             raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
         if own is None and options.schema_registry:

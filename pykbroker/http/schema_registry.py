@@ -22,7 +22,7 @@ from pykbroker.registry.registry import Registry
 from pykbroker.registry.rest.call import Call, Text
 from pykbroker.registry.rest.table import find
 from pykbroker.registry.schema import compact
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node
@@ -71,7 +71,7 @@ class SchemaRegistrySide:
         try:
             self._check(request)
             found = await self._carried_out(request)
-        except Refusal as refusal:
+        except VerbRefused as refusal:
             return _error(request, refusal.status, refusal.status, str(refusal))
         except RegistryError as error:
             answer = _error(request, error.status, error.code, error.message)

@@ -7,7 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
-from pykbroker.http.connection import Connection, make_room
+from pykbroker.http.connection import HttpConnection, make_room
 from pykbroker.network.binding import create_server
 from pykbroker.process import listening
 from pykbroker.process.log_directories import StartFailed
@@ -17,7 +17,7 @@ _SHUTDOWN_S: Final = 5.0
 _BACKLOG: Final = 100
 
 
-class _Refused(asyncio.Protocol):
+class _RefusedHttp(asyncio.Protocol):
     """A connection beyond the limit, while the broker is at work for all others."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -32,7 +32,7 @@ class WebServer:
         self._patience_s = patience_s
         self._most_connections = most_connections
         self._server: asyncio.Server | None = None
-        self.connections: dict[Connection, None] = {}
+        self.connections: dict[HttpConnection, None] = {}
 
     async def open(self, host: str, port: int, option: str) -> str:
         """Listen; returns the address. Raises StartFailed, which names the ``option`` to change, if it cannot be bound."""
@@ -48,10 +48,10 @@ class WebServer:
     def _protocol(self) -> asyncio.BaseProtocol:
         server = self._runner.server
         if server is None:
-            return _Refused()
+            return _RefusedHttp()
         if len(self.connections) >= self._most_connections and not make_room(self.connections):
-            return _Refused()
-        return Connection(server, self._patience_s, self.connections)
+            return _RefusedHttp()
+        return HttpConnection(server, self._patience_s, self.connections)
 
     def stop_listening(self) -> bool:
         """Accept no more connections; False if it did not listen."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from pykbroker.network.doors import Door, Refused, Rules, taken_over
+from pykbroker.network.acceptor import ConnectionAcceptor, ConnectionRefused, ConnectionRules, taken_over
+from pykbroker.network.entering import enter
 
 if TYPE_CHECKING:
     import asyncio
@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from pykbroker.network.connection import Connection
 
 
-log = logging.getLogger(__name__)
-
 #: Creates a connection and the protocol for its socket.
 Make = Callable[[], tuple["Connection", "asyncio.BaseProtocol"]]
 
 
-class BrokerRules(Rules, Protocol):
+class BrokerRules(ConnectionRules, Protocol):
     """The connection limits of one broker."""
 
     def begin(self, inside: Iterable[tuple[str, str]]) -> None:
@@ -46,7 +44,7 @@ class Limited:
     def __init__(self, loop: asyncio.AbstractEventLoop, has_descriptors: Callable[[], bool]) -> None:
         self._loop = loop
         self._has_descriptors = has_descriptors
-        self._doors: list[Door] = []
+        self._doors: list[ConnectionAcceptor] = []
         self._inside: dict[Connection, str] = {}
         self._going: set[Connection] = set()
         self._entering: set[asyncio.Task[bool]] = set()
@@ -61,7 +59,7 @@ class Limited:
     def open(self, server: asyncio.Server, backlog: int, listener: str, make: Make) -> None:
         """Replace a server of the loop by doors; ``make`` creates the connections."""
         for listening in taken_over(server, backlog):
-            self._doors.append(Door(self._loop, listening, listener, self, partial(self._enter, make)))
+            self._doors.append(ConnectionAcceptor(self._loop, listening, listener, self, partial(self._enter, make)))
 
     def turn_away(self) -> None:
         """Close the connections that wait: they connected to brokers that no longer exist."""
@@ -111,7 +109,7 @@ class Limited:
 
     def take(self, listener: str, address: str) -> None:
         if not self._has_descriptors():
-            raise Refused("the limit on open files (ulimit -n) allows no more connections")
+            raise ConnectionRefused("the limit on open files (ulimit -n) allows no more connections")
         self._rules.take(listener, address)
 
     # ---- in and out --------------------------------------------------------------------------------------------------
@@ -119,27 +117,10 @@ class Limited:
     def _enter(self, make: Make, accepted: socket.socket, address: str) -> None:
         connection, protocol = make()
         self._inside[connection] = address
-        task = self._loop.create_task(self._connect(protocol, accepted))
+        task = enter(self._loop, connection, protocol, accepted)
         self._entering.add(task)
-        task.add_done_callback(partial(self._entered, connection, accepted))
+        task.add_done_callback(self._entering.discard)
         self._close_excess()
-
-    async def _connect(self, protocol: asyncio.BaseProtocol, accepted: socket.socket) -> bool:
-        try:
-            await self._loop.connect_accepted_socket(lambda: protocol, accepted)
-        except OSError:  # the client is gone again
-            return False
-        return True
-
-    def _entered(self, connection: Connection, accepted: socket.socket, task: asyncio.Task[bool]) -> None:
-        """Clean up after a failed entry; a callback, since a task that is cancelled before its first step runs no code."""
-        self._entering.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            log.error("Unhandled error in accepting a connection on listener %s", connection.listener, exc_info=error)
-        if task.cancelled() or error is not None or not task.result():
-            accepted.close()
-            connection.connection_lost(None)
 
     def _close_excess(self) -> None:
         """Close the connections that have been idle longest."""

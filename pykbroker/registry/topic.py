@@ -15,7 +15,7 @@ from pykbroker.process.life import LifeEnded
 from pykbroker.registry.errors import STORE, TOO_LARGE, RegistryError
 from pykbroker.registry.records import Change, Unreadable, decode, encode
 from pykbroker.registry.state import State
-from pykbroker.seeding.harvesting import committed_records
+from pykbroker.seeding.dumping import committed_records
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 
 if TYPE_CHECKING:

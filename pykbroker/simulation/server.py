@@ -16,7 +16,7 @@ from pykbroker.metadata.image import Endpoint
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.simdisk import ProcessDied
+from pykbroker.worlds.disk import ProcessDied
 
 if TYPE_CHECKING:
     from pykbroker.network.connection import Connection
@@ -34,7 +34,7 @@ LONGEST_OFFLOAD_MS = 20
 _LONGEST_TURN_MS = 3
 
 
-class Server:
+class SimulatedServer:
     """See the module. Node ids count from 1."""
 
     def __init__(self, world: World, brokers: int, settings: dict[str, str]) -> None:

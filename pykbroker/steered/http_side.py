@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from pykbroker.process.node import Beside, Node
+    from pykbroker.process.node import Node, Service
     from pykbroker.steered.http_options import HttpOptions
     from pykbroker.steered.steering import Steering
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class MakeSide(Protocol):
     """Creates the HTTP side of a node; ``steering`` is called with the first request to its API."""
 
-    def __call__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering], /) -> Beside:
+    def __call__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering], /) -> Service:
         """Create it, not yet opened."""
         ...
 
@@ -31,9 +31,9 @@ def http_side(*, own_process: bool = False) -> MakeSide:
     return cast("MakeSide", import_module("pykbroker.http.installed").side(own_process=own_process))
 
 
-def schema_registry(node: Node, options: HttpOptions) -> Beside:
+def schema_registry(node: Node, options: HttpOptions) -> Service:
     """Import the schema registry and create it, not yet opened. ``installed.check_registry`` has said what is missing."""
-    return cast("Beside", import_module("pykbroker.http.schema_registry").SchemaRegistrySide(node, options))
+    return cast("Service", import_module("pykbroker.http.schema_registry").SchemaRegistrySide(node, options))
 
 
 def check_registry() -> None:

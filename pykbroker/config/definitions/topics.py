@@ -1,6 +1,6 @@
 """Settings of a topic, in Kafka's order (it is the order of complaints). One that is not set comes from the broker."""
 
-from pykbroker.config.definitions.words import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.definitions.abbreviations import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, MEDIUM, STRING
 from pykbroker.config.rules import UniqueList, at_least, between, gzip_level, one_of, throttled_replicas
 from pykbroker.config.setting import Setting, table
 
@@ -44,7 +44,9 @@ TOPIC_SETTINGS = table(
     Setting("local.retention.bytes", LONG, -2, MEDIUM, at_least(-2)),
     Setting("remote.log.copy.disable", BOOLEAN, False, MEDIUM),
     Setting("remote.log.delete.on.disable", BOOLEAN, False, MEDIUM),
-    Setting("max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, at_least(0), internal=True),  # of 4.4
+    Setting(
+        "max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, between(1, 2_147_483_639), internal=True
+    ),  # of 4.4
     Setting("pykbroker.validate.records", BOOLEAN, False, MEDIUM, internal=True),
     Setting("internal.segment.bytes", INT, None, MEDIUM, internal=True),
 )

@@ -45,7 +45,7 @@ MEMBERS = gauge(
     "kafka_consumergroup_members",
     "Members of a group.",
     "consumergroup",
-    moves="0 while lag grows: nobody consumes. Up and down: members that miss heartbeats (max.poll.interval.ms).",
+    moves="0 while lag grows: no consumer is running. Up and down: members that miss heartbeats (max.poll.interval.ms).",
 )
 STATE = gauge(
     "pykbroker_group_state",
@@ -83,7 +83,7 @@ NUM_BY_STATE: Final = tuple(_BY_STATE.values())
 _IN_A_STEP: Final = 8
 
 
-class Groups:
+class GroupCollector:
     """All groups of the partitions of ``__consumer_offsets`` that are loaded; the others are loaded from now on."""
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
@@ -104,14 +104,15 @@ class Groups:
 
 
 def _shards(cluster: Cluster) -> Iterator[GroupShard]:
-    topic = cluster.metadata.image.topic(CONSUMER_OFFSETS)
-    if topic is None:
+    if cluster.metadata.image.topic(CONSUMER_OFFSETS) is None:
         return
-    for index in range(len(topic.partitions)):
-        try:
-            yield cluster.groups.shards.at(None, index).shard
-        except KafkaError:  # no leader, or still loading: the next scrape has it
-            continue
+    for broker in list(cluster.brokers.values()):
+        shards = broker.groups.shards
+        for index in shards.led_partitions():
+            try:
+                yield shards.at(index).shard
+            except KafkaError:  # still loading: the next scrape has it
+                continue
 
 
 def _topic(cluster: Cluster, page: Page, group: str, topic: str, offsets: dict[int, CommittedOffset]) -> Steps:

@@ -40,7 +40,7 @@ def test_programs_are_told_too() -> None:
         (["--schema-registry", "http://sr:8081"], "open the HTTP side with --http"),
         (["--http", "0", "--schema-registry", "ftp://sr"], "--schema-registry wants http://HOST:PORT"),
         (["--schema-registry", "localhost:99999"], "--schema-registry wants [HOST:]PORT"),
-        (["--clock", "manual"], "--clock manual leaves nobody to move it: open the HTTP side with --http"),
+        (["--clock", "manual"], "--clock manual needs --http, whose API moves the clock"),
         (["--http", "0", "--listen", "SSL://127.0.0.1:0"], "SSL (SSL) are protected"),
     ],
 )

@@ -220,3 +220,8 @@ def test_a_protected_broker_has_a_token() -> None:
 def test_without_it_nothing_of_it_is_known() -> None:
     with Kafka() as kafka, pytest.raises(RuntimeError, match="schema_registry=True"):
         _ = kafka.schema_registry_url
+
+
+def test_in_a_process_of_its_own() -> None:
+    with Kafka(process=True, schema_registry=True) as kafka:
+        assert Client(kafka).ask("POST", "/subjects/s/versions", {"schema": INT})[1]["id"] == 1
