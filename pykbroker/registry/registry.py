@@ -52,6 +52,8 @@ class Registry:
 
     async def register(self, asked: Asked, *, normalize: bool = False) -> Version:
         """Register a schema; the version that has it, if there is one."""
+        if asked.schema.text.strip():  # parsed before the others' turn, who then do not wait for it
+            await self._canonical(await self.state(), asked.subject, asked.schema, new=True, normalize=normalize)
         async with self._writing:
             state = await self.state()
             deciding.check_may_register(state, asked)

@@ -61,9 +61,10 @@ async def set_config(call: Call) -> dict[str, Any]:
 
 
 async def delete_config(call: Call) -> dict[str, Any]:
-    """Remove a configuration; the former one."""
+    """Remove a configuration; the former one. Clients read its level by either name: that of the source, and that of the documentation."""
     subject = _subject(call)
-    return _shown(await call.registry.change(lambda state: deciding.delete_config(state, subject)))
+    found = _shown(await call.registry.change(lambda state: deciding.delete_config(state, subject)))
+    return {**found, "compatibility": found["compatibilityLevel"]} if "compatibilityLevel" in found else found
 
 
 def _shown(found: dict[str, Any]) -> dict[str, Any]:
