@@ -115,7 +115,7 @@ class HttpSide:
         port = self._server.sockets[0].getsockname()[1]
         self._node.http = listening.address(host, port)
         self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
-        self._leave = [self._node.lives.follow(each.follow) for each in (self._brokers, self._storage)]
+        self._leave = [self._node.lifetimes.follow(each.follow) for each in (self._brokers, self._storage)]
         self._lag.start()
         log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", self._node.http)
 

@@ -102,7 +102,7 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
         if "spark.jars.packages" not in wanted or not any(sign in said for sign in _UNRESOLVED):
             raise LakeError(f"Spark did not start: {error}\nThe end of its log:\n{said}") from error
     try:
-        return _started({"spark.jars.ivySettings": str(central_alone(folder)), **wanted}, log)
+        return _started({"spark.jars.ivySettings": str(only_central(folder)), **wanted}, log)
     except Exception as error:
         raise LakeError(
             f"Spark's resolver did not find {wanted['spark.jars.packages']} (or what they need): --jars (or PYKBROKER_SPARK_JARS) names files that "
@@ -122,7 +122,7 @@ def _end_of(log: Path) -> str:
     return log.read_text(errors="replace")[-1500:] if log.exists() else ""
 
 
-def central_alone(folder: Path) -> Path:
+def only_central(folder: Path) -> Path:
     """Settings of Spark's resolver, Ivy, with Maven Central alone, in a file in ``folder``. Spark's own look first into Maven's local folder, and
     fail if this has the description of a package without its jar, as Maven leaves it where only the description was needed.
     """

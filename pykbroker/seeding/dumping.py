@@ -37,7 +37,7 @@ _LOG = _Log()
 def dump_seed(cluster: Cluster, topics: Iterable[str] = ()) -> Seed:
     """Export these topics, or all but internal ones, at one moment. Raises LookupError for an unknown topic."""
     seed = Seed()
-    for _ in _harvesting(cluster, topics, seed):
+    for _ in _dumping(cluster, topics, seed):
         pass
     return seed
 
@@ -54,7 +54,7 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
         seed = Seed()
         left = most_bytes
         try:
-            for fresh in _harvesting(cluster, topics, seed):
+            for fresh in _dumping(cluster, topics, seed):
                 left -= sum(map(_size, fresh))
                 if left < 0:
                     raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
@@ -68,7 +68,7 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
     return over
 
 
-def _harvesting(cluster: Cluster, topics: Iterable[str], seed: Seed) -> Iterator[list[SeedRecord]]:
+def _dumping(cluster: Cluster, topics: Iterable[str], seed: Seed) -> Iterator[list[SeedRecord]]:
     """Fill a seed; each step yields the records that it added."""
     names = list(dict.fromkeys(topics))
     for name in names:

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from pykbroker.coordination.share.state import StateBatch
-from pykbroker.share_partitions.acquiring import Acquisition, Request
+from pykbroker.share_partitions.acquiring import AcquireRequest, Acquisition
 from pykbroker.share_partitions.in_flight import Batch, Change, InFlight, Run
 from pykbroker.share_partitions.states import (
     BECOMES,
@@ -84,7 +84,7 @@ class SharePartition:
 
     # Acquiring
 
-    def acquire(self, request: Request, now: float) -> list[Acquired]:
+    def acquire(self, request: AcquireRequest, now: float) -> list[Acquired]:
         """Acquire records that were read for a member, those that are available again and new ones."""
         limits = self._limits()
         if request.fetch_offset < request.first:

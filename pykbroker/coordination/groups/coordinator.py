@@ -24,7 +24,7 @@ from pykbroker.coordination.transactions.admitting import Dialect, Refusals, adm
 from pykbroker.metadata.features import GROUP_VERSION
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.runtime.slices import each_alone
+from pykbroker.runtime.slices import independently
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -135,7 +135,7 @@ class GroupCoordinator:
         for shard in shards if delta.created_topics else ():
             shard.around.topics_created_at = image.offset
         if shards:
-            self._cluster.runtime.slices.begin(each_alone([shard.topics_changed(changed) for shard in shards]))
+            self._cluster.runtime.slices.begin(independently([shard.topics_changed(changed) for shard in shards]))
         for topic in delta.deleted_topics:
             if topic.name != CONSUMER_OFFSETS:
                 self._forget_topic(topic.name, topic.id)
@@ -154,7 +154,9 @@ class GroupCoordinator:
 
     def _expire(self) -> Steps:
         shards = list(self.shards.loaded.values())
-        return each_alone(self._runtime.append_parts(loaded, loaded.shard.expire(self._largest)) for loaded in shards)
+        return independently(
+            self._runtime.append_parts(loaded, loaded.shard.expire(self._largest)) for loaded in shards
+        )
 
     @property
     def _largest(self) -> float:
