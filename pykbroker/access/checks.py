@@ -83,7 +83,9 @@ class CheckedRequest:
 
         request = self.without(**only).request
         site = answers.deepest_site(request, self.ctx.api_version)
-        return answers.built(request, site._replace(worded=worded and site.worded), answers.Refusal(code)), site.path[0]
+        return answers.built(
+            request, site._replace(worded=worded and site.worded), answers.PlacedRefusal(code)
+        ), site.path[0]
 
 
 class Check(Protocol):

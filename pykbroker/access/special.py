@@ -71,7 +71,7 @@ class IdempotentProducerIds:
         return checked.refused(ERROR_OF[CLUSTER])
 
 
-class Coordinators:
+class CoordinatorKeys:
     """FindCoordinator requires DESCRIBE on the group or transactional id."""
 
     acts = True

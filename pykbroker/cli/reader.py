@@ -14,7 +14,7 @@ from pykbroker.cli.start_position import StartPosition, named
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError
 from pykbroker.client.fetcher import Fetched, Fetcher
-from pykbroker.client.membership import Membership
+from pykbroker.client.membership import GroupMembership
 from pykbroker.client.offsets import TopicPartition, committed_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.records import Record
@@ -98,7 +98,7 @@ class ConsumeLoop:
         while not self._printer.full and (until.never or not self._reached(ends)):
             self._print_some(None if until.never else ends)
 
-    def read_as_member(self, membership: Membership, group: str, start: StartPosition, until: EndPosition) -> None:
+    def read_as_member(self, membership: GroupMembership, group: str, start: StartPosition, until: EndPosition) -> None:
         """Print the partitions that the group assigns, from its offsets on, and commit what was printed.
 
         Raises the KafkaError of a response.
@@ -156,7 +156,7 @@ class ConsumeLoop:
         return all(self._fetcher.positions[partition] >= end for partition, end in ends.items())
 
     def _take_over(
-        self, membership: Membership, group: str, start: StartPosition, until: EndPosition
+        self, membership: GroupMembership, group: str, start: StartPosition, until: EndPosition
     ) -> dict[TopicPartition, int]:
         """Join, and read from the group's offsets, or from ``start`` where it has none; returns the ends."""
         partitions = membership.join()
@@ -178,7 +178,7 @@ class ConsumeLoop:
                 "committed nothing. `pykbroker groups reset` moves it."
             )
 
-    def _leave_early(self, membership: Membership, *, printed: bool) -> None:
+    def _leave_early(self, membership: GroupMembership, *, printed: bool) -> None:
         """Commit what was shown and leave the group, so that it neither repeats records nor waits for us.
 
         Errors are reported, but do not hide the error that ended the command.
@@ -194,7 +194,7 @@ class ConsumeLoop:
             reason = f": {error}" if str(error) else "."
             self._out.remark(f"The group was not left in order; it may print records again{reason}")
 
-    def _commit(self, membership: Membership) -> None:
+    def _commit(self, membership: GroupMembership) -> None:
         try:
             membership.commit(self._printer.printed)
         except KafkaError as error:
