@@ -1,8 +1,9 @@
-"""TxnOffsetCommit (key 28), versions 0 to 5: commit a group's offsets as part of a transaction.
+"""TxnOffsetCommit (key 28), versions 0 to 6: commit a group's offsets as part of a transaction.
 
 The offsets take effect when the transaction is committed. Member and generation from version 3 (KIP-447),
 TRANSACTION_ABORTABLE from version 4; from version 5 the request adds the group's partition to the transaction (KIP-890).
-Before version 2 COORDINATOR_LOAD_IN_PROGRESS is answered as COORDINATOR_NOT_AVAILABLE.
+Before version 2 COORDINATOR_LOAD_IN_PROGRESS is answered as COORDINATOR_NOT_AVAILABLE. From version 6 topics are named by their ids;
+before, GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH are answered as ILLEGAL_GENERATION.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _LOADING_SINCE = 2
 _ABORTABLE_SINCE = 4
 _ADDS_SINCE = 5
+_TOPIC_IDS_SINCE = 6
+_OF_MEMBERS = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
 def handle(
@@ -37,7 +40,7 @@ def handle(
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     if not is_small(request.topics):
         return in_slices(broker, ctx, _in_parts(broker, ctx, request))
-    refused = _take_out_missing(broker, request)
+    refused = _take_out_missing(broker, ctx.api_version, request)
     if not request.topics:
         return refused
     return _commit(broker, ctx, request).map(lambda rest: _merged(refused, rest))
@@ -50,7 +53,7 @@ def _in_parts(broker: Broker, ctx: RequestContext, request: TxnOffsetCommitReque
     for part in in_parts(request.topics):
         some = copy(request)
         some.topics = part
-        join_parts(refused.topics, _take_out_missing(broker, some).topics, _which)
+        join_parts(refused.topics, _take_out_missing(broker, ctx.api_version, some).topics, _which)
         join_parts(known, some.topics, _which)
         yield AT_ONCE
     committed: list[Deferred[TxnOffsetCommitResponse]] = []
@@ -69,8 +72,8 @@ def _in_parts(broker: Broker, ctx: RequestContext, request: TxnOffsetCommitReque
     return gather(committed).map(joined)
 
 
-def _which(topic: TxnOffsetCommitRequestTopic | TxnOffsetCommitResponseTopic) -> str:
-    return topic.name
+def _which(topic: TxnOffsetCommitRequestTopic | TxnOffsetCommitResponseTopic) -> str | bytes:
+    return topic.name or topic.topic_id
 
 
 def _commit(broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest) -> Deferred[TxnOffsetCommitResponse]:
@@ -86,10 +89,13 @@ def failed(request: TxnOffsetCommitRequest, version: int, error: KafkaError) -> 
     code = error.code
     if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < _LOADING_SINCE:
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code in _OF_MEMBERS and version < _TOPIC_IDS_SINCE:
+        code = ErrorCode.ILLEGAL_GENERATION
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=[
                     TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
                     for each in topic.partitions
@@ -100,24 +106,33 @@ def failed(request: TxnOffsetCommitRequest, version: int, error: KafkaError) -> 
     )
 
 
-def _take_out_missing(broker: Broker, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    """Remove partitions that do not exist from the request; returns the answer for them."""
+def _take_out_missing(broker: Broker, version: int, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+    """Remove partitions that do not exist from the request, fill in names and ids of the others; returns the answer for those
+    removed.
+    """
     refused = TxnOffsetCommitResponse()
     known: list[TxnOffsetCommitRequestTopic] = []
     for topic in request.topics:
         there: list[TxnOffsetCommitRequestPartition] = []
         missing: list[TxnOffsetCommitResponsePartition] = []
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if version >= _TOPIC_IDS_SINCE:
+            name = broker.cluster.topic_name(topic.topic_id)
+            topic.name = name or ""
+            code = ErrorCode.UNKNOWN_TOPIC_ID if name is None else code
         for asked in topic.partitions:
             index = asked.partition_index
-            if broker.cluster.partition(topic.name, index) is None:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            partition = broker.cluster.partition(topic.name, index)
+            if partition is None:
                 missing.append(TxnOffsetCommitResponsePartition(partition_index=index, error_code=code))
             else:
+                topic.topic_id = partition.topic_id  # stored with the offset
                 there.append(asked)
         if missing:
-            refused.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=missing))
+            answer = TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
+            refused.topics.append(answer)
         if there:
-            known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
+            known.append(TxnOffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id, partitions=there))
     request.topics = known
     return refused
 

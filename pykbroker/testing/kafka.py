@@ -49,7 +49,7 @@ class Kafka(Queries, Actions, Observations):
 
     ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` is its address.
 
-    ``as_version`` is the emulated release of Kafka: "2.8", "3.9" or "4.3".
+    ``as_version`` is the emulated release of Kafka: "2.8", "3.9", "4.3" or "4.4".
 
     With ``process=True`` the broker is a process of its own, which ends with this one: it can be killed, and leaves this
     process's CPU time to the clients. All methods but address, log and stop then raise RuntimeError.

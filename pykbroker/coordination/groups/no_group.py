@@ -91,7 +91,7 @@ def check_commit(group: None, request: OffsetCommitRequest, version: int) -> Non
 def check_commit_in_transaction(group: None, request: TxnOffsetCommitRequest) -> None:
     """Anyone may who names no generation."""
     if request.generation_id_or_member_epoch >= 0:
-        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 def check_fetch(group: None, request: OffsetFetchRequestGroup) -> None:
