@@ -123,10 +123,12 @@ def show(subject: Subject, *, version: Version = "latest", at: RegistryOptions, 
 
 @app.command()
 @with_option_values
-def register(subject: Subject, file: File, *, how: SchemaOptions, at: RegistryOptions, as_json: Json = False) -> None:
+def register(
+    subject: Subject, file: File, *, source: SchemaOptions, at: RegistryOptions, as_json: Json = False
+) -> None:
     """Register a schema; print its id."""
     out = Output(as_json=as_json)
-    found = _typed(at.client().ask("POST", _path("subjects", subject, "versions"), how.body(file)), dict)
+    found = _typed(at.client().ask("POST", _path("subjects", subject, "versions"), source.body(file)), dict)
     if out.as_json:
         out.json(found)
     else:
@@ -140,14 +142,14 @@ def check(
     file: File,
     *,
     version: Version = "latest",
-    how: SchemaOptions,
+    source: SchemaOptions,
     at: RegistryOptions,
     as_json: Json = False,
 ) -> None:
     """Check whether a schema is compatible with a version; the exit status is 1 if it is not."""
     out = Output(as_json=as_json)
     path = _path("compatibility", "subjects", subject, "versions", version)
-    found = _typed(at.client().ask("POST", f"{path}?verbose=true", how.body(file)), dict)
+    found = _typed(at.client().ask("POST", f"{path}?verbose=true", source.body(file)), dict)
     if out.as_json:
         out.json(found)
     else:

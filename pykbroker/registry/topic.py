@@ -44,7 +44,7 @@ class SchemasTopic:
     """The state as of the end of the topic. It follows the lives of the cluster: after a reset it is read anew. Belongs to the loop."""
 
     def __init__(self, lives: Lifetimes) -> None:
-        self._lives = lives
+        self._lifetimes = lifetimes
         self._state = State()
         self._partition: Partition | None = None
         self._next = 0
@@ -81,13 +81,13 @@ class SchemasTopic:
         return self._cluster().logs.cluster_id
 
     def _cluster(self) -> Cluster:
-        if self._lives.current is None:
+        if self._lifetimes.current is None:
             raise RegistryError(STORE, "The brokers are stopping or being reset")
-        return self._lives.current.cluster
+        return self._lifetimes.current.cluster
 
     async def _outcome(self, wait: Deferred[T]) -> T:
         try:
-            return await self._lives.outcome(wait)
+            return await self._lifetimes.outcome(wait)
         except LifeEnded as error:
             raise RegistryError(STORE, str(error)) from error
 
