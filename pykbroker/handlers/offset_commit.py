@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.handlers.offset_topics import answer
+from pykbroker.handlers.offset_topics import answer, name_by_id
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_commit import (
@@ -46,7 +46,7 @@ def _known(
     there: list[OffsetCommitRequestPartition] = []
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if version >= _TOPIC_IDS_SINCE:
-        code = _name(broker, topic)
+        code = name_by_id(broker, topic)
     for asked in topic.partitions:
         index = asked.partition_index
         partition = broker.partition(topic.name, index)
@@ -58,13 +58,6 @@ def _known(
     if not missing:
         return there, None
     return there, OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
-
-
-def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
-    """Fill in the name of a topic given by its id; returns the error for partitions of it that do not exist."""
-    name = broker.cluster.topic_name(topic.topic_id)
-    topic.name = name or ""
-    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _commit(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pykbroker.handlers.in_slices import AT_ONCE, WEIGHT_OF_A_PART, in_parts, in_slices, is_small, join_parts
 from pykbroker.runtime.waits import Deferred, all_of, apply
+from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -88,8 +89,16 @@ def _taken_apart(topics: list[Any], known: Known, refused: WithTopics) -> list[A
     return rest
 
 
-def _which(topic: Any) -> tuple[str, bytes | None]:
-    return topic.name, getattr(topic, "topic_id", None)
+def name_by_id(broker: Broker, topic: Any) -> ErrorCode:
+    """Fill in the name of a topic given by its id; returns the error for partitions of it that do not exist."""
+    name = broker.cluster.topic_name(topic.topic_id)
+    topic.name = name or ""
+    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _which(topic: Any) -> str | bytes:
+    named: str | bytes = topic.name or getattr(topic, "topic_id", b"")
+    return named
 
 
 def _merged(refused: R, rest: R) -> R:

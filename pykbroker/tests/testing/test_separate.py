@@ -61,6 +61,7 @@ WORKS = {
     "pid",
     "play",
     "running",
+    "schema_registry_url",
     "security",
     "start",
     "stop",
