@@ -48,7 +48,7 @@ _NAMES: Final = 20_000
 _BEFORE, _REPEATED = 300, 3
 _PRODUCE: Final = 9
 #: RE2 compiles it to many states, of which each is kept for each letter.
-_PATTERN: Final = "((.?){30}){30}[z5]"
+_PATTERN: Final = "((.?){30}){30}[z5]x{%d}"
 _TOPIC_RESOURCE: Final = 2
 
 
@@ -128,7 +128,10 @@ def _connected(broker: BrokerProcess) -> socket.socket:
 
 
 def _prepare(connection: Connection) -> None:
-    compacted = [CreatableTopicConfig("cleanup.policy", "compact")]
+    compacted = [
+        CreatableTopicConfig("cleanup.policy", "compact"),
+        CreatableTopicConfig("max.message.bytes", "2000000"),
+    ]
     topics = [CreatableTopic("mine", 1, 1), CreatableTopic("compacted", 1, 1, configs=compacted)]
     names = [*_names(), *(f"unrelated-{number}" for number in range(_TOPICS))]
     topics += [CreatableTopic(name, 1, 1) for name in names]
@@ -168,11 +171,11 @@ def _cases() -> dict[str, Case]:
         f"a record of 250 MiB in {len(of_huge) // 1000} KB": lambda: _produce(of_huge),
         f"a pattern for {_TOPICS} topics with long names": lambda: (
             ConsumerGroupHeartbeatRequest(
-                f"pattern-{next(numbers)}",
+                f"pattern-{uuid.uuid4()}",
                 str(uuid.uuid4()),
                 0,
                 rebalance_timeout_ms=60_000,
-                subscribed_topic_regex=_PATTERN,
+                subscribed_topic_regex=_PATTERN % next(numbers),
                 topic_partitions=[],
             ),
             1,
