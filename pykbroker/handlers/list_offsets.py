@@ -97,14 +97,14 @@ def _searched(
     """The response once the searches have filled in their answers."""
     if not searches:
         return response
-    return broker.cluster.runtime.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
+    return broker.runtime.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for asked in topic.partitions:
-            yield broker.cluster.partition(topic.name, asked.partition_index)
+            yield broker.partition(topic.name, asked.partition_index)
 
 
 def _answer(
@@ -138,13 +138,13 @@ def _readable(
     Raises KafkaError UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, or what ``check_served_by``
     raises.
     """
-    partition = broker.cluster.partition(topic, asked.partition_index)
+    partition = broker.partition(topic, asked.partition_index)
     if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, 1):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if asked.timestamp < EARLIEST_PENDING_UPLOAD:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if partition is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise KafkaError(broker.absent(topic, asked.partition_index))
     partition.check_served_by(broker.node_id, asked.current_leader_epoch, leader_only=request.replica_id != _DEBUGGING)
     committed = request.isolation_level == _READ_COMMITTED
     return partition, partition.last_stable_offset if committed else partition.high_watermark

@@ -47,14 +47,14 @@ def _known(
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if version >= _TOPIC_IDS_SINCE:
         code = _name(broker, topic)
+    found = broker.metadata.image.topics.get(topic.name)
+    if found is not None:
+        topic.topic_id = found.id  # stored with the offset, also if the client gave a name alone
     for asked in topic.partitions:
-        index = asked.partition_index
-        partition = broker.partition(topic.name, index)
-        if partition is None:
-            missing.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
-        else:
-            topic.topic_id = partition.topic_id  # stored with the offset, also if the client gave a name alone
+        if found is not None and asked.partition_index in found.partitions:
             there.append(asked)
+        else:
+            missing.append(OffsetCommitResponsePartition(partition_index=asked.partition_index, error_code=code))
     if not missing:
         return there, None
     return there, OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
@@ -62,7 +62,7 @@ def _known(
 
 def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
     """Fill in the name of a topic given by its id; returns the error for partitions of it that do not exist."""
-    name = broker.cluster.topic_name(topic.topic_id)
+    name = broker.topic_name(topic.topic_id)
     topic.name = name or ""
     return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -47,7 +47,7 @@ def _known(
     missing: list[TxnOffsetCommitResponsePartition] = []
     for asked in topic.partitions:
         index = asked.partition_index
-        if broker.partition(topic.name, index) is None:
+        if not broker.metadata.image.has_partition(topic.name, index):
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             missing.append(TxnOffsetCommitResponsePartition(partition_index=index, error_code=code))
         else:
