@@ -32,7 +32,7 @@ _THREADS: Final = 2
 class Registry:
     """See the module. Belongs to the loop; schemas are parsed and compared in threads. All methods raise RegistryError."""
 
-    def __init__(self, lives: Lifetimes) -> None:
+    def __init__(self, lifetimes: Lifetimes) -> None:
         self._topic = SchemasTopic(lifetimes)
         self._writing = asyncio.Lock()
         self._parser = Parser()

@@ -43,7 +43,7 @@ _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARG
 class SchemasTopic:
     """The state as of the end of the topic. It follows the lives of the cluster: after a reset it is read anew. Belongs to the loop."""
 
-    def __init__(self, lives: Lifetimes) -> None:
+    def __init__(self, lifetimes: Lifetimes) -> None:
         self._lifetimes = lifetimes
         self._state = State()
         self._partition: Partition | None = None
