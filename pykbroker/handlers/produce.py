@@ -188,7 +188,7 @@ def _handle_transactional(
     if len(producers) > 1:
         return settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
     dialect = Dialect(adds=version >= _ADDS_SINCE, knows_abortable=version >= _ABORTABLE_SINCE)
-    admitted = admit(broker.cluster, request.transactional_id, producers.pop(), partitions, dialect)
+    admitted = admit(broker, request.transactional_id, producers.pop(), partitions, dialect)
     if admitted.done:
         return _write(broker, ctx, request, admitted.value)
     return _write_later(broker, ctx, request, admitted)

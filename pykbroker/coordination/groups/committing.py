@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.outcome import CoordinatorRecord
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -152,11 +151,8 @@ def delete(
     group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets, pending: AbstractSet[tuple[str, int]]
 ) -> tuple[list[CoordinatorRecord], OffsetDeleteResponse]:
     """The records and the answer of an OffsetDelete. ``offsets`` are the group's committed ones; those that open transactions
-    have, ``pending``, go with them. Raises KafkaError NON_EMPTY_GROUP if the group has members that are not consumers, whose
-    subscriptions are unknown.
+    have, ``pending``, go with them.
     """
-    if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
-        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     records: list[CoordinatorRecord] = []
     response = OffsetDeleteResponse()
     for topic in request.topics:

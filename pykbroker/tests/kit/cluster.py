@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pykbroker.brokers.broker import Broker
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
@@ -161,6 +162,11 @@ class MemoryCluster:
         self.run_turn()
 
     # ---- The metadata
+
+    @property
+    def broker(self) -> Broker:
+        """The broker that requests are for that name none."""
+        return self.cluster.brokers[self.asked_broker()]
 
     @property
     def controller(self) -> Controller:

@@ -6,10 +6,11 @@ from pykbroker.brokers.cluster import Cluster
 from pykbroker.coordination.groups import records as group_records
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.log_replay import LogReplay
+from pykbroker.coordination.shards import Loaded
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, Transaction, TransactionState
@@ -149,8 +150,7 @@ class Watch:
                 self._history.wrong("a fetch waits whose connection is gone")
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
-        groups = cluster._groups
-        for number, loaded in () if groups is None else groups.shards.loaded.items():
+        for number, loaded in loaded_shards(cluster, CONSUMER_OFFSETS):
             shard, hidden = loaded.shard, loaded.shard.committed._hidden
             seen = (
                 shard,
@@ -175,8 +175,7 @@ class Watch:
 
     def _look_at_transactions(self, cluster: Cluster) -> None:
         """What is decided comes to its end; what happened is counted."""
-        coordinator = cluster._transactions
-        for number, loaded in () if coordinator is None else coordinator.shards.loaded.items():
+        for number, loaded in loaded_shards(cluster, TRANSACTION_STATE):
             shard, end = loaded.shard, loaded.partition.log_end_offset
             seen = self._seen_transactions.get(number)
             if seen is None or seen[0] is not shard or seen[1] != end:  # transactions change by records alone
@@ -205,16 +204,18 @@ class Watch:
             self._history.wrong(f"{name} is in {now.state.name} since {since_ms}, at {self._world.now_ms}")
 
 
+def loaded_shards(cluster: Cluster, topic: str) -> list[tuple[int, Loaded]]:
+    """The shards of a coordinator's topic that are loaded, by their partitions."""
+    created = [broker.coordinators.created.get(topic) for broker in cluster.brokers.values()]
+    return [each for coordinator in created if coordinator is not None for each in coordinator.shards.loaded.items()]
+
+
 def group_shards(cluster: Cluster) -> dict[int, GroupShard]:
-    if cluster._groups is None:
-        return {}
-    return {index: loaded.shard for index, loaded in cluster._groups.shards.loaded.items()}
+    return {index: loaded.shard for index, loaded in loaded_shards(cluster, CONSUMER_OFFSETS)}
 
 
 def transaction_shards(cluster: Cluster) -> dict[int, TransactionShard]:
-    if cluster._transactions is None:
-        return {}
-    return {index: loaded.shard for index, loaded in cluster._transactions.shards.loaded.items()}
+    return {index: loaded.shard for index, loaded in loaded_shards(cluster, TRANSACTION_STATE)}
 
 
 # The state that coordinators must find again

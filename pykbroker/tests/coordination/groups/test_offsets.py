@@ -3,7 +3,7 @@
 import pytest
 
 from pykbroker.coordination.groups.classic.group import ClassicGroupState
-from pykbroker.coordination.groups.kinds import kind_of
+from pykbroker.coordination.groups.kinds import Kinds
 from pykbroker.tests.coordination.groups.harness import SESSION_MS, Harness
 from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -81,7 +81,7 @@ def test_a_commit_in_a_transaction_of_a_group_that_does_not_exist(generation, co
 
 def refusal(group, request) -> ErrorCode:
     try:
-        kind_of(group).check_commit_in_transaction(group, request)
+        Kinds().of(group).check_commit_in_transaction(group, request)
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE

@@ -135,12 +135,11 @@ class Group:
     def _transactional(self, member_id: str, generation: int):
         topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(0, 1)])]
         request = TxnOffsetCommitRequest("tx", GROUP, 7, 0, generation, member_id, None, topics)
-        reply: Deferred = Deferred()
         try:
-            self.h.run(self.h.shard.commit_in_transaction(request, reply))
+            answer = self.h.decide(self.h.shard.commit_in_transaction(request)).value
         except KafkaError as error:
             return error.code
-        return ErrorCode(reply.value.topics[0].partitions[0].error_code)
+        return ErrorCode(answer.topics[0].partitions[0].error_code)
 
     def administrator_deletes_the_group(self):
         return self.h.delete_group()
