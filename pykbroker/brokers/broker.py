@@ -12,7 +12,7 @@ from pykbroker.partitions.fetch_sessions import FetchSessions
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
-    from pykbroker.coordination.host import MarkerPort, TransactionPort
+    from pykbroker.coordination.host import MarkerPort, ShareStatePort, TransactionPort
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.image import Endpoint
 
@@ -75,6 +75,11 @@ class Broker:
     def transaction_port(self) -> TransactionPort:
         """The way to the coordinators of transactional ids."""
         return self.cluster.transaction_port
+
+    @cached_property
+    def share_states(self) -> ShareStatePort:
+        """The way to the share coordinators."""
+        return self.cluster.share_states
 
     def close(self) -> None:
         """The broker has stopped; what waits in it is answered."""

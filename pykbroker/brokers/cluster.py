@@ -16,7 +16,7 @@ from pykbroker.brokers.partition_table import PartitionTable
 from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.config.loggers import LogLevels
 from pykbroker.controller.start import open_metadata
-from pykbroker.coordination.coordinators import TRANSACTIONS
+from pykbroker.coordination.coordinators import SHARES, TRANSACTIONS
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.partitions.dormant_logs import DormantLogs
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
     from pykbroker.controller.port import ControllerPort
-    from pykbroker.coordination.host import MarkerPort, TransactionPort
+    from pykbroker.coordination.host import MarkerPort, ShareStatePort, TransactionPort
+    from pykbroker.coordination.share.coordinator import ShareCoordinator
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
@@ -215,6 +216,20 @@ class Cluster:
         from pykbroker.coordination.transactions.local_port import LocalTransactions  # noqa: PLC0415 - start-up counts
 
         return LocalTransactions(self._coordinator_of)
+
+    @property
+    def share_states(self) -> ShareStatePort:
+        """The way from a broker to the share coordinators, all in this process."""
+        from pykbroker.coordination.share.local_port import LocalShareStates  # noqa: PLC0415 - start-up counts
+
+        return LocalShareStates(self.runtime.timers, self._share_coordinator_of, self.auto_creation.create)
+
+    def _share_coordinator_of(self, key: str) -> ShareCoordinator | None:
+        """The share coordinator of a key in this process."""
+        partition = self.partition(SHARES.topic, SHARES.partition_of(key, self.metadata.image, self.config))
+        broker = None if partition is None else self._leader_of(partition)
+        found: ShareCoordinator | None = None if broker is None else broker.coordinators[SHARES]
+        return found
 
     def _leader_of(self, partition: Partition) -> Broker | None:
         """The broker of this process that leads a partition."""
