@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.requests import Ask
 from pykbroker.metadata.image import GROUP_RESOURCE
 from pykbroker.tests.coordination.groups.consumer.harness import REBALANCE_MS, Partitions
 from pykbroker.tests.coordination.groups.harness import SESSION_MS

@@ -14,10 +14,10 @@ import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases.groups import JOIN, LEAVE, SYNC, join, subscription, sync
 from compat_tests.oracle.cases.transactional_data import stored
 from compat_tests.oracle.compare import divergences
+from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import GROUP, Transacting, coordinator_ready, quiet_until
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest

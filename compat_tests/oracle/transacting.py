@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.oracle.asking import Ask, records
+from compat_tests.oracle.requests import Ask, records
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from pykbroker.wire.messages.add_partitions_to_txn import (

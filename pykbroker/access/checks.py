@@ -39,7 +39,7 @@ _HANDLERS = {int(api.key): api.handler for api in SUPPORTED}
 Proceed = Callable[[], "Answer"]
 
 
-class Asked:
+class CheckedRequest:
     """A request, with its authorizer."""
 
     __slots__ = ("authorizer", "broker", "ctx", "request")
@@ -68,12 +68,12 @@ class Asked:
         answer: Message = self.mirrored(code)[0]
         return answer
 
-    def without(self, **lists: Any) -> Asked:
+    def without(self, **lists: Any) -> CheckedRequest:
         """A copy of the request with other lists."""
         request = copy.copy(self.request)
         for name, items in lists.items():
             setattr(request, name, items)
-        return Asked(self.authorizer, self.broker, self.ctx, request)
+        return CheckedRequest(self.authorizer, self.broker, self.ctx, request)
 
     def mirrored(self, code: ErrorCode, *, worded: bool = True, **only: Any) -> tuple[Any, str]:
         """An answer with the error for each item of the request, and the name of the list that has them. ``only`` replaces
@@ -94,7 +94,7 @@ class Check(Protocol):
 
     @property
     def rows(self) -> tuple[Row, ...]: ...
-    def __call__(self, asked: Asked, proceed: Proceed, /) -> Answer: ...
+    def __call__(self, asked: CheckedRequest, proceed: Proceed, /) -> Answer: ...
 
 
 def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
@@ -116,12 +116,12 @@ def with_refused(answer: Answer, refused: Any, items: str) -> Answer:
     return then(answer, joined)
 
 
-def needs(asked: Asked, operation: int) -> str:
+def needs(asked: CheckedRequest, operation: int) -> str:
     """The message for a request that is refused as a whole."""
     from pykbroker.wire.apis import APIS  # noqa: PLC0415 - nothing of it is needed before the first refusal
 
     return f"Request {APIS[asked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."
 
 
-def may_do_to_cluster(asked: Asked, operation: int, *, tells: bool = True) -> bool:
+def may_do_to_cluster(asked: CheckedRequest, operation: int, *, tells: bool = True) -> bool:
     return asked.may(operation, CLUSTER, CLUSTER_NAME, tells=tells)

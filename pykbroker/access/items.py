@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, then, with_refused
+from pykbroker.access.checks import ERROR_OF, CheckedRequest, Proceed, may_do_to_cluster, then, with_refused
 from pykbroker.access.rows import Row
 from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, in_slices
 from pykbroker.security.operations import OPERATION_NAMES
@@ -62,7 +62,7 @@ class EachOf:
             which += f", unless {OPERATION_NAMES[self.unless]} on the cluster"
         self.rows = (Row(self.resource_type, (self.operation,), which, ERROR_OF[self.resource_type], "the item"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         if self.unless is not None and may_do_to_cluster(asked, self.unless, tells=False):
             return proceed()
         named: list[Any] = getattr(asked.request, self.items) or []
@@ -75,7 +75,7 @@ class EachOf:
             return proceed()
         return self._answered(asked, proceed, denied, self._refused(asked, denied))
 
-    def _of_many(self, asked: Asked, proceed: Proceed, named: list[Any]) -> Work[Any]:
+    def _of_many(self, asked: CheckedRequest, proceed: Proceed, named: list[Any]) -> Work[Any]:
         denied = []
         for item in named:
             if self._may(asked, item):
@@ -95,7 +95,7 @@ class EachOf:
         yield WEIGHT_OF_A_PART
         return self._answered(asked, proceed, denied, (refused, items))
 
-    def _answered(self, asked: Asked, proceed: Proceed, denied: list[Any], refusal: tuple[Any, str]) -> Answer:
+    def _answered(self, asked: CheckedRequest, proceed: Proceed, denied: list[Any], refusal: tuple[Any, str]) -> Answer:
         """The answer to the items that are left, joined with the refusal of the others."""
         refused, items = refusal
         taken_out = {id(item) for item in denied}
@@ -106,13 +106,13 @@ class EachOf:
         setattr(asked.request, self.items, left)
         return with_refused(proceed(), refused, items)
 
-    def _refused(self, asked: Asked, denied: list[Any]) -> tuple[Any, str]:
+    def _refused(self, asked: CheckedRequest, denied: list[Any]) -> tuple[Any, str]:
         code, only = ERROR_OF[self.resource_type], {self.items: denied}
         if self.answers is not None:
             return asked.without(**only).refused(code), self.answers
         return asked.mirrored(code, worded=self.worded, **only)
 
-    def _may(self, asked: Asked, item: Any) -> bool:
+    def _may(self, asked: CheckedRequest, item: Any) -> bool:
         if self.only is not None and not self.only(item):
             return True
         name: str | None = item if self.name is None else asked.topic_name(item, self.name, self.ids_since)
@@ -141,13 +141,13 @@ class AllOf:
         which = f"all of `{items}`"
         self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         names = getattr(asked.request, self._items) or ()
         denied = [name for name in names if not asked.may(self._operation, self._resource_type, name)]
         return asked.refused(ERROR_OF[self._resource_type]) if denied else proceed()
 
 
-class Shown:
+class OnlyPermitted:
     """A list in the answer keeps only resources on which the client may do an operation. The operation ``unless`` on the cluster
     permits all. ``within`` is a list whose elements have that list.
     """
@@ -175,7 +175,7 @@ class Shown:
             which += f", unless {OPERATION_NAMES[unless]} on the cluster"
         self.rows = (Row(resource_type, (operation,), which, None, "left out"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         if self._unless is not None and may_do_to_cluster(asked, self._unless, tells=False):
             return proceed()
 
@@ -186,5 +186,5 @@ class Shown:
 
         return then(proceed(), shown)
 
-    def _may(self, asked: Asked, item: Any) -> bool:
+    def _may(self, asked: CheckedRequest, item: Any) -> bool:
         return asked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, then, with_refused
+from pykbroker.access.checks import ERROR_OF, CheckedRequest, Proceed, may_do_to_cluster, then, with_refused
 from pykbroker.access.rows import Row
 from pykbroker.handlers import create_delegation_token
 from pykbroker.handlers.produce import failed, is_transactional, settle
@@ -39,14 +39,14 @@ class TransactionalBatches:
 
     rows = (Row(TRANSACTIONAL_ID, (WRITE,), "of transactional batches", _NO_TRANSACTION, "all partitions"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         name = asked.request.transactional_id
         if not is_transactional(asked.request) or (name is not None and asked.may(WRITE, TRANSACTIONAL_ID, name)):
             return proceed()
         return settle(asked.request, failed(asked.request, asked.ctx.api_version, KafkaError(_NO_TRANSACTION)))
 
 
-class ProducerIds:
+class IdempotentProducerIds:
     """InitProducerId without a transactional id requires IDEMPOTENT_WRITE, or WRITE on any topic."""
 
     acts = True
@@ -61,7 +61,7 @@ class ProducerIds:
         ),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         if (
             asked.request.transactional_id is not None
             or may_do_to_cluster(asked, IDEMPOTENT_WRITE, tells=False)
@@ -84,7 +84,7 @@ class Coordinators:
         Row(CLUSTER, (CLUSTER_ACTION,), "keys of type 2, from version 6", ERROR_OF[CLUSTER], "the whole request"),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         request = asked.request
         resource_type = _OF_KEYS.get(request.key_type)
         if resource_type is None:
@@ -133,7 +133,7 @@ class NewTopics:
         ),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         request = asked.request
         times = Counter(topic.name for topic in request.topics)
         denied = set()
@@ -183,17 +183,17 @@ class MembersTopics:
     )
     _WORDS = "The group has described topic(s) that the client is not authorized to describe."
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         return then(proceed(), lambda response: self._shown(asked, response))
 
-    def _shown(self, asked: Asked, response: Any) -> Any:
+    def _shown(self, asked: CheckedRequest, response: Any) -> Any:
         response.groups = [
             group if self._may_see(asked, group) else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id)
             for group in response.groups
         ]
         return response
 
-    def _may_see(self, asked: Asked, group: Any) -> bool:
+    def _may_see(self, asked: CheckedRequest, group: Any) -> bool:
         names = {
             partitions.topic_name
             for member in group.members
@@ -220,7 +220,7 @@ class TokensForOthers:
         ),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         owner = create_delegation_token.owner_of(asked.ctx, asked.request)
         if (
             owner == asked.ctx.principal
@@ -239,7 +239,7 @@ class Within:
     def __init__(self, *rows: Row) -> None:
         self.rows = rows
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         del asked
         return proceed()
 

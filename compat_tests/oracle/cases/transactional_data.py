@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.fetching import fetch, of
 from compat_tests.oracle.cases.groups import settled_group
+from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import Transacting, coordinator_ready
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -85,7 +85,7 @@ def a_first_batch_that_is_not_the_first(ask: Ask) -> None:
 
 @case(ApiKey.PRODUCE, since=3)
 def plain_batches_of_a_transactional_producer(ask: Ask) -> None:
-    from compat_tests.oracle.asking import records
+    from compat_tests.oracle.requests import records
     from pykbroker.wire.records import encode_batch
 
     topic, txn = ask.topic(), Transacting(ask)
