@@ -179,6 +179,16 @@ CHECKS: dict[int, tuple[Check, ...]] = {
         Within(Row(TOPIC, (DESCRIBE,), "each that a pattern stands for", None, "not assigned")),
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (EachOf("group_ids", GROUP, DESCRIBE), MembersTopics()),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (OfOne(GROUP, READ, "group_id"), AllOf("subscribed_topic_names", TOPIC, DESCRIBE)),
+    ApiKey.SHARE_GROUP_DESCRIBE: (EachOf("group_ids", GROUP, DESCRIBE), MembersTopics()),
+    ApiKey.SHARE_FETCH: (
+        OfOne(GROUP, READ, "group_id"),
+        Within(Row(TOPIC, (READ,), "each topic, also of the session", _NO_TOPIC, "the partitions")),
+    ),
+    ApiKey.SHARE_ACKNOWLEDGE: (
+        OfOne(GROUP, READ, "group_id"),
+        Within(Row(TOPIC, (READ,), "each of `topics`", _NO_TOPIC, "the partitions")),
+    ),
     ApiKey.LIST_CONFIG_RESOURCES: (OfCluster(DESCRIBE_CONFIGS),),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
         Within(

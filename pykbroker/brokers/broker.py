@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.host import MarkerPort, ShareStatePort, TransactionPort
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.image import Endpoint
+    from pykbroker.share_partitions.manager import SharePartitions
 
 #: Idle time after which a fetch session may be evicted for another, in milliseconds (KIP-227; a constant in Kafka, too).
 _SESSION_EVICTION_MS = 120_000
@@ -53,6 +54,7 @@ class Broker:
         self.connections_made = 0
         self.producer_ids = ProducerIds(lambda: cluster.controller.allocate_producer_ids(node_id))
         self.coordinators = Coordinators(self)
+        self._share_partitions: SharePartitions | None = None
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -76,6 +78,15 @@ class Broker:
         """The way to the coordinators of transactional ids."""
         return self.cluster.transaction_port
 
+    @property
+    def share_partitions(self) -> SharePartitions:
+        """The share partitions that the broker leads, created on first use."""
+        if self._share_partitions is None:
+            from pykbroker.share_partitions.manager import SharePartitions  # noqa: PLC0415 - start-up counts
+
+            self._share_partitions = SharePartitions(self)
+        return self._share_partitions
+
     @cached_property
     def share_states(self) -> ShareStatePort:
         """The way to the share coordinators."""
@@ -84,6 +95,8 @@ class Broker:
     def close(self) -> None:
         """The broker has stopped; what waits in it is answered."""
         self.fetch_sessions.close()
+        if self._share_partitions is not None:
+            self._share_partitions.close()
         self.coordinators.close()
 
     def next_connection_id(self) -> int:

@@ -90,6 +90,10 @@ SUPPORTED: tuple[ServedApi, ...] = (
     ServedApi(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, "consumer_group_describe"),
     ServedApi(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, "list_config_resources"),
     ServedApi(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, "describe_topic_partitions"),
+    ServedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, "share_group_heartbeat"),
+    ServedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, "share_group_describe"),
+    ServedApi(ApiKey.SHARE_FETCH, 1, 2, "share_fetch"),
+    ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, "share_acknowledge"),
 )
 
 _TABLE_WIDTH = 3

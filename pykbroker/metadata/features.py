@@ -20,6 +20,7 @@ BOOTSTRAP_LEVELS: dict[str, int] = {
     METADATA_VERSION: 30,  # 4.3-IV0
     ELR_VERSION: 1,
     GROUP_VERSION: 1,
+    SHARE_VERSION: 1,
     TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
@@ -52,6 +53,7 @@ class _Peer:
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
     time_spent: TimeSpent | None = None
+    when_lost: Callable[[], None] | None = None
     by_token = False
 
     def __init__(self, listener: str, host: str) -> None:

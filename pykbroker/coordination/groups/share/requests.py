@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def check_served(host: CoordinationHost) -> None:
     """Raise KafkaError UNSUPPORTED_VERSION unless share groups are served."""
     enabled = "share" in host.config["group.coordinator.rebalance.protocols"]
-    if not (enabled and host.metadata.image.features.get(SHARE_VERSION, 0)):
+    if not (enabled or host.metadata.image.features.get(SHARE_VERSION, 0)):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 

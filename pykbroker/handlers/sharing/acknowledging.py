@@ -1,0 +1,94 @@
+"""Acknowledgements in ShareFetch and ShareAcknowledge: checked, and carried out partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.security.operations import READ
+from pykbroker.security.resources import TOPIC
+from pykbroker.share_partitions.states import Acknowledge, Acknowledged
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.context import RequestContext
+    from pykbroker.share_partitions.leading import LedSharePartition
+
+
+class AskedBatch(Protocol):
+    """One batch of acknowledgements of a request."""
+
+    first_offset: int
+    last_offset: int
+    acknowledge_types: list[int]
+
+
+def acknowledged(
+    broker: Broker,
+    ctx: RequestContext,
+    group_id: str,
+    member_id: str,
+    where: tuple[bytes, int],
+    asked: Iterable[AskedBatch],
+) -> Deferred[KafkaError | None]:
+    """The error of a partition's acknowledgements, None if they are persisted."""
+
+    def carry_out() -> Deferred[None]:
+        batches = checked(asked, may_renew=broker.share_partitions.settings(group_id).may_renew)
+        led = broker.share_partitions.led(group_id, readable(broker, ctx, where))
+        return opened(led).chain(lambda _: led.acknowledge(member_id, batches))
+
+    return attempt(carry_out).map(_nothing).recover(KafkaError, _as_value)
+
+
+def checked(asked: Iterable[AskedBatch], *, may_renew: bool) -> list[Acknowledged]:
+    """The batches of a partition. Raises KafkaError INVALID_REQUEST unless they are in order and complete."""
+    batches: list[Acknowledged] = []
+    previous = -1
+    most = Acknowledge.RENEW if may_renew else Acknowledge.REJECT
+    for batch in asked:
+        first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
+        if first > last or first <= previous:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        if not types or len(types) not in (1, last - first + 1) or not all(0 <= each <= most for each in types):
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        previous = last
+        batches.append(Acknowledged(first, last, types))
+    return batches
+
+
+def readable(broker: Broker, ctx: RequestContext, where: tuple[bytes, int]) -> Partition:
+    """A partition that the broker leads and the client may read.
+
+    Raises KafkaError UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION or NOT_LEADER_OR_FOLLOWER.
+    """
+    topic_id, index = where
+    name = broker.cluster.topic_name(topic_id)
+    if name is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+    authorizer = broker.cluster.authorizer
+    if authorizer is not None and not authorizer.may(ctx, READ, TOPIC, name):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    partition = broker.cluster.partition_by_id(topic_id, index)
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition.check_served_by(broker.node_id, -1)
+    return partition
+
+
+def opened(led: LedSharePartition) -> Deferred[None]:
+    """The wait until a share partition has its state; one wait of many."""
+    wait: Deferred[None] = Deferred()
+    led.opening.when_done(lambda done: done.pass_to(wait))
+    return wait
+
+
+def _nothing(_: None) -> KafkaError | None:
+    return None
+
+
+def _as_value(error: KafkaError) -> KafkaError | None:
+    return error
