@@ -12,7 +12,7 @@ from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
@@ -105,6 +105,16 @@ def _group(group_id: str, shard: GroupShard) -> Group:
     if found is not None:
         return Group(group_id, found.type_name, found.state.value)
     return Group(group_id, "classic", "Dead")
+
+
+def group_ids(cluster: Cluster) -> list[str]:
+    """The ids of all groups whose coordinators are loaded, in order."""
+    found: set[str] = set()
+    for broker in cluster.brokers.values():
+        with contextlib.suppress(KafkaError):
+            listed = as_wait(cluster.runtime.slices.run(broker.groups.describe_all(lambda group: group.group_id, 0.3)))
+            found.update(listed.value if listed.done else ())
+    return sorted(found)
 
 
 def committed(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:

@@ -126,6 +126,12 @@ def test_the_limit_of_deliveries() -> None:
 
 
 def test_a_moved_leader_takes_over() -> None:
+    world = ShareCluster(
+        2,
+        default_replication_factor="2",
+        offsets_topic_replication_factor="2",
+        share_coordinator_state_topic_replication_factor="2",
+    )
     world.joined()
     leader = world.partition("t").leader
     world.asked_broker = lambda: world.partition("t").leader  # type: ignore[method-assign]

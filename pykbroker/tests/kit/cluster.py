@@ -23,7 +23,6 @@ from pykbroker.partitions.partition import Partition
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.tests.kit.reading import committed_values
 from pykbroker.tests.kit.serialising_port import serialising
 from pykbroker.tests.kit.threads import HeldThreads
@@ -34,6 +33,7 @@ from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRe
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from pykbroker.worlds.disk import SimulatedDisk
 
 START_MS = 1_700_000_000_000
 LISTENER = "PLAINTEXT"

@@ -18,7 +18,6 @@ from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.tests.kit.metadata import MetadataDirectory, alter, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
@@ -33,6 +32,7 @@ from pykbroker.wire.internal.leader_change_message import Voter as LeaderVoter
 from pykbroker.wire.internal.topic_record import TopicRecord
 from pykbroker.wire.internal.voters_record import Voter, VotersRecord
 from pykbroker.wire.primitives import uuid_from_str
+from pykbroker.worlds.disk import SimulatedDisk
 
 
 class Node(MetadataDirectory):
