@@ -94,6 +94,14 @@ SUPPORTED: tuple[ServedApi, ...] = (
     ServedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, "share_group_describe"),
     ServedApi(ApiKey.SHARE_FETCH, 1, 2, "share_fetch"),
     ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, "share_acknowledge"),
+    ServedApi(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, "initialize_share_group_state"),
+    ServedApi(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, "read_share_group_state"),
+    ServedApi(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, "write_share_group_state"),
+    ServedApi(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, "delete_share_group_state"),
+    ServedApi(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, "read_share_group_state_summary"),
+    ServedApi(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, "describe_share_group_offsets"),
+    ServedApi(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, "alter_share_group_offsets"),
+    ServedApi(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, "delete_share_group_offsets"),
 )
 
 _TABLE_WIDTH = 3

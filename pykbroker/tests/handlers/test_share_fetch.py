@@ -128,7 +128,7 @@ def test_the_limit_of_deliveries() -> None:
 def test_a_moved_leader_takes_over() -> None:
     world = ShareCluster(
         2,
-        default_replication_factor="2",
+        replicas=2,
         offsets_topic_replication_factor="2",
         share_coordinator_state_topic_replication_factor="2",
     )

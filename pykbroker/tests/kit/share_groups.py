@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import GROUP_RESOURCE
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
@@ -27,9 +28,9 @@ SHARE_GROUP = "work"
 class ShareCluster(MemoryCluster):
     """Brokers with the topic ``t``, which the share group reads from its beginning."""
 
-    def __init__(self, brokers: int = 1, *, partitions: int = 1, **settings: str) -> None:
+    def __init__(self, brokers: int = 1, *, partitions: int = 1, replicas: int = 1, **settings: str) -> None:
         super().__init__(brokers, **settings)
-        self.topic_id = self.topic("t", partitions=partitions)
+        self.topic_id = self.create(NewTopic("t", partitions, replicas))
         self.configure("share.auto.offset.reset", "earliest")
 
     def configure(self, name: str, value: str) -> None:

@@ -51,7 +51,7 @@ def begin(
             new[topic.id] = TopicState(name, missing, now_ms)
     if not new:
         return None
-    records.append(state_record(group.group_id, _with(group.initializing, new), group.initialized, group.deleting))
+    records.append(state_record(group.group_id, together(group.initializing, new), group.initialized, group.deleting))
     return Initialization(group.group_id, epoch, {topic_id: each.partitions for topic_id, each in new.items()})
 
 
@@ -69,7 +69,7 @@ def done(group: ShareGroup, topics: Mapping[bytes, frozenset[int]], *, initializ
         for topic_id, each in group.initializing.items()
     }
     left = {topic_id: each for topic_id, each in left.items() if each.partitions}
-    ready = _with(group.initialized, found) if initialized else group.initialized
+    ready = together(group.initialized, found) if initialized else group.initialized
     return [state_record(group.group_id, left, ready, group.deleting)]
 
 
@@ -145,7 +145,8 @@ def _begun(group: ShareGroup, topic_id: bytes, now_ms: int) -> frozenset[int]:
     return found
 
 
-def _with(known: Mapping[bytes, TopicState], more: Mapping[bytes, TopicState]) -> dict[bytes, TopicState]:
+def together(known: Mapping[bytes, TopicState], more: Mapping[bytes, TopicState]) -> dict[bytes, TopicState]:
+    """Two maps of topics in one, with the partitions of both."""
     found = dict(known)
     for topic_id, each in more.items():
         had = found.get(topic_id)
