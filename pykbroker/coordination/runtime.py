@@ -72,7 +72,7 @@ class CoordinatorRuntime(Generic[S]):
         self.shards: Shards[S] = Shards(
             host,
             topic,
-            begin=lambda partition: LogReplay(partition, new_shard(), codec),
+            begin=lambda partition: LogReplay(host.runtime, partition, new_shard(), codec),
             opened=self._opened,
             dropped=self._dropped,
         )

@@ -192,14 +192,18 @@ class Shards(Generic[S]):
     def _load_some(self, replay: LogReplay[S]) -> None:
         found = replay.partition
         if self._loading.get(found.index) is not replay:
+            replay.close()
             return  # the topic was deleted, or the partition moved, meanwhile
         try:
-            if replay.advance():
+            more = replay.advance()
+            if more is None:
                 self._open(replay)
             else:
-                self._host.runtime.timers.after(0, partial(self._load_some, replay))
+                after = self._host.runtime.timers.after
+                more.map(lambda _: after(0, partial(self._load_some, replay))).or_log("loading %r", found)
         except KafkaError as error:
             log.warning("Coordinator state in %s cannot be loaded: %s", _name(found), error)
+            replay.close()
             self._drop(found.index)  # the next request tries again
         except Exception:
             log.exception(
@@ -207,6 +211,7 @@ class Shards(Generic[S]):
                 "is started again",
                 _name(found),
             )
+            replay.close()
             self._drop(found.index)
             self._failed.add(found.index)
 

@@ -8,6 +8,11 @@ import socket
 from collections.abc import Callable, Sequence
 
 
+def is_uvloop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether a loop is uvloop's, without importing it."""
+    return type(loop).__module__ == "uvloop"
+
+
 async def create_server(
     loop: asyncio.AbstractEventLoop,
     protocol: Callable[[], asyncio.BaseProtocol],
@@ -21,7 +26,7 @@ async def create_server(
     forked child would wait for them at its end, where it has none; and ASCII is passed as bytes, since encoding text imports
     IDNA, a hundredth of a start. Raises OSError.
     """
-    if type(loop).__module__ != "uvloop" or hosts is None:
+    if not is_uvloop(loop) or hosts is None:
         return await loop.create_server(protocol, hosts, port, backlog=backlog, start_serving=start_serving)
     family = _family(hosts[0]) if len(hosts) == 1 else None
     if family is None:

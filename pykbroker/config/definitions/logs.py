@@ -79,7 +79,13 @@ LOGS = table(
     Setting("log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(1_048_576), CLUSTER_WIDE),
     Setting("log.segment.delete.delay.ms", LONG, 60_000, HIGH, at_least(0), CLUSTER_WIDE),
     Setting(  # of Apache Kafka 4.4
-        "max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, at_least(0), CLUSTER_WIDE, internal=True
+        "max.decompressed.message.bytes",
+        INT,
+        2_147_483_639,
+        MEDIUM,
+        between(1, 2_147_483_639),
+        CLUSTER_WIDE,
+        internal=True,
     ),
     Setting("message.max.bytes", INT, 1_048_588, HIGH, at_least(0), CLUSTER_WIDE),
     Setting("min.insync.replicas", INT, 1, HIGH, at_least(1), CLUSTER_WIDE),

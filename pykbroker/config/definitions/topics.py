@@ -44,7 +44,9 @@ TOPIC_SETTINGS = table(
     Setting("local.retention.bytes", LONG, -2, MEDIUM, at_least(-2)),
     Setting("remote.log.copy.disable", BOOLEAN, False, MEDIUM),
     Setting("remote.log.delete.on.disable", BOOLEAN, False, MEDIUM),
-    Setting("max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, at_least(0), internal=True),  # of 4.4
+    Setting(
+        "max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, between(1, 2_147_483_639), internal=True
+    ),  # of 4.4
     Setting("pykbroker.validate.records", BOOLEAN, False, MEDIUM, internal=True),
     Setting("internal.segment.bytes", INT, None, MEDIUM, internal=True),
 )

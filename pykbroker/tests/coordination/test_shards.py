@@ -64,7 +64,7 @@ class Sharded:
         shards: Shards[Counting] = Shards(
             broker,
             TOPIC,
-            begin=lambda partition: LogReplay(partition, Counting(), Raw()),
+            begin=lambda partition: LogReplay(self.cluster.runtime, partition, Counting(), Raw()),
             opened=partial(self.tell, "opened"),
             dropped=partial(self.tell, "dropped"),
         )

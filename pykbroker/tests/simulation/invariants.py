@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.coordination.groups import records as group_records
 from pykbroker.coordination.groups.classic.group import ClassicGroup
@@ -17,6 +19,7 @@ from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, T
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.partitions.partition import Partition
+from pykbroker.runtime.runtime import Runtime
 from pykbroker.simulation.history import History
 from pykbroker.simulation.world import World
 
@@ -272,13 +275,19 @@ def replayed(world: World, topic: str, index: int) -> dict:
     """The same of one partition, read out of its log by a coordinator that knows nothing else."""
     cluster = world.server.running
     partition = cluster.partition(topic, index)
+    runtime = Runtime(world.clock, random.Random(0))  # which has no threads
     if topic == TRANSACTION_STATE:
         shard = TransactionShard()
-        LogReplay(partition, shard, transaction_records).advance(10**9)
+        replay_all(LogReplay(runtime, partition, shard, transaction_records))
         return dump_transactions(shard)
     groups = GroupShard(Surroundings(world.clock, GroupSettings.from_config(cluster.config), cluster.metadata.image))
-    LogReplay(partition, groups, group_records).advance(10**9)
+    replay_all(LogReplay(runtime, partition, groups, group_records))
     return dump_group_shard(groups)
+
+
+def replay_all(replay: LogReplay) -> None:
+    while replay.advance(10**9) is not None:
+        pass
 
 
 def differences(before: dict, world: World) -> list[str]:
