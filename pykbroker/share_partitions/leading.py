@@ -119,7 +119,7 @@ class LedSharePartition:
         self._wake()
 
     def _not_opened(self, error: KafkaError) -> None:
-        """Raises KafkaError: the error that clients are shown."""
+        """Raises KafkaError COORDINATOR_NOT_AVAILABLE or another of ``_SHOWN_AS``."""
         self.end()
         raise _shown(error) from error
 

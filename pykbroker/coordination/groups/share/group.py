@@ -25,6 +25,7 @@ Partitions = dict[bytes, frozenset[int]]
 #: The member epoch of a request to leave.
 LEAVING = -1
 
+_FIRST_EPOCH = 1
 _RETRY_S = 0.5  # the coordinator runtime's, in Kafka
 
 
@@ -92,9 +93,9 @@ class ShareGroup(Group):
     def __init__(self, group_id: str, around: Surroundings) -> None:
         super().__init__(group_id)
         self.around = around
-        self.epoch = 0
+        self.epoch = _FIRST_EPOCH
         self.metadata_hash = 0
-        self.target_epoch = 0
+        self.target_epoch = _FIRST_EPOCH
         #: When the target was computed, epoch milliseconds; 0 before the first.
         self.target_timestamp_ms = 0
         self.members: dict[str, ShareMember] = {}

@@ -16,6 +16,7 @@ from pykbroker.coordination.groups.share.records import (
     epoch_record,
     member_record,
     member_tombstones,
+    target_epoch_record,
 )
 from pykbroker.coordination.groups.share.targets import assign, filtered, may_assign
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
@@ -147,7 +148,10 @@ def fence(group: ShareGroup, members: list[ShareMember]) -> list[CoordinatorReco
         return []
     gone = [each for member in members for each in member_tombstones(group.group_id, member.member_id)]
     found = metadata_hash(group.topics_after(members), group.around.image)
-    return [*gone, epoch_record(group.group_id, group.epoch + 1, found)]
+    records = [*gone, epoch_record(group.group_id, group.epoch + 1, found)]
+    if len(members) == len(group.members):  # nobody will compute a target for this epoch
+        records.append(target_epoch_record(group.group_id, group.epoch + 1, 0))
+    return records
 
 
 def tick(group: ShareGroup) -> Outcome:
@@ -164,11 +168,9 @@ def tick(group: ShareGroup) -> Outcome:
 
 def check_request(request: ShareGroupHeartbeatRequest) -> None:
     """Raise KafkaError INVALID_REQUEST for what a member never sends."""
-    for text, name in (
-        (request.member_id, "MemberId"),
-        (request.group_id, "GroupId"),
-        (request.rack_id, "RackId"),
-    ):
+    if not request.member_id.strip():
+        raise KafkaError(ErrorCode.INVALID_REQUEST)  # without a message, as Apache Kafka's
+    for text, name in ((request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if text is not None and not text.strip():
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
     if request.member_epoch == 0 and not request.subscribed_topic_names:
@@ -188,9 +190,12 @@ def _check_epoch(member: ShareMember, epoch: int) -> None:
     """Raises KafkaError FENCED_MEMBER_EPOCH unless the epoch is the member's, or its previous one."""
     if epoch == member.epoch or (epoch < member.epoch and epoch == member.previous_epoch):
         return
-    compared = "greater" if epoch > member.epoch else "smaller"
+    compared, previous = "greater", ""
+    if epoch < member.epoch:
+        compared = "smaller"
+        previous = f", and it does not match the previous member epoch ({member.previous_epoch})"
     raise KafkaError(
         ErrorCode.FENCED_MEMBER_EPOCH,
         f"The share group member has a {compared} member epoch ({epoch}) than the one known by the group coordinator "
-        f"({member.epoch}). The member must abandon all its partitions and rejoin.",
+        f"({member.epoch}){previous}. The member must abandon all its partitions and rejoin.",
     )

@@ -38,6 +38,8 @@ def heartbeat(
     beat = ShareHeartbeat(context, request, reply, shard.groups.get)
     if request.member_epoch == 0 and request.group_id not in shard.groups:
         return Decision(reply, beat.beat(ShareGroup(request.group_id, shard.around)))
+    if request.group_id not in shard.groups and request.member_epoch != LEAVING:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found.")
     group = existing(shard, request.group_id)
     return Decision(reply, beat.leave(group) if request.member_epoch == LEAVING else beat.beat(group))
 
