@@ -34,7 +34,7 @@ ELSEWHERE = {
     r"pip (wheel --no-deps --wheel-dir dist|install \"\$\(ls dist/pykbroker-).*": "compat_tests/packages builds the wheel and installs it",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
     r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
-    r"pip install '\.\[spark,schemas\]'.*": "scripts/test installs them before it runs this test",
+    r"pip install '\.\[(spark,schemas|registry)\]'.*": "scripts/test installs them before it runs this test",
     r"docker (build|run|exec|compose) .*": "compat_tests/image carries out the Dockerfile and what its page says",
 }
 #: What stands in a ``text`` block, by its first line.

@@ -155,6 +155,8 @@ class Node:
         self._clock = clock or SystemClock()
         #: The address of the HTTP side, if it is on.
         self.http: str | None = None
+        #: The address of the schema registry, if it is on.
+        self.schema_registry: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
         #: Installs quotas and connection limits.
@@ -243,7 +245,7 @@ class Node:
         """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
         addresses of all listeners.
         """
-        http = {} if self.http is None else {"http": self.http}
+        beside = {"http": self.http, "schema_registry": self.schema_registry}
         return {
             "bootstrap": ",".join(self.addresses().values()),
             "pid": os.getpid(),
@@ -261,7 +263,7 @@ class Node:
                 for node_id, ports in self._ports.items()
             ],
             "protocols": {listener.name: listener.security_protocol for listener in self._config.listeners},
-            **http,
+            **{name: where for name, where in beside.items() if where is not None},
         }
 
     async def start(self, before_clients: Prepare | None = None) -> None:

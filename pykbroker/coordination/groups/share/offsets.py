@@ -22,8 +22,10 @@ Topics = Mapping[bytes, frozenset[int]]
 
 
 def initialized(shard: GroupShard, group_id: str) -> dict[bytes, frozenset[int]]:
-    """The partitions of a group that have state, by topic id. Raises KafkaError GROUP_ID_NOT_FOUND."""
-    return {topic_id: each.partitions for topic_id, each in existing(shard, group_id).initialized.items()}
+    """The partitions of a group that have state, by topic id; none if there is no such share group."""
+    group = shard.groups.get(group_id)
+    topics = group.initialized if isinstance(group, ShareGroup) else {}
+    return {topic_id: each.partitions for topic_id, each in topics.items()}
 
 
 def alter(shard: GroupShard, group_id: str, topics: Topics) -> Decision[int]:
