@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.coordination.groups.share import offsets
 from pykbroker.coordination.groups.share.requests import check_served
-from pykbroker.handlers.sharing.states import ask_each
+from pykbroker.coordination.share.asking import Answers, ask_each
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_share_group_offsets import (
@@ -19,8 +20,12 @@ from pykbroker.wire.messages.alter_share_group_offsets import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.coordination.share.state import SharePartitionKey
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+
+#: The weight of a partition that is checked, or answered.
+_CHECKING = 0.5
 
 
 def handle(
@@ -28,36 +33,40 @@ def handle(
 ) -> AlterShareGroupOffsetsResponse | Deferred[AlterShareGroupOffsetsResponse]:
     check_served(broker)
     check_group_id(request.group_id)
-    image = broker.metadata.image
+    return in_slices(broker, ctx, _alter(broker, request))
+
+
+def _alter(broker: Broker, request: AlterShareGroupOffsetsRequest) -> Work[AlterShareGroupOffsetsResponse]:
+    image, run = broker.metadata.image, broker.cluster.runtime.slices.run
     wanted: dict[bytes, dict[int, int]] = {}
     for topic in request.topics:
         known = image.topic(topic.topic_name)
-        if known is not None:
-            count = len(known.partitions)
-            some = {
-                each.partition_index: each.start_offset
-                for each in topic.partitions
-                if 0 <= each.partition_index < count
-            }
-            wanted.setdefault(known.id, {}).update(some)
+        for each in topic.partitions if known is not None else ():
+            if known is not None and 0 <= each.partition_index < len(known.partitions):
+                wanted.setdefault(known.id, {})[each.partition_index] = each.start_offset
+            yield _CHECKING
+        yield _CHECKING
     topics = {topic_id: frozenset(some) for topic_id, some in wanted.items()}
 
-    def initialize(state_epoch: int) -> Deferred[dict[SharePartitionKey, KafkaError | None]]:
+    def initialize(state_epoch: int) -> Deferred[Answers]:
         def question(key: SharePartitionKey) -> Deferred[None]:
             return broker.share_states.initialize(key, state_epoch, wanted[key.topic_id][key.partition])
 
-        return as_wait(broker.cluster.runtime.slices.run(ask_each(request.group_id, topics, question)))
+        return as_wait(run(ask_each(request.group_id, topics, question)))
 
-    def note(answers: dict[SharePartitionKey, KafkaError | None]) -> Deferred[AlterShareGroupOffsetsResponse]:
-        ready: dict[bytes, frozenset[int]] = {}
+    def note(answers: Answers) -> Deferred[AlterShareGroupOffsetsResponse]:
+        ready: dict[bytes, set[int]] = {}
         for key, error in answers.items():
             if error is None:
-                ready[key.topic_id] = ready.get(key.topic_id, frozenset()) | {key.partition}
-        noted = as_wait(broker.groups.ask(request.group_id, offsets.altered, request.group_id, ready))
-        return noted.map(lambda _: _answer(broker, request, answers))
+                ready.setdefault(key.topic_id, set()).add(key.partition)
+        frozen = {topic_id: frozenset(some) for topic_id, some in ready.items()}
+        noted = as_wait(broker.groups.ask(request.group_id, offsets.altered, request.group_id, frozen))
+        return noted.chain(lambda _: as_wait(run(_answer(broker, request, answers))))
 
     begun = as_wait(broker.groups.ask(request.group_id, offsets.alter, request.group_id, topics))
-    return begun.chain(initialize).chain(note) if topics else begun.map(lambda _: _answer(broker, request, {}))
+    if topics:
+        return begun.chain(initialize).chain(note)
+    return begun.chain(lambda _: as_wait(run(_answer(broker, request, {}))))
 
 
 def failed(request: AlterShareGroupOffsetsRequest, version: int, error: KafkaError) -> AlterShareGroupOffsetsResponse:
@@ -65,8 +74,8 @@ def failed(request: AlterShareGroupOffsetsRequest, version: int, error: KafkaErr
 
 
 def _answer(
-    broker: Broker, request: AlterShareGroupOffsetsRequest, answers: dict[SharePartitionKey, KafkaError | None]
-) -> AlterShareGroupOffsetsResponse:
+    broker: Broker, request: AlterShareGroupOffsetsRequest, answers: Answers
+) -> Work[AlterShareGroupOffsetsResponse]:
     errors = {(key.topic_id, key.partition): error for key, error in answers.items()}
     unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     response = AlterShareGroupOffsetsResponse()
@@ -78,6 +87,8 @@ def _answer(
         for asked in topic.partitions:
             error = errors.get((answer.topic_id, asked.partition_index), unknown)
             answer.partitions.append(_partition(asked.partition_index, error))
+            yield _CHECKING
+        yield _CHECKING
         response.responses.append(answer)
     return response
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.coordination.groups.share import offsets
 from pykbroker.coordination.groups.share.requests import check_served
+from pykbroker.coordination.share.asking import ask_each
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey, ShareState
 from pykbroker.handlers.in_slices import each
-from pykbroker.handlers.sharing.states import ask_each
 from pykbroker.runtime.waits import Deferred, apply, as_wait, attempt
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC

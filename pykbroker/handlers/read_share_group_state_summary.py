@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.coordinators import SHARES
 from pykbroker.coordination.share.state import SharePartitionKey, ShareState
-from pykbroker.handlers.in_slices import each
-from pykbroker.runtime.waits import Deferred, apply, attempt, gather
+from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.sharing.each_partition import each_partition
+from pykbroker.runtime.waits import Deferred, apply, attempt
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.read_share_group_state_summary import (
     PartitionResult,
@@ -36,22 +37,21 @@ _WEIGHT = 4
 def handle(
     broker: Broker, ctx: RequestContext, request: ReadShareGroupStateSummaryRequest
 ) -> ReadShareGroupStateSummaryResponse | Deferred[ReadShareGroupStateSummaryResponse]:
-    found = each(broker, ctx, request.topics, partial(_topic, broker, request.group_id), weight=_WEIGHT)
+    coordinator: ShareCoordinator = broker.coordinators[SHARES]
+
+    def ask(topic: ReadStateSummaryData, asked: PartitionData) -> Deferred[PartitionResult]:
+        def refused(error: KafkaError) -> PartitionResult:
+            return PartitionResult(partition=asked.partition, error_code=error.code, error_message=error.message)
+
+        key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
+        return attempt(_ask, coordinator, key, asked).recover(KafkaError, refused)
+
+    found = in_slices(broker, ctx, each_partition(request.topics, ask, _result_of, weight=_WEIGHT))
     return apply(lambda results: ReadShareGroupStateSummaryResponse(results=results), found)
 
 
-def _topic(broker: Broker, group_id: str, topic: ReadStateSummaryData) -> Deferred[ReadStateSummaryResult]:
-    coordinator: ShareCoordinator = broker.coordinators[SHARES]
-
-    def refused(index: int, error: KafkaError) -> PartitionResult:
-        return PartitionResult(partition=index, error_code=error.code, error_message=error.message)
-
-    waits = []
-    for asked in topic.partitions:
-        key = SharePartitionKey(group_id, topic.topic_id, asked.partition)
-        wait = attempt(_ask, coordinator, key, asked)
-        waits.append(wait.recover(KafkaError, partial(refused, asked.partition)))
-    return gather(waits).map(lambda results: ReadStateSummaryResult(topic.topic_id, results))
+def _result_of(topic: ReadStateSummaryData, results: list[PartitionResult]) -> ReadStateSummaryResult:
+    return ReadStateSummaryResult(topic.topic_id, results)
 
 
 def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, asked: PartitionData) -> Deferred[PartitionResult]:

@@ -6,11 +6,14 @@ ends with epoch -1: what the member still has acquired is released.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.share.requests import check_served
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.handlers.sharing.acknowledging import acknowledged
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.handlers.sharing.each_partition import each_partition
+from pykbroker.runtime.waits import Deferred, apply
 from pykbroker.share_partitions.sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareMemberKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.share_acknowledge import (
@@ -24,7 +27,14 @@ from pykbroker.wire.messages.share_acknowledge import (
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+    from pykbroker.wire.messages.share_acknowledge import (
+        AcknowledgePartition,
+        AcknowledgeTopic,
+        ShareAcknowledgeRequest,
+    )
+
+#: The weight of a partition's acknowledgements.
+_WEIGHT = 4
 
 
 def handle(
@@ -36,44 +46,51 @@ def handle(
     if request.share_session_epoch == INITIAL_EPOCH:
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     session = sessions.next(ShareMemberKey(group_id, member_id), request.share_session_epoch)
-    asked = {
-        (topic.topic_id, partition.partition_index): partition.acknowledgement_batches
-        for topic in request.topics
-        for partition in topic.partitions
-    }
-    waits = [acknowledged(broker, ctx, group_id, member_id, where, batches) for where, batches in asked.items()]
 
-    def answer(errors: list[KafkaError | None]) -> ShareAcknowledgeResponse:
+    def ask(topic: AcknowledgeTopic, asked: AcknowledgePartition) -> Deferred[PartitionData]:
+        where = (topic.topic_id, asked.partition_index)
+        done = acknowledged(broker, ctx, group_id, member_id, where, asked.acknowledgement_batches)
+        return done.map(partial(_data, broker, where))
+
+    def answer(topics: list[ShareAcknowledgeTopicResponse]) -> ShareAcknowledgeResponse:
         if request.share_session_epoch == FINAL_EPOCH:
             sessions.end(session)
-        response = _answer(broker, ctx, dict(zip(asked, errors, strict=True)))
+        response = ShareAcknowledgeResponse(responses=topics, node_endpoints=_leaders(broker, ctx, topics))
         response.acquisition_lock_timeout_ms = broker.share_partitions.settings(group_id).limits().lock_duration_ms
         return response
 
-    return gather(waits).map(answer)
+    found = in_slices(broker, ctx, each_partition(request.topics, ask, _topic, weight=_WEIGHT))
+    return apply(answer, found)
 
 
 def failed(request: ShareAcknowledgeRequest, version: int, error: KafkaError) -> ShareAcknowledgeResponse:
     return ShareAcknowledgeResponse(error_code=error.code, error_message=error.given_message)
 
 
-def _answer(
-    broker: Broker, ctx: RequestContext, errors: dict[tuple[bytes, int], KafkaError | None]
-) -> ShareAcknowledgeResponse:
-    topics: dict[bytes, ShareAcknowledgeTopicResponse] = {}
-    leaders: set[int] = set()
-    for (topic_id, index), error in errors.items():
-        data = PartitionData(partition_index=index)
-        if error is not None:
-            data.error_code, data.error_message = error.code, error.given_message
-            partition = broker.cluster.partition_by_id(topic_id, index)
-            if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
-                data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
-                leaders.add(partition.leader)
-        topics.setdefault(topic_id, ShareAcknowledgeTopicResponse(topic_id)).partitions.append(data)
-    endpoints = [
+def _topic(topic: AcknowledgeTopic, partitions: list[PartitionData]) -> ShareAcknowledgeTopicResponse:
+    return ShareAcknowledgeTopicResponse(topic.topic_id, partitions)
+
+
+def _data(broker: Broker, where: tuple[bytes, int], error: KafkaError | None) -> PartitionData:
+    data = PartitionData(partition_index=where[1])
+    if error is not None:
+        data.error_code, data.error_message = error.code, error.given_message
+        partition = broker.cluster.partition_by_id(*where)
+        if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
+            data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
+    return data
+
+
+def _leaders(broker: Broker, ctx: RequestContext, topics: list[ShareAcknowledgeTopicResponse]) -> list[NodeEndpoint]:
+    """The endpoints of the leaders that the answer names."""
+    leaders = {
+        data.current_leader.leader_id
+        for topic in topics
+        for data in topic.partitions
+        if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    }
+    return [
         NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
         for node in (broker.cluster.nodes(ctx.listener) if leaders else ())
         if node.node_id in leaders
     ]
-    return ShareAcknowledgeResponse(responses=list(topics.values()), node_endpoints=endpoints)

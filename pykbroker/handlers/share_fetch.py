@@ -10,11 +10,12 @@ Left out: min_bytes above 1 does not make it wait longer.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pykbroker.coordination.groups.share.requests import check_served
+from pykbroker.handlers.in_slices import in_slices, is_small
 from pykbroker.handlers.sharing.acknowledging import acknowledged, readable
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, as_wait, gather
 from pykbroker.share_partitions.leading import Delivery, LedSharePartition, Wanted
 from pykbroker.share_partitions.sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareMemberKey, ShareSession
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -32,20 +33,46 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps, Work
     from pykbroker.runtime.timers import Timer
     from pykbroker.security.context import RequestContext
     from pykbroker.share_partitions.sessions import TopicIdPartition
     from pykbroker.wire.messages.share_fetch import ShareFetchRequest
 
 _RECORD_LIMIT = 1
+#: The weight of looking at a partition, and of reading its name in a request.
+_WEIGHT = 4
+_CHECKING = 0.1
+#: Partitions of a request that is begun in one turn.
+_AT_ONCE = 500
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: ShareFetchRequest
 ) -> ShareFetchResponse | Deferred[ShareFetchResponse]:
     check_served(broker)
-    _check(request)
-    return _ShareFetch(broker, ctx, request).run()
+    begun = _begin(broker, ctx, request)
+    if not is_small(request.topics, _AT_ONCE) or not is_small(request.forgotten_topics_data, _AT_ONCE):
+        return in_slices(broker, ctx, begun)
+    while True:  # a few are begun at once: the connection goes on, and the end of the connection ends the wait
+        try:
+            next(begun)
+        except StopIteration as done:
+            return cast("Deferred[ShareFetchResponse]", done.value)
+
+
+def _begin(broker: Broker, ctx: RequestContext, request: ShareFetchRequest) -> Work[ShareFetchResponse]:
+    """Check the request and begin it; raises KafkaError INVALID_REQUEST and what ``ShareSessions`` raise."""
+    acknowledges = False
+    for topic in request.topics:
+        for asked in topic.partitions:
+            acknowledges = acknowledges or bool(asked.acknowledgement_batches)
+            yield _CHECKING
+    _check(request, acknowledges=acknowledges)
+    fetch = _ShareFetch(broker, ctx, request)
+    yield from fetch.change_session()
+    yield from fetch.acknowledge()
+    return fetch.run()
 
 
 def logs_of(broker: Broker, version: int, request: ShareFetchRequest) -> Iterator[Partition | None]:
@@ -59,9 +86,8 @@ def failed(request: ShareFetchRequest, version: int, error: KafkaError) -> Share
     return ShareFetchResponse(error_code=error.code, error_message=error.given_message)
 
 
-def _check(request: ShareFetchRequest) -> None:
+def _check(request: ShareFetchRequest, *, acknowledges: bool) -> None:
     """Raises KafkaError INVALID_REQUEST: a session begins without acknowledgements, and renewed locks come without a fetch."""
-    acknowledges = any(partition.acknowledgement_batches for topic in request.topics for partition in topic.partitions)
     if request.share_session_epoch == INITIAL_EPOCH and acknowledges:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     fetches = request.max_wait_ms or request.min_bytes or request.max_bytes or request.max_records
@@ -86,51 +112,59 @@ class _ShareFetch:
         self.left = min(request.max_bytes, broker.fetch_max_bytes)
         self.timer: Timer | None = None
         self.watched: list[LedSharePartition] = []
-        self.over = False
+        self.over = self.failed = False
         self.looking = False
         self.look_again = False
 
     def _session(self) -> ShareSession:
-        """The session with the request's changes. Raises what ``ShareSessions.begin`` and ``next`` raise."""
+        """The session. Raises what ``ShareSessions.begin`` and ``next`` raise."""
         request, sessions = self.request, self.broker.share_partitions.sessions
         key = ShareMemberKey(self.group_id, self.member_id)
-        epoch = request.share_session_epoch
-        session = sessions.begin(key, self.ctx.connection) if epoch == INITIAL_EPOCH else sessions.next(key, epoch)
-        added = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
-        gone = [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions]
-        if epoch != FINAL_EPOCH:
-            sessions.change(session, added, gone)
-        return session
+        if request.share_session_epoch == INITIAL_EPOCH:
+            return sessions.begin(key, self.ctx.connection)
+        return sessions.next(key, request.share_session_epoch)
+
+    def change_session(self) -> Steps:
+        """Add the partitions of the request to the session, and take others out."""
+        partitions, first = self.session.partitions, self.request.share_session_epoch == INITIAL_EPOCH
+        if self.request.share_session_epoch == FINAL_EPOCH:
+            return
+        for topic in self.request.topics:
+            for each in topic.partitions:
+                partitions[topic.topic_id, each.partition_index] = None
+                if first:
+                    self._data((topic.topic_id, each.partition_index))
+                yield _CHECKING
+        for gone in self.request.forgotten_topics_data:
+            for index in gone.partitions:
+                partitions.pop((gone.topic_id, index), None)
+                yield _CHECKING
 
     # ---- acknowledgements --------------------------------------------------------------------------------------------
 
-    def run(self) -> ShareFetchResponse | Deferred[ShareFetchResponse]:
-        self._acknowledge()
+    def acknowledge(self) -> Steps:
+        """Begin to carry out the acknowledgements of the request."""
+        waits: list[Deferred[None]] = []
+        for topic in self.request.topics:
+            for asked in topic.partitions:
+                if asked.acknowledgement_batches:
+                    where, batches = (topic.topic_id, asked.partition_index), asked.acknowledgement_batches
+                    done = acknowledged(self.broker, self.ctx, self.group_id, self.member_id, where, batches)
+                    waits.append(done.map(partial(self._note, where)))
+                    yield _WEIGHT
+        if waits:
+            self.acknowledged = gather(waits).map(lambda _: None)
+
+    def run(self) -> Deferred[ShareFetchResponse]:
+        """The wait for the answer."""
         if self.request.share_session_epoch == FINAL_EPOCH or self.request.is_renew_ack:
             self._finish()
             return self.response
-        if self.request.share_session_epoch == INITIAL_EPOCH:
-            for where in self.session.partitions:
-                self._data(where)
         if self.request.max_wait_ms > 0:
             self.timer = self.broker.cluster.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
         self.response.when_abandoned = self._stop
         self._look()
         return self.response
-
-    def _acknowledge(self) -> None:
-        asked = {
-            (topic.topic_id, partition.partition_index): partition.acknowledgement_batches
-            for topic in self.request.topics
-            for partition in topic.partitions
-            if partition.acknowledgement_batches
-        }
-        waits = []
-        for where, batches in asked.items():
-            done = acknowledged(self.broker, self.ctx, self.group_id, self.member_id, where, batches)
-            waits.append(done.map(partial(self._note, where)))
-        if waits:
-            self.acknowledged = gather(waits).map(lambda _: None)
 
     def _note(self, where: TopicIdPartition, error: KafkaError | None) -> None:
         data = self._data(where)
@@ -146,21 +180,23 @@ class _ShareFetch:
             return
         self.looking = True
         self._unwatch()
+        looked = as_wait(self.broker.cluster.runtime.slices.run(self._look_at_all()))
+        looked.map(lambda _: self._looked()).or_log("acquiring records for a share group")
+
+    def _look_at_all(self) -> Work[list[None]]:
         waits: list[Deferred[None]] = []
         for where in self.session.in_turn():
-            if self.acquired >= self.request.max_records or self.left <= 0:
+            if self.session.has_ended or self.acquired >= self.request.max_records or self.left <= 0:
                 break
             try:
                 wait = self._look_at(where)
             except KafkaError as error:
                 self._fail(where, error)
-                continue
+                wait = None
             if wait is not None:
                 waits.append(wait)
-        if waits:
-            gather(waits).map(lambda _: self._looked()).or_log("acquiring records for a share group")
-        else:
-            self._looked()
+            yield _WEIGHT
+        return gather(waits)
 
     def _look_at(self, where: TopicIdPartition) -> Deferred[None] | None:
         partition = readable(self.broker, self.ctx, where)
@@ -195,6 +231,7 @@ class _ShareFetch:
         self.acquired += sum(each.last - each.first + 1 for each in delivery.acquired)
 
     def _fail(self, where: TopicIdPartition, error: KafkaError) -> None:
+        self.failed = True
         data = self._data(where)
         data.error_code, data.error_message = error.code, error.given_message
         partition = self.broker.cluster.partition_by_id(*where)
@@ -204,8 +241,14 @@ class _ShareFetch:
 
     def _looked(self) -> None:
         self.looking = False
-        failed = any(data.error_code for data in self.answers.values())
-        if self.acquired or failed or self.timer is None or self.broker.leaving or not self.session.partitions:
+        if (
+            self.acquired
+            or self.failed
+            or self.timer is None
+            or self.session.has_ended
+            or self.broker.leaving
+            or not self.session.partitions
+        ):
             self._finish()
         elif self.look_again:
             self.broker.cluster.runtime.wake_queue.add(self._look)

@@ -99,6 +99,11 @@ class LedSharePartition:
         partition.watchers[self] = None
         self.opening: Deferred[None] = attempt(self._open).recover(KafkaError, self._not_opened)
 
+    @property
+    def start_offset(self) -> int:
+        """No record before it is delivered any more; 0 before its state is read."""
+        return 0 if self._share is None else self._share.start_offset
+
     # Its beginning and its end
 
     def _open(self) -> Deferred[None]:

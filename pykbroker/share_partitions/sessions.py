@@ -6,7 +6,7 @@ ends with epoch -1 or with the connection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,13 +33,15 @@ class ShareMemberKey(NamedTuple):
 class ShareSession:
     """One session; ``partitions`` is an ordered set."""
 
-    __slots__ = ("connection", "epoch", "key", "partitions")
+    __slots__ = ("connection", "epoch", "has_ended", "key", "partitions")
 
     def __init__(self, key: ShareMemberKey, connection: Peer | None) -> None:
         self.key = key
         self.connection = connection
         #: The epoch of the next request.
         self.epoch = 1
+        #: Nothing is acquired for it any more.
+        self.has_ended = False
         self.partitions: dict[TopicIdPartition, None] = {}
 
     def in_turn(self) -> list[TopicIdPartition]:
@@ -92,14 +94,6 @@ class ShareSessions:
         session.epoch = 1 if session.epoch == _LAST_EPOCH else session.epoch + 1
         return session
 
-    def change(
-        self, session: ShareSession, added: Iterable[TopicIdPartition], forgotten: Iterable[TopicIdPartition]
-    ) -> None:
-        """Add partitions to a session and take others out."""
-        session.partitions.update(dict.fromkeys(added))
-        for each in forgotten:
-            session.partitions.pop(each, None)
-
     def end(self, session: ShareSession) -> None:
         """End a session."""
         if self._sessions.get(session.key) is session:
@@ -108,6 +102,8 @@ class ShareSessions:
 
     def _forget(self, key: ShareMemberKey) -> None:
         session = self._sessions.pop(key, None)
+        if session is not None:
+            session.has_ended = True
         if session is not None and session.connection is not None:
             keys = self._by_connection.get(session.connection, {})
             keys.pop(key, None)

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: A coordinator is asked again after so many milliseconds, doubled up to the longest, until all attempts are used up.
+#: A coordinator is asked again in the next turns of the loop, then after so many milliseconds, doubled up to the longest, until all
+#: attempts are used up.
+_AT_ONCE = 4
 _FIRST_PAUSE_MS = 5
 _LONGEST_PAUSE_MS = 1000
-_ATTEMPTS = 12
+_ATTEMPTS = 16
 
 _AGAIN = (
     ErrorCode.NOT_COORDINATOR,
@@ -78,7 +80,7 @@ class LocalShareStates:
         def ended(done: Deferred[T]) -> None:
             error = done.error
             if isinstance(error, KafkaError) and error.code in _AGAIN and count < _ATTEMPTS:
-                pause_ms = min(_FIRST_PAUSE_MS << count, _LONGEST_PAUSE_MS)
+                pause_ms = 0 if count < _AT_ONCE else min(_FIRST_PAUSE_MS << count - _AT_ONCE, _LONGEST_PAUSE_MS)
                 self._timers.after(pause_ms, lambda: self._attempt(key, question, answer, count + 1))
             else:
                 done.pass_to(answer)

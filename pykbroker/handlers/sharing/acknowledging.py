@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.security.operations import READ
 from pykbroker.security.resources import TOPIC
 from pykbroker.share_partitions.states import Acknowledge, Acknowledged
@@ -14,8 +14,14 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.share_partitions.leading import LedSharePartition
+
+
+#: The weight of a batch, and the most records that a setting lets a share partition have in flight.
+_WEIGHT = 0.3
+_MOST_TYPES = 10_000
 
 
 class AskedBatch(Protocol):
@@ -37,26 +43,37 @@ def acknowledged(
     """The error of a partition's acknowledgements, None if they are persisted."""
 
     def carry_out() -> Deferred[None]:
-        batches = checked(asked, may_renew=broker.share_partitions.settings(group_id).may_renew)
         led = broker.share_partitions.led(group_id, readable(broker, ctx, where))
-        return opened(led).chain(lambda _: led.acknowledge(member_id, batches))
+        may_renew = broker.share_partitions.settings(group_id).may_renew
+
+        def check(_: None) -> Deferred[list[Acknowledged]]:
+            return as_wait(broker.cluster.runtime.slices.run(checked(asked, led.start_offset, may_renew=may_renew)))
+
+        return opened(led).chain(check).chain(lambda batches: led.acknowledge(member_id, batches))
 
     return attempt(carry_out).map(_nothing).recover(KafkaError, _as_value)
 
 
-def checked(asked: Iterable[AskedBatch], *, may_renew: bool) -> list[Acknowledged]:
-    """The batches of a partition. Raises KafkaError INVALID_REQUEST unless they are in order and complete."""
+def checked(asked: Iterable[AskedBatch], start_offset: int, *, may_renew: bool) -> Work[list[Acknowledged]]:
+    """The batches of a partition, without those before its start, which are done with.
+
+    Raises KafkaError INVALID_REQUEST unless they are in order and complete.
+    """
     batches: list[Acknowledged] = []
     previous = -1
     most = Acknowledge.RENEW if may_renew else Acknowledge.REJECT
     for batch in asked:
         first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
-        if first > last or first <= previous:
+        if first > last or first <= previous or len(types) not in (1, last - first + 1) or len(types) > _MOST_TYPES:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        if not types or len(types) not in (1, last - first + 1) or not all(0 <= each <= most for each in types):
+        if not 0 <= min(types) <= max(types) <= most:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         previous = last
-        batches.append(Acknowledged(first, last, types))
+        if last >= start_offset:
+            if len(batches) > _MOST_TYPES:
+                raise KafkaError(ErrorCode.INVALID_RECORD_STATE)
+            batches.append(Acknowledged(first, last, types))
+        yield _WEIGHT
     return batches
 
 

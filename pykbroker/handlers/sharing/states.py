@@ -1,44 +1,16 @@
-"""Asks the share coordinators about many partitions of a group."""
+"""What is to be forgotten before a share group is deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.share.offsets import begin_deletion
-from pykbroker.coordination.share.state import SharePartitionKey
-from pykbroker.runtime.waits import Deferred, as_wait, attempt, gather
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.coordination.share.asking import ask_each
+from pykbroker.runtime.waits import Deferred, as_wait
+from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.runtime.slices import Work
-
-T = TypeVar("T")
-
-#: The weight of a question to the share coordinator, which may append a record.
-_WEIGHT = 4
-
-
-def ask_each(
-    group_id: str, topics: Mapping[bytes, frozenset[int]], question: Callable[[SharePartitionKey], Deferred[T]]
-) -> Work[dict[SharePartitionKey, T | KafkaError]]:
-    """The answer for each partition, or its error."""
-    waits: dict[SharePartitionKey, Deferred[T | KafkaError]] = {}
-    for topic_id, partitions in topics.items():
-        for index in sorted(partitions):
-            key = SharePartitionKey(group_id, topic_id, index)
-            waits[key] = attempt(question, key).map(_answer).recover(KafkaError, _error)
-            yield _WEIGHT
-    return gather(list(waits.values())).map(lambda answers: dict(zip(waits, answers, strict=True)))
-
-
-def _answer(answer: T) -> T | KafkaError:
-    return answer
-
-
-def _error(error: KafkaError) -> KafkaError:
-    return error
 
 
 def forget_group(broker: Broker, group_id: str) -> Deferred[None]:
@@ -56,7 +28,7 @@ def forget_group(broker: Broker, group_id: str) -> Deferred[None]:
     return as_wait(broker.groups.ask(group_id, begin_deletion, group_id)).chain(forget)
 
 
-def _check_all(answers: dict[SharePartitionKey, KafkaError | None]) -> None:
+def _check_all(answers: Answers) -> None:
     for error in answers.values():
         if error is not None and error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise error

@@ -16,9 +16,9 @@ from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.share.group import ShareGroup, TopicState
 from pykbroker.coordination.groups.share.records import state_record
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
+from pykbroker.coordination.share.asking import Answers, ask_each
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey
-from pykbroker.runtime.waits import Deferred, attempt, gather
-from pykbroker.wire.errors import KafkaError
+from pykbroker.runtime.waits import Deferred, as_wait
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.kind import EffectContext
@@ -95,22 +95,18 @@ class Initializing:
 
     def __call__(self, loaded: Loaded[Any], asked: Initialization) -> None:
         """Ask the share coordinator for each partition, then go on with the group."""
-        port = self._coordinator.host.share_states
-        keys = [
-            SharePartitionKey(asked.group_id, topic_id, index)
-            for topic_id, some in asked.topics.items()
-            for index in some
-        ]
+        host = self._coordinator.host
 
-        def initialize(key: SharePartitionKey) -> Deferred[bool]:
-            begun = attempt(port.initialize, key, asked.state_epoch, UNINITIALIZED)
-            return begun.map(lambda _: True).recover(KafkaError, lambda error: _refused(key, error))
+        def initialize(key: SharePartitionKey) -> Deferred[None]:
+            return host.share_states.initialize(key, asked.state_epoch, UNINITIALIZED)
 
-        def go_on(initialized: list[bool]) -> None:
+        def go_on(answers: Answers) -> None:
             ready: dict[bytes, set[int]] = {}
             failed: dict[bytes, set[int]] = {}
-            for key, is_done in zip(keys, initialized, strict=True):
-                (ready if is_done else failed).setdefault(key.topic_id, set()).add(key.partition)
+            for key, error in answers.items():
+                (ready if error is None else failed).setdefault(key.topic_id, set()).add(key.partition)
+            for error in [each for each in answers.values() if each is not None][:1]:
+                log.warning("Partitions of share group %s cannot be initialized: %s", asked.group_id, error)
 
             def step(group: Group | None, topics: dict[bytes, set[int]], initialized: bool) -> Outcome:
                 if not isinstance(group, ShareGroup):
@@ -126,12 +122,8 @@ class Initializing:
                         lambda group, topics=topics, now=initialized_now: step(group, topics, now),  # type: ignore[misc]
                     )
 
-        gather([initialize(key) for key in keys]).map(go_on).or_log("initializing share group %s", asked.group_id)
-
-
-def _refused(key: SharePartitionKey, error: KafkaError) -> bool:
-    log.warning("Share partition %s cannot be initialized: %s", key, error)
-    return False
+        found = as_wait(host.runtime.slices.run(ask_each(asked.group_id, asked.topics, initialize)))
+        found.map(go_on).or_log("initializing share group %s", asked.group_id)
 
 
 def _begun(group: ShareGroup, topic_id: bytes, now_ms: int) -> frozenset[int]:
