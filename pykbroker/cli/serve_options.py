@@ -149,7 +149,7 @@ def _add_storage(made: argparse.ArgumentParser) -> None:
         metavar="RELEASE",
         type=_release,
         default=None,
-        help="emulate this release of Kafka: 2.8, 3.9 or 4.3 (the default)",
+        help="emulate this release of Kafka: 2.8, 3.9, 4.3 or 4.4 (the default)",
     )
     made.add_argument(
         "--seed",

@@ -37,7 +37,7 @@ def handle(
 
 
 def _alter(broker: Broker, request: AlterShareGroupOffsetsRequest) -> Work[AlterShareGroupOffsetsResponse]:
-    image, run = broker.metadata.image, broker.cluster.runtime.slices.run
+    image, run = broker.metadata.image, broker.runtime.slices.run
     wanted: dict[bytes, dict[int, int]] = {}
     for topic in request.topics:
         known = image.topic(topic.topic_name)

@@ -1,4 +1,7 @@
-"""DeleteGroups (key 42), versions 0 to 2: remove groups that have no members, with their offsets (KIP-229)."""
+"""DeleteGroups (key 42), versions 0 to 3: remove groups that have no members, with their offsets (KIP-229).
+
+The message of version 3 is null, as Kafka's is except for what its plug-ins refuse.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def handle(
 
 
 def _delete(broker: Broker, request: DeleteShareGroupOffsetsRequest) -> Work[DeleteShareGroupOffsetsResponse]:
-    image, group_id, run = broker.metadata.image, request.group_id, broker.cluster.runtime.slices.run
+    image, group_id, run = broker.metadata.image, request.group_id, broker.runtime.slices.run
     ids: dict[bytes, None] = {}
     for topic in request.topics:
         known = image.topic(topic.topic_name)

@@ -57,7 +57,7 @@ def _group(
     def described(known: dict[bytes, frozenset[int]]) -> Deferred[DescribeShareGroupOffsetsResponseGroup]:
         topics = _readable(broker, ctx, known) if asked.topics is None else _named(broker, ctx, asked, answer)
         question = partial(_summary, broker)
-        states = as_wait(broker.cluster.runtime.slices.run(ask_each(asked.group_id, topics, question)))
+        states = as_wait(broker.runtime.slices.run(ask_each(asked.group_id, topics, question)))
         return states.map(partial(_answer, broker, answer))
 
     def refused(error: KafkaError) -> DescribeShareGroupOffsetsResponseGroup:
@@ -73,7 +73,7 @@ def _readable(broker: Broker, ctx: RequestContext, known: dict[bytes, frozenset[
     return {
         topic_id: some
         for topic_id, some in known.items()
-        if (name := broker.cluster.topic_name(topic_id)) is not None and _may_describe(broker, ctx, name)
+        if (name := broker.topic_name(topic_id)) is not None and _may_describe(broker, ctx, name)
     }
 
 
@@ -107,12 +107,12 @@ def _named(
 
 
 def _may_describe(broker: Broker, ctx: RequestContext, name: str) -> bool:
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     return authorizer is None or authorizer.may(ctx, DESCRIBE, TOPIC, name)
 
 
 def _summary(broker: Broker, key: SharePartitionKey) -> Deferred[ShareState]:
-    partition = broker.cluster.partition_by_id(key.topic_id, key.partition)
+    partition = broker.partition_by_id(key.topic_id, key.partition)
     return broker.share_states.summary(key, 0 if partition is None else partition.leader_epoch)
 
 
@@ -123,7 +123,7 @@ def _answer(
 ) -> DescribeShareGroupOffsetsResponseGroup:
     topics: dict[bytes, DescribeShareGroupOffsetsResponseTopic] = {}
     for key, state in states.items():
-        name = broker.cluster.topic_name(key.topic_id) or ""
+        name = broker.topic_name(key.topic_id) or ""
         topic = topics.setdefault(key.topic_id, DescribeShareGroupOffsetsResponseTopic(name, key.topic_id))
         data = DescribeShareGroupOffsetsResponsePartition(key.partition)
         if isinstance(state, KafkaError):
@@ -138,7 +138,7 @@ def _answer(
 
 def _lag(broker: Broker, key: SharePartitionKey, state: ShareState) -> int:
     """Records from the start offset on that are neither acknowledged nor given up; -1 if that is not known."""
-    partition = broker.cluster.partition_by_id(key.topic_id, key.partition)
+    partition = broker.partition_by_id(key.topic_id, key.partition)
     if partition is None or state.start_offset == UNINITIALIZED or state.delivery_complete_count < 0:
         return _UNKNOWN_LAG
     return partition.high_watermark - state.start_offset - state.delivery_complete_count

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.coordinators import SHARES
 from pykbroker.coordination.share.state import SharePartitionKey, ShareState
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.handlers.sharing.each_partition import each_partition
@@ -34,7 +33,7 @@ _WEIGHT = 4
 def handle(
     broker: Broker, ctx: RequestContext, request: ReadShareGroupStateRequest
 ) -> ReadShareGroupStateResponse | Deferred[ReadShareGroupStateResponse]:
-    coordinator: ShareCoordinator = broker.coordinators[SHARES]
+    coordinator: ShareCoordinator = broker.shares
 
     def ask(topic: ReadStateData, asked: PartitionData) -> Deferred[PartitionResult]:
         def refused(error: KafkaError) -> PartitionResult:

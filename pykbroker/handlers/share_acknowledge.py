@@ -75,7 +75,7 @@ def _data(broker: Broker, where: tuple[bytes, int], error: KafkaError | None) ->
     data = PartitionData(partition_index=where[1])
     if error is not None:
         data.error_code, data.error_message = error.code, error.given_message
-        partition = broker.cluster.partition_by_id(*where)
+        partition = broker.partition_by_id(*where)
         if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
             data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
     return data
@@ -91,6 +91,6 @@ def _leaders(broker: Broker, ctx: RequestContext, topics: list[ShareAcknowledgeT
     }
     return [
         NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-        for node in (broker.cluster.nodes(ctx.listener) if leaders else ())
+        for node in (broker.nodes(ctx.listener) if leaders else ())
         if node.node_id in leaders
     ]

@@ -79,7 +79,7 @@ def logs_of(broker: Broker, version: int, request: ShareFetchRequest) -> Iterato
     """The partitions whose logs are opened before ``handle`` is called; a session's were opened when they joined it."""
     for topic in request.topics:
         for asked in topic.partitions:
-            yield broker.cluster.partition_by_id(topic.topic_id, asked.partition_index)
+            yield broker.partition_by_id(topic.topic_id, asked.partition_index)
 
 
 def failed(request: ShareFetchRequest, version: int, error: KafkaError) -> ShareFetchResponse:
@@ -161,7 +161,7 @@ class _ShareFetch:
             self._finish()
             return self.response
         if self.request.max_wait_ms > 0:
-            self.timer = self.broker.cluster.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
+            self.timer = self.broker.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
         self.response.when_abandoned = self._stop
         self._look()
         return self.response
@@ -180,7 +180,7 @@ class _ShareFetch:
             return
         self.looking = True
         self._unwatch()
-        looked = as_wait(self.broker.cluster.runtime.slices.run(self._look_at_all()))
+        looked = as_wait(self.broker.runtime.slices.run(self._look_at_all()))
         looked.map(lambda _: self._looked()).or_log("acquiring records for a share group")
 
     def _look_at_all(self) -> Work[list[None]]:
@@ -234,7 +234,7 @@ class _ShareFetch:
         self.failed = True
         data = self._data(where)
         data.error_code, data.error_message = error.code, error.given_message
-        partition = self.broker.cluster.partition_by_id(*where)
+        partition = self.broker.partition_by_id(*where)
         if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
             data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
             self.leaders.add(partition.leader)
@@ -251,7 +251,7 @@ class _ShareFetch:
         ):
             self._finish()
         elif self.look_again:
-            self.broker.cluster.runtime.wake_queue.add(self._look)
+            self.broker.runtime.wake_queue.add(self._look)
 
     def _wake(self) -> None:
         self.look_again = True
@@ -302,7 +302,7 @@ class _ShareFetch:
             responses=list(topics.values()),
             node_endpoints=[
                 NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-                for node in (self.broker.cluster.nodes(self.ctx.listener) if self.leaders else ())
+                for node in (self.broker.nodes(self.ctx.listener) if self.leaders else ())
                 if node.node_id in self.leaders
             ],
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.coordinators import SHARES
 from pykbroker.coordination.share.state import SharePartitionKey, ShareState, StateBatch
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.handlers.sharing.each_partition import each_partition
@@ -36,7 +35,7 @@ _WEIGHT = 4
 def handle(
     broker: Broker, ctx: RequestContext, request: WriteShareGroupStateRequest
 ) -> WriteShareGroupStateResponse | Deferred[WriteShareGroupStateResponse]:
-    coordinator: ShareCoordinator = broker.coordinators[SHARES]
+    coordinator: ShareCoordinator = broker.shares
 
     def ask(topic: WriteStateData, asked: PartitionData) -> Deferred[PartitionResult]:
         def refused(error: KafkaError) -> PartitionResult:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey, ShareState
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.share_partitions.acquiring import Request
+from pykbroker.share_partitions.acquiring import AcquireRequest
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.start_offset import start_offset
 from pykbroker.storage.index.index import read_blocking
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.timers import Timer
     from pykbroker.share_partitions.group_settings import ShareGroupSettings
-    from pykbroker.share_partitions.in_flight import Change
+    from pykbroker.share_partitions.in_flight import PendingChange
     from pykbroker.share_partitions.states import Acknowledged, Acquired
     from pykbroker.wire.primitives import Buffer
 
@@ -215,7 +215,7 @@ class LedSharePartition:
             and not header.is_control
             and any(id_ == header.producer_id and first <= header.base_offset <= last for id_, first, last in aborted)
         ]
-        request = Request(
+        request = AcquireRequest(
             wanted.member,
             offset,
             [(header.base_offset, header.last_offset) for _, header in found],
@@ -255,7 +255,7 @@ class LedSharePartition:
             return Deferred.completed(None)
         return self._persist(self._share.release(member))
 
-    def _persist(self, change: Change) -> Deferred[None]:
+    def _persist(self, change: PendingChange) -> Deferred[None]:
         if not change.batches:
             self._complete(change, persisted=True)
             return Deferred.completed(None)
@@ -271,7 +271,7 @@ class LedSharePartition:
 
         return written.fold(finish)
 
-    def _state(self, change: Change) -> ShareState:
+    def _state(self, change: PendingChange) -> ShareState:
         return ShareState(
             state_epoch=self._state_epoch,
             leader_epoch=self.leader_epoch,
@@ -280,7 +280,7 @@ class LedSharePartition:
             batches=tuple(change.batches),
         )
 
-    def _complete(self, change: Change, *, persisted: bool) -> None:
+    def _complete(self, change: PendingChange, *, persisted: bool) -> None:
         if self._share is not None:
             self._share.complete(change, self._runtime.clock.monotonic(), persisted=persisted)
             self._arm()

@@ -76,13 +76,15 @@ def commit_in_transaction(
         answers: list[TxnOffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             code = ErrorCode.NONE
-            committed = _committed(partition, settings, now_ms)
+            committed = _committed(partition, settings, now_ms, topic_id=topic.topic_id)
             if committed is None:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
                 records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
             answers.append(TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
-        response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+        response.topics.append(
+            TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
+        )
     return records, response
 
 

@@ -51,7 +51,7 @@ class NoGroup(GroupKind[None]):  # type: ignore[type-var]  # None stands for the
     def check_commit_in_transaction(self, group: None, request: TxnOffsetCommitRequest, /) -> None:
         """Anyone may who names no generation."""
         if request.generation_id_or_member_epoch >= 0:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def check_fetch(self, group: None, request: OffsetFetchRequestGroup, /) -> None:
         """It has no offsets, which is no error."""

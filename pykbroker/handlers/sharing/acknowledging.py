@@ -47,7 +47,7 @@ def acknowledged(
         may_renew = broker.share_partitions.settings(group_id).may_renew
 
         def check(_: None) -> Deferred[list[Acknowledged]]:
-            return as_wait(broker.cluster.runtime.slices.run(checked(asked, led.start_offset, may_renew=may_renew)))
+            return as_wait(broker.runtime.slices.run(checked(asked, led.start_offset, may_renew=may_renew)))
 
         return opened(led).chain(check).chain(lambda batches: led.acknowledge(member_id, batches))
 
@@ -83,13 +83,13 @@ def readable(broker: Broker, ctx: RequestContext, where: tuple[bytes, int]) -> P
     Raises KafkaError UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION or NOT_LEADER_OR_FOLLOWER.
     """
     topic_id, index = where
-    name = broker.cluster.topic_name(topic_id)
+    name = broker.topic_name(topic_id)
     if name is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     if authorizer is not None and not authorizer.may(ctx, READ, TOPIC, name):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    partition = broker.cluster.partition_by_id(topic_id, index)
+    partition = broker.partition_by_id(topic_id, index)
     if partition is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition.check_served_by(broker.node_id, -1)

@@ -113,7 +113,7 @@ def test_of_none(kafka): ...
 """,
     )
     assert (status, "3 passed, 1 error" in output) == (1, True), output
-    assert "there is no Kafka '3.0' to be taken for; write one of 2.8, 3.9, 4.3" in output
+    assert "there is no Kafka '3.0' to be taken for; write one of 2.8, 3.9, 4.3, 4.4" in output
 
 
 def test_a_seed_comes_by_marker_from_beside_the_test(tmp_path: Path) -> None:
@@ -198,13 +198,13 @@ def test_the_report_hands_on_nothing_that_acts_on_a_terminal(tmp_path: Path) -> 
         tmp_path,
         r"""
 from pykbroker.client.client import Client, parse_bootstrap
-from pykbroker.client.offsets import Partition, commit_offsets
+from pykbroker.client.offsets import TopicPartition, commit_offsets
 
 def test_fails(kafka):
     kafka.create_topic("t")
     name = "x\x1b]52;c;cHduZWQ=\x07\x9b2J\nFORGED\u202e\u200b"
     with Client(parse_bootstrap(kafka.bootstrap_servers), timeout_s=20, client_id=name) as client:
-        commit_offsets(client, name, {Partition("t", 0): 0})
+        commit_offsets(client, name, {TopicPartition("t", 0): 0})
     assert False
 """,
         "--log-level=INFO",

@@ -74,7 +74,7 @@ def test_a_commit_in_a_transaction_of_a_group_with_a_member(member, generation, 
     assert refusal(h.group, request) is code
 
 
-@pytest.mark.parametrize(("generation", "code"), [(-1, ErrorCode.NONE), (0, ErrorCode.ILLEGAL_GENERATION)])
+@pytest.mark.parametrize(("generation", "code"), [(-1, ErrorCode.NONE), (0, ErrorCode.GROUP_ID_NOT_FOUND)])
 def test_a_commit_in_a_transaction_of_a_group_that_does_not_exist(generation, code):
     assert refusal(None, TxnOffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=generation)) is code
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.coordination.coordinators import SHARES
 from pykbroker.coordination.share.coordinator import ShareCoordinator
 from pykbroker.coordination.share.state import SharePartitionKey, ShareState, StateBatch
 from pykbroker.metadata.names import SHARE_GROUP_STATE
@@ -23,7 +22,7 @@ class World(MemoryCluster):
 
     @property
     def coordinator(self) -> ShareCoordinator:
-        found: ShareCoordinator = self.cluster.brokers[1].coordinators[SHARES]
+        found: ShareCoordinator = self.cluster.brokers[1].shares
         return found
 
     @property

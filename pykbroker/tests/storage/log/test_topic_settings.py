@@ -272,6 +272,9 @@ NOTHING = {
     "local.retention.bytes": _NO_TIERS,
     "remote.log.copy.disable": _NO_TIERS,
     "remote.log.delete.on.disable": _NO_TIERS,
+    "remote.copy.lag.ms": _NO_TIERS,
+    "remote.copy.lag.bytes": _NO_TIERS,
+    "errors.deadletterqueue.group.enable": "a log does not ask who writes to it: share groups do",
 }
 
 

@@ -64,8 +64,8 @@ def test_an_empty_group_takes_commits_of_anybody(h):
     [
         ("one", 3, None),
         ("one", 2, None),
-        ("one", 4, ErrorCode.ILLEGAL_GENERATION),
-        ("one", 1, ErrorCode.ILLEGAL_GENERATION),
+        ("one", 4, STALE),
+        ("one", 1, STALE),
         ("nobody", 3, UNKNOWN),
         ("", -1, None),
     ],
