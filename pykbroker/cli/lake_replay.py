@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -113,7 +114,11 @@ def replay(
         job = Replay(Lake.open(spark, at), options.bootstrap, client, wanted)
         with showing_progress(job.look, out, _LOOK_EVERY_S):
             sent = job.run()
-    if as_json:
+    _show_sent(out, sent)
+
+
+def _show_sent(out: Output, sent: Mapping[Any, int]) -> None:
+    if out.as_json:
         rows = [
             {"topic": place.topic, "partition": place.partition, "rows": rows} for place, rows in sorted(sent.items())
         ]
