@@ -38,11 +38,11 @@ def handle(
     broker: Broker, ctx: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse | Deferred[DeleteAclsResponse]:
     check(request)
-    if broker.cluster.authorizer is None:
+    if broker.authorizer is None:
         return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
 
     def delete(some: Sequence[DeleteAclsFilter]) -> Deferred[list[DeleteAclsFilterResult]]:
-        deleted = broker.cluster.controller.delete_acls([_filter(each) for each in some])
+        deleted = broker.controller.delete_acls([_filter(each) for each in some])
         return deleted.map(lambda results: [_result(each) for each in results])
 
     answered = in_turn(broker, ctx, request.filters, delete, _AT_ONCE)
