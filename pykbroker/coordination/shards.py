@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykbroker.coordination.shard import Shard
 from pykbroker.metadata.image import NO_LEADER
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
 from pykbroker.runtime.waits import attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.log_replay import LogReplay
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
     from pykbroker.runtime.timers import Timer
     from pykbroker.runtime.waits import Deferred
 
@@ -182,23 +184,29 @@ class Shards(Generic[S]):
         index = found.index
         if index not in self._loading and index not in self._failed:
             replay = self._loading[index] = self._begin(found)
+            if self._cluster.dormant.is_new(found):
+                self._open(replay)
+                return self.loaded[index]
             warm = attempt(self._cluster.dormant.bring_into_memory, found).settled()
-            warm.map(lambda _: self._load_some(replay)).or_log("loading %r", found)
+            warm.map(lambda _: self._cluster.runtime.slices.begin(self._load_in_slices(replay))).or_log(
+                "loading %r", found
+            )
         loaded = self.loaded.get(index)
         if loaded is None:
             in_progress = index in self._loading
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if in_progress else ErrorCode.NOT_COORDINATOR)
         return loaded
 
-    def _load_some(self, replay: LogReplay[S]) -> None:
+    def _load_in_slices(self, replay: LogReplay[S]) -> Steps:
         found = replay.partition
-        if self._loading.get(found.index) is not replay:
-            return  # the topic was deleted, or the partition moved, meanwhile
         try:
-            if replay.advance():
-                self._open(replay)
-            else:
-                self._cluster.runtime.timers.after(0, partial(self._load_some, replay))
+            while (
+                self._loading.get(found.index) is replay
+            ):  # else the topic was deleted, or the partition moved, meanwhile
+                if replay.advance():
+                    self._open(replay)
+                    return
+                yield WEIGHT_OF_A_TURN
         except KafkaError as error:
             log.warning("Coordinator state in %s cannot be loaded: %s", _name(found), error)
             self._drop(found.index)  # the next request tries again

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, in_slices
 from pykbroker.metadata.names import is_internal, is_valid_topic_name
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.operations import DESCRIBE
@@ -58,7 +58,7 @@ def _described(
         for name in names:
             if not authorizer.may(ctx, DESCRIBE, TOPIC, name):
                 hidden.add(name)
-            yield _WEIGHT
+            yield WEIGHT_OF_A_QUESTION
     shown = [name for name in names if name not in hidden] if hidden else names
     response = yield from _page(image, ctx.listener, shown, request, max(limit, 1))
     for topic in response.topics:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, in_slices
 from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
@@ -127,6 +127,7 @@ def _asked_for(
             found = yield from _by_id(broker, image, topic_id, ctx)
             topics.append(found)
         return topics
+    weight = _WEIGHT if broker.cluster.authorizer is None else WEIGHT_OF_A_QUESTION
     missing: dict[str, int] = {}  # topics that do not exist, and their places in the answer
     for name in names:
         topic = image.topic(name)
@@ -137,7 +138,7 @@ def _asked_for(
             topics.append(_unknown(name))
         else:
             topics.append((yield from _topic(image, topic, ctx)))
-        yield _WEIGHT
+        yield weight
     if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
         for name in _create(broker, ctx, list(missing)):
             topics[missing[name]] = _refusal(name, internal=is_internal(name))
