@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import Case, all_cases
 from compat_tests.oracle.compare import divergences
+from compat_tests.oracle.requests import Ask
 from scripts.bench_job.brokers import make_pair
 
 

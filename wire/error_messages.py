@@ -1,4 +1,4 @@
-"""What each error code says by default: the texts that Kafka 4.3.1 puts into responses and that its users search for.
+"""What each error code says by default: the texts that Kafka 4.4.0 puts into responses and that its users search for.
 
 Taken from org.apache.kafka.common.protocol.Errors by asking it; a test asks it again.
 """
@@ -133,7 +133,7 @@ MESSAGES: dict[ErrorCode, str] = {
     ErrorCode.INVALID_RECORD_STATE: "The record state is invalid. The acknowledgement of delivery could not be completed.",
     ErrorCode.SHARE_SESSION_NOT_FOUND: "The share session was not found.",
     ErrorCode.INVALID_SHARE_SESSION_EPOCH: "The share session epoch is invalid.",
-    ErrorCode.FENCED_STATE_EPOCH: "The share coordinator rejected the request because the share-group state epoch did not match.",
+    ErrorCode.FENCED_STATE_EPOCH: "The coordinator rejected the request because the state epoch did not match.",
     ErrorCode.INVALID_VOTER_KEY: "The voter key doesn't match the receiving replica's key.",
     ErrorCode.DUPLICATE_VOTER: "The voter is already part of the set of voters.",
     ErrorCode.VOTER_NOT_FOUND: "The voter is not part of the set of voters.",
@@ -143,4 +143,7 @@ MESSAGES: dict[ErrorCode, str] = {
     ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH: "The supplied topology epoch is invalid.",
     ErrorCode.STREAMS_TOPOLOGY_FENCED: "The supplied topology epoch is outdated.",
     ErrorCode.SHARE_SESSION_LIMIT_REACHED: "The limit of share sessions has been reached.",
+    ErrorCode.GROUP_DELETION_FAILED: "DeleteGroups could not complete; see the error message on the per-group result for details.",
+    ErrorCode.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED: "The broker could not process the topology description update; see the error message for details.",
+    ErrorCode.CONTROLLER_ID_NOT_REGISTERED: "The given controller ID was not registered.",
 }

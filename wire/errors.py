@@ -1,6 +1,6 @@
 """The errors of the protocol: malformed bytes (WireError), and error codes in responses (KafkaError).
 
-Codes, names and which are retriable: org.apache.kafka.common.protocol.Errors of Kafka 4.3.1. The default messages are in
+Codes, names and which are retriable: org.apache.kafka.common.protocol.Errors of Kafka 4.4.0. The default messages are in
 ``error_messages``, which is imported on first use.
 """
 
@@ -151,6 +151,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
     @property
     def retriable(self) -> bool:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.connection import Connection
+from compat_tests.oracle.requests import Ask
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, LITERAL, TOPIC, USER
 from pykbroker.wire.message import Message

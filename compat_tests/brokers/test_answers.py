@@ -13,9 +13,9 @@ import pytest
 
 from compat_tests.harness.apache import ApacheBroker, ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.oracle.asking import Ask, records
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.normalise import Normaliser
+from compat_tests.oracle.requests import Ask, records
 from pykbroker.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,

@@ -15,7 +15,7 @@ import pytest
 
 from compat_tests.harness.process import BrokerProcess
 from pykbroker.client.client import Client, parse_bootstrap
-from pykbroker.client.offsets import Partition, commit_offsets
+from pykbroker.client.offsets import TopicPartition, commit_offsets
 
 pexpect = pytest.importorskip("pexpect")
 
@@ -77,7 +77,7 @@ def shell(request: pytest.FixtureRequest, bootstrap: str, tmp_path: Path) -> Ite
 def _commit(bootstrap: str, topic: str, groups: list[str]) -> None:
     with Client(parse_bootstrap(bootstrap), timeout_s=30) as client:
         for group in groups:
-            commit_offsets(client, group, {Partition(topic, 0): 0})
+            commit_offsets(client, group, {TopicPartition(topic, 0): 0})
 
 
 def test_a_group_named_as_a_command_is_not_run(

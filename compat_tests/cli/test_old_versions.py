@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.cli.conftest import Result
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.wire.apis import ApiKey
 
 Run = Callable[..., Result]
@@ -46,9 +46,9 @@ _HIGHEST = {
 
 @pytest.fixture(autouse=True)
 def _old(monkeypatch: pytest.MonkeyPatch) -> None:
-    negotiate = Connection._negotiate
+    negotiate = BrokerConnection._negotiate
 
-    def negotiate_old(connection: Connection) -> dict[int, tuple[int, int]]:
+    def negotiate_old(connection: BrokerConnection) -> dict[int, tuple[int, int]]:
         offered = negotiate(connection)
         return {
             key: (offered[key][0], min(offered[key][1], highest))
@@ -56,7 +56,7 @@ def _old(monkeypatch: pytest.MonkeyPatch) -> None:
             if offered[key][0] <= highest
         }
 
-    monkeypatch.setattr(Connection, "_negotiate", negotiate_old)
+    monkeypatch.setattr(BrokerConnection, "_negotiate", negotiate_old)
 
 
 def test_what_an_old_broker_can_is_done(run: Run, topic: str, name: Callable[..., str]) -> None:

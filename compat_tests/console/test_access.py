@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from compat_tests.console.test_hostile import EVIL, nothing_ran
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import expect
 
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import with_http
 from pykbroker.tests.http.console.registry import registry
+from pykbroker.tests.http.http_client import with_http
 
 _AVRO = {
     "type": "record",

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer
 from playwright.sync_api import expect
 
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import with_http
+from pykbroker.tests.http.http_client import with_http
 
 EVIL = (
     "<script>window.hacked = 1</script>",

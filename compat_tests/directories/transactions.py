@@ -9,7 +9,7 @@ from contextlib import closing
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from compat_tests.directories.client import Client
-from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import GROUP, Transacting, coordinator_ready, quiet_until
 from pykbroker.wire.records import Record, encode_batch
 

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from compat_tests.groups.members import GroupMember, generation
-from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import GROUP, coordinator_ready
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 
 from compat_tests.groups.members import GroupMember, generation
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases.groups import subscription
+from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import GROUP, coordinator_ready, quiet_until
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.offset_commit import (

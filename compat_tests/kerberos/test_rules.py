@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from compat_tests.conftest import LONG
 from compat_tests.harness.java import compile_java, java_command
-from pykbroker.security.kerberos.names import NoUser, RuleError, ShortNames
+from pykbroker.security.kerberos.names import NameRuleError, NoUser, ShortNames
 
 Ask = Callable[[dict[str, Any]], Any]
 
@@ -72,7 +72,7 @@ def kafkas() -> Iterator[Ask]:
 def ours(scene: dict[str, Any]) -> list[str | None] | None:
     try:
         names = ShortNames(scene["rules"], scene["realm"])
-    except RuleError:
+    except NameRuleError:
         return None
     return [_user(names, name) for name in scene["names"]]
 

@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 from compat_tests.lake.conftest import SMALL
 from compat_tests.lake.workshop import Workshop
 from pykbroker.lake.description import Format
-from pykbroker.lake.profile.aggregation import Wanted, measured
+from pykbroker.lake.profile.aggregation import ProfileOptions, measured
 from pykbroker.lake.spark_session import SparkOptions, start_session
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decode_options import How, Kind
-from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
+from pykbroker.lake.values.decoded_tables import DecodedTopic
 from pykbroker.lake.values.schema_survey import Surveyor
 from scripts.jars import jars
 
@@ -35,11 +35,11 @@ def main(bootstrap: str, fresh: list[str], folder: Path) -> None:
 def came_through(spark: SparkSession, bootstrap: str, fresh: str, folder: Path, form: Format) -> dict[str, object]:
     workshop = Workshop(spark, bootstrap, folder / f"lake-{form}", form)
     rows = workshop.archive("flights").rows
-    decoded = Decoded(workshop.lake, "flights")
-    decoded.keep_how(How(Kind.JSON))
+    decoded = DecodedTopic(workshop.lake, "flights")
+    decoded.keep_how(DecodeOptions(ValueFormat.JSON))
     outcome = Decode(decoded, Surveyor()).run(lambda _: None)
     again = workshop.replayed_and_archived(fresh, folder / f"again-{form}")
-    (facts,) = measured(workshop.lake, Wanted())
+    (facts,) = measured(workshop.lake, ProfileOptions())
     return {
         "rows": rows, "equal": workshop.verify().is_equal and again.verify().is_equal, "decoded": outcome.decoded,
         "again": again.sums() == workshop.sums(), "profiled": facts.records,

@@ -16,10 +16,10 @@ from pyspark.errors import StreamingQueryException
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.archive import Archive, ArchiveOptions
-from pykbroker.lake.archive_progress import Sight
+from pykbroker.lake.archive_progress import ArchiveProgress
 from pykbroker.lake.description import Format
 from pykbroker.lake.errors import DataLost, LakeError
-from pykbroker.lake.ledger import NOTHING, Lost, Place, Progress
+from pykbroker.lake.ledger import NOTHING, LakePartition, Lost, PartitionProgress
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
@@ -82,7 +82,7 @@ def test_runs_go_on_where_the_last_one_ended(make: Callable[..., Workshop], topi
     assert workshop.offsets(second) == [(0, offset) for offset in range(7)]
     entry = workshop.lake.last_entry()
     assert {place: (each.begin, each.until, each.rows) for place, each in entry.partitions.items()} == {
-        Place(first, 0): (0, 8, 8), Place(first, 1): (0, 2, 2), Place(second, 0): (0, 7, 7),
+        LakePartition(first, 0): (0, 8, 8), LakePartition(first, 1): (0, 2, 2), LakePartition(second, 0): (0, 7, 7),
     }  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_aborted_transactions_are_left_out(make: Callable[..., Workshop], topics
     workshop = make()
     workshop.archive(topic)
     assert [row[5] for row in workshop.rows(topic)] == [b"0", b"2", b"4"]
-    progress = workshop.lake.last_entry().partitions[Place(topic, 0)]
+    progress = workshop.lake.last_entry().partitions[LakePartition(topic, 0)]
     assert (progress.until, progress.rows, progress.lost) == (12, 3, NOTHING)
     assert workshop.verify().is_equal
 
@@ -162,8 +162,8 @@ def test_what_expired_before_it_was_read_is_told(make: Callable[..., Workshop], 
     assert workshop.offsets(topic) == [(number, offset) for number, offsets in left.items() for offset in offsets]
     found = workshop.lake.last_entry().partitions
     assert found == {
-        Place(topic, 0): Progress(0, 20, 15, Lost(5, ((10, 15),))),
-        Place(topic, 1): Progress(0, 20, 18, Lost(2, ((10, 12),))),
+        LakePartition(topic, 0): PartitionProgress(0, 20, 15, Lost(5, ((10, 15),))),
+        LakePartition(topic, 1): PartitionProgress(0, 20, 18, Lost(2, ((10, 12),))),
     }
     lines = [line for file in workshop.path.glob("lost/000000000001/*.json") for line in file.read_text().splitlines()]
     assert sorted((each["partition"], each["from"], each["until"]) for each in map(json.loads, lines)) == [
@@ -302,7 +302,7 @@ def test_a_topic_that_is_deleted_in_the_last_moment_is_told(make: Callable[..., 
     job = Archive(workshop.lake, workshop.cluster, ArchiveOptions(topic))
     deleted = False
 
-    def delete(sight: Sight) -> None:
+    def delete(sight: ArchiveProgress) -> None:
         nonlocal deleted
         if sight.batches and not deleted:
             deleted = True
@@ -322,7 +322,7 @@ def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(
     both = f"{topic}|{other}"
     job = Archive(workshop.lake, workshop.cluster, ArchiveOptions(both, interval_s=0.1))
 
-    def step(sight: Sight) -> None:
+    def step(sight: ArchiveProgress) -> None:
         if sight.entry.total_rows == 5:
             topics.add_partitions(topic, 3)
             for number in range(3):

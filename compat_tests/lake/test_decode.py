@@ -19,30 +19,30 @@ from pykbroker.cli.output import Output
 from pykbroker.client.errors import ClientError
 from pykbroker.lake.description import Format
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.values.decode import Decode, Outcome
-from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
-from pykbroker.lake.values.decode_progress import Account
-from pykbroker.lake.values.decoded_tables import Decoded
-from pykbroker.lake.values.registry import Registry
+from pykbroker.lake.values.decode import Decode, DecodeResult
+from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, NewColumns, ValueFormat
+from pykbroker.lake.values.decode_progress import DecodeAccount
+from pykbroker.lake.values.decoded_tables import DecodedTopic
+from pykbroker.lake.values.registry import SchemaRegistry
 from pykbroker.lake.values.schema_survey import Surveyor
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 
 
-def job(workshop: Workshop, topic: str, how: How | None = None, registry: Schemas | None = None) -> Decode:
-    decoded = Decoded(workshop.lake, topic)
+def job(workshop: Workshop, topic: str, how: DecodeOptions | None = None, registry: Schemas | None = None) -> Decode:
+    decoded = DecodedTopic(workshop.lake, topic)
     if how is not None:
         decoded.keep_how(how)
-    return Decode(decoded, Surveyor(Registry(registry.url) if registry else None))
+    return Decode(decoded, Surveyor(SchemaRegistry(registry.url) if registry else None))
 
 
-def decode(workshop: Workshop, topic: str, how: How | None = None, **options: Any) -> Outcome:
+def decode(workshop: Workshop, topic: str, how: DecodeOptions | None = None, **options: Any) -> DecodeResult:
     return job(workshop, topic, how, **options).run(lambda _: None)
 
 
 def values(workshop: Workshop, topic: str) -> list[dict[str, Any]]:
     """The decoded values, in order, without the record's own columns and without nulls."""
-    rows = Decoded(workshop.lake, topic).read().orderBy("kafka_partition", "kafka_offset").collect()
+    rows = DecodedTopic(workshop.lake, topic).read().orderBy("kafka_partition", "kafka_offset").collect()
     return [
         {
             name: each
@@ -54,7 +54,7 @@ def values(workshop: Workshop, topic: str) -> list[dict[str, Any]]:
 
 
 def quarantined(workshop: Workshop, topic: str) -> list[tuple[int, bytes, str]]:
-    rows = Decoded(workshop.lake, topic).quarantine.read().orderBy("partition", "offset").collect()
+    rows = DecodedTopic(workshop.lake, topic).quarantine.read().orderBy("partition", "offset").collect()
     assert {row.topic for row in rows} <= {topic}
     return [(row.offset, bytes(row.value), row.error) for row in rows]
 
@@ -71,8 +71,10 @@ def test_json_is_inferred_then_fixed_and_grows(make: Callable[..., Workshop], to
     topics.send_raw(topic, b"gone", None)
     workshop = make(form)
     workshop.archive(topic)
-    assert decode(workshop, topic, How(Kind.JSON, key=KeyKind.TEXT)) == Outcome(topic, 4, 1, ["legs", "n", "who"])
-    row = Decoded(workshop.lake, topic).read().where("who = 'ä'").first()
+    assert decode(workshop, topic, DecodeOptions(ValueFormat.JSON, key=KeyFormat.TEXT)) == DecodeResult(
+        topic, 4, 1, ["legs", "n", "who"]
+    )
+    row = DecodedTopic(workshop.lake, topic).read().where("who = 'ä'").first()
     assert row.asDict(recursive=True) == {
         "kafka_partition": 0, "kafka_offset": 0, "kafka_timestamp": datetime(2013, 1, 1, 12), "kafka_key": "k",
         "kafka_headers": [{"key": "a", "value": bytearray(b"1")}], "kafka_tombstone": False,
@@ -83,14 +85,14 @@ def test_json_is_inferred_then_fixed_and_grows(make: Callable[..., Workshop], to
     ]
     topics.send(topic, as_json({"n": "three"}, {"n": 4, "legs": [{"to": "EWR", "late": 1.5}], "new": True}), 0)
     workshop.archive(topic)
-    assert decode(workshop, topic) == Outcome(topic, 1, 2, ["new"])
+    assert decode(workshop, topic) == DecodeResult(topic, 1, 2, ["new"])
     assert values(workshop, topic) == [
         {"n": 1, "who": "ä"}, {}, {"n": 4, "legs": [{"to": "EWR", "late": 1.5}], "new": True},
         {"n": 2, "legs": [{"to": "JFK", "late": None}]}, {},
     ]  # fmt: skip
     assert "n: 'three' is no BIGINT" in [error for _, _, error in quarantined(workshop, topic)]
-    assert decode(workshop, topic) == Outcome(topic, 0, 2, [])
-    tombstones = Decoded(workshop.lake, topic).read().where("kafka_tombstone").collect()
+    assert decode(workshop, topic) == DecodeResult(topic, 0, 2, [])
+    tombstones = DecodedTopic(workshop.lake, topic).read().where("kafka_tombstone").collect()
     assert [(row.kafka_key, row.kafka_offset) for row in tombstones] == [("gone", 1)]
 
 
@@ -100,19 +102,19 @@ def test_types_are_given_anew_where_the_first_batch_was_poisoned(make: Callable[
     topics.send(topic, as_json({"delay": "none", "to": "JFK"}))
     workshop = make()
     workshop.archive(topic)
-    assert decode(workshop, topic, How(Kind.JSON)) == Outcome(topic, 1, 0, ["delay", "to"])
+    assert decode(workshop, topic, DecodeOptions(ValueFormat.JSON)) == DecodeResult(topic, 1, 0, ["delay", "to"])
     topics.send(topic, as_json({"delay": 5, "to": "EWR"}, {"delay": 7, "late": True}))
     workshop.archive(topic)
-    assert decode(workshop, topic) == Outcome(topic, 0, 2, [])
-    decoded = Decoded(workshop.lake, topic)
-    wanted = decoded.how.followed_by(How(Kind.JSON, columns={"delay": "BIGINT"}), topic)
+    assert decode(workshop, topic) == DecodeResult(topic, 0, 2, [])
+    decoded = DecodedTopic(workshop.lake, topic)
+    wanted = decoded.how.followed_by(DecodeOptions(ValueFormat.JSON, columns={"delay": "BIGINT"}), topic)
     with pytest.raises(
         ClientError, match=r"has columns of other types: delay\. With --again, its tables are made anew"
     ):
         _chosen(workshop.lake, topic, wanted, again=False)
     (chosen,) = _chosen(workshop.lake, topic, wanted, again=True)
     again = _Job(str(workshop.path), Surveyor(), 1000, Output(as_json=True), lambda: False, again=True)
-    assert again.outcome(chosen) == Outcome(topic, 2, 1, ["delay", "late"])
+    assert again.outcome(chosen) == DecodeResult(topic, 2, 1, ["delay", "late"])
     assert values(workshop, topic) == [{"delay": 5, "to": "EWR"}, {"delay": 7, "late": True}]
     assert [error for _, _, error in quarantined(workshop, topic)] == ["delay: 'none' is no BIGINT"]
 
@@ -124,11 +126,13 @@ def test_the_quarantine_leaves_no_columns_behind(make: Callable[..., Workshop], 
     topics.send(topic, as_json({"n": 2, "bad": 1, "s": {"x": 2, "worse": 3}, "worst": {"deep": 4}}), key=b"\xff")
     workshop = make()
     workshop.archive(topic)
-    assert decode(workshop, topic, How(Kind.JSON, key=KeyKind.TEXT)) == Outcome(topic, 1, 1, ["n", "s"])
-    assert Decoded(workshop.lake, topic).account().columns == {"n": "BIGINT", "s": {"struct": {"x": "BIGINT"}}}
+    assert decode(workshop, topic, DecodeOptions(ValueFormat.JSON, key=KeyFormat.TEXT)) == DecodeResult(
+        topic, 1, 1, ["n", "s"]
+    )
+    assert DecodedTopic(workshop.lake, topic).account().columns == {"n": "BIGINT", "s": {"struct": {"x": "BIGINT"}}}
     topics.send(topic, as_json({"n": "two", "bad": 1}, {"n": 3, "bad": 2, "n2": None}))
     workshop.archive(topic)
-    assert decode(workshop, topic) == Outcome(topic, 1, 2, ["bad"])
+    assert decode(workshop, topic) == DecodeResult(topic, 1, 2, ["bad"])
     assert values(workshop, topic) == [good, {"n": 3, "bad": 2}]
 
 
@@ -154,14 +158,14 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
         workshop = make()
         workshop.archive(topic)
         with pytest.raises(LakeError, match=r"has values with the schema id 7: name their registry with --registry"):
-            decode(workshop, topic, How(Kind.AVRO))
-        assert decode(workshop, topic, registry=registry) == Outcome(topic, 1, 2, ["n"])
+            decode(workshop, topic, DecodeOptions(ValueFormat.AVRO))
+        assert decode(workshop, topic, registry=registry) == DecodeResult(topic, 1, 2, ["n"])
         assert [error for _, _, error in quarantined(workshop, topic)] == [
             "the registry has no schema 8",
             "the value does not begin with a zero byte and the id of a schema, as a registry's serializer writes it",
         ]
         registry.by_id[8] = {"schema": json.dumps(new)}
-        assert job(workshop, topic, registry=registry).run_again() == Outcome(topic, 1, 1, ["to"])
+        assert job(workshop, topic, registry=registry).run_again() == DecodeResult(topic, 1, 1, ["to"])
         assert registry.asked == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/8"]
     assert values(workshop, topic) == [{"n": 1}, {"n": 2, "to": "JFK"}]
     assert [offset for offset, _, _ in quarantined(workshop, topic)] == [2]
@@ -174,18 +178,18 @@ def test_a_fault_of_the_registry_quarantines_nothing(make: Callable[..., Worksho
     with serving() as registry:
         registry.by_id |= {7: {"schema": json.dumps(schema)}, 8: {"schema": json.dumps(schema)}}
         pauses: list[float] = []
-        surveyor = Surveyor(Registry(registry.url, pause=pauses.append))
+        surveyor = Surveyor(SchemaRegistry(registry.url, pause=pauses.append))
         workshop = make()
-        Decoded(workshop.lake, topic).keep_how(How(Kind.AVRO))
+        DecodedTopic(workshop.lake, topic).keep_how(DecodeOptions(ValueFormat.AVRO))
         for number, faults in ((7, [503, 429, 404, 500, 503, 503, 503, 503, 503]), (8, [])):
             topics.send_raw(topic, None, framed(number, avro(schema, {"n": number})))
             workshop.archive(topic)
             registry.faults = faults
             while registry.faults:
                 with pytest.raises(LakeError, match=rf"answered (404|503) to schemas/ids/{number}: "):
-                    Decode(Decoded(workshop.lake, topic), surveyor).run(lambda _: None)
-                assert Decoded(workshop.lake, topic).account() == Account()
-            assert Decode(Decoded(workshop.lake, topic), surveyor).run(lambda _: None).quarantined == 0
+                    Decode(DecodedTopic(workshop.lake, topic), surveyor).run(lambda _: None)
+                assert DecodedTopic(workshop.lake, topic).account() == DecodeAccount()
+            assert Decode(DecodedTopic(workshop.lake, topic), surveyor).run(lambda _: None).quarantined == 0
         assert len(pauses) == 2 + 5
     assert values(workshop, topic) == [{"n": 7}, {"n": 8}]
 
@@ -198,13 +202,13 @@ def test_what_a_kill_left_is_finished_and_nothing_is_there_twice(
     topics.send(topic, as_json({"n": 1}, {"n": "x"}, {"n": 3}))
     workshop = make(form)
     workshop.archive(topic)
-    how = How(Kind.JSON, columns={"n": "BIGINT"})
+    how = DecodeOptions(ValueFormat.JSON, columns={"n": "BIGINT"})
     for run in (lambda: decode(workshop, topic, how), lambda: job(workshop, topic).run_again()):
         run()
-        before = values(workshop, topic), quarantined(workshop, topic), Decoded(workshop.lake, topic).account()
-        Decoded(workshop.lake, topic).folder.delete(f"ledger/{before[2].batch:012d}.json")
+        before = values(workshop, topic), quarantined(workshop, topic), DecodedTopic(workshop.lake, topic).account()
+        DecodedTopic(workshop.lake, topic).folder.delete(f"ledger/{before[2].batch:012d}.json")
         decode(workshop, topic)
-        account = Decoded(workshop.lake, topic).account()
+        account = DecodedTopic(workshop.lake, topic).account()
         assert (values(workshop, topic), quarantined(workshop, topic), account.partitions) == (
             *before[:2],
             before[2].partitions,
@@ -218,10 +222,10 @@ def test_fields_without_a_column_are_refused_or_left_out(make: Callable[..., Wor
     workshop = make()
     workshop.archive(topic)
     columns = {"n": "INT", "at": "TIMESTAMP"}
-    how = How(Kind.JSON, columns=columns, new_columns=NewColumns.QUARANTINE)
-    assert decode(workshop, topic, how) == Outcome(topic, 1, 1, ["n", "at"])
+    how = DecodeOptions(ValueFormat.JSON, columns=columns, new_columns=NewColumns.QUARANTINE)
+    assert decode(workshop, topic, how) == DecodeResult(topic, 1, 1, ["n", "at"])
     assert quarantined(workshop, topic)[0][2] == "more: it has no column, and new ones are not to be added"
-    ignoring = How(Kind.JSON, columns=columns, new_columns=NewColumns.IGNORE)
-    assert job(workshop, topic, ignoring).run_again() == Outcome(topic, 1, 0, [])
+    ignoring = DecodeOptions(ValueFormat.JSON, columns=columns, new_columns=NewColumns.IGNORE)
+    assert job(workshop, topic, ignoring).run_again() == DecodeResult(topic, 1, 0, [])
     assert values(workshop, topic) == [{"n": 1, "at": datetime(2013, 1, 1, 12)}, {"n": 2}]
     assert quarantined(workshop, topic) == []

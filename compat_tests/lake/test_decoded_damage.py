@@ -19,8 +19,8 @@ from pykbroker.lake.description import Format
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.spark_log import LOG, files_noted
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decode_options import How, Kind
-from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
+from pykbroker.lake.values.decoded_tables import DecodedTopic
 from pykbroker.lake.values.rebuild import begun_anew, ended_anew
 from pykbroker.lake.values.schema_survey import Surveyor
 
@@ -42,15 +42,15 @@ def test_damaged_files_are_named_and_their_tables_made_anew(
         topics.send(topic, [json.dumps({"n": begin + each, "of": random.randbytes(500).hex()}) for each in range(50)])
         topics.send(topic, ["no JSON"])
         workshop.archive(topic)
-        decode(workshop, topic, How(Kind.JSON) if begin == 0 else None)
-    sound = values(workshop, topic), quarantined(workshop, topic), Decoded(workshop.lake, topic).account().columns
+        decode(workshop, topic, DecodeOptions(ValueFormat.JSON) if begin == 0 else None)
+    sound = values(workshop, topic), quarantined(workshop, topic), DecodedTopic(workshop.lake, topic).account().columns
     assert workshop.verify().is_equal
     folder = workshop.path / "decoded" / topic
     file = without_checksum(min(folder.glob("records/**/*.parquet"), key=lambda each: each.stat().st_mtime_ns))
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 1  # in the middle of a value
     file.write_bytes(damaged)
-    table = Decoded(workshop.lake, topic).tables[0]
+    table = DecodedTopic(workshop.lake, topic).tables[0]
     for job in (workshop.verify, lambda: table.compact(BIG)):
         with (
             pytest.raises(ClientError, match=rf"{file.name}: .*The file is damaged or gone: {ANEW.format(topic)}"),
@@ -62,7 +62,7 @@ def test_damaged_files_are_named_and_their_tables_made_anew(
         new = begun_anew(workshop.lake, topic)
     assert Decode(new, Surveyor()).run(lambda _: None).decoded == 150
     ended_anew(workshop.lake, topic)
-    new = Decoded(workshop.lake, topic)
+    new = DecodedTopic(workshop.lake, topic)
     assert (values(workshop, topic), quarantined(workshop, topic), new.account().columns) == sound
     assert workshop.verify().is_equal
     assert list((workshop.path / "decoded.old").iterdir()) == []
@@ -80,11 +80,11 @@ def test_a_plain_file_that_is_gone_is_missed_and_torn_accounts_are_made_anew(
     for number in range(2):
         topics.send(topic, [json.dumps({"n": number})] * 10)
         workshop.archive(topic)
-        decode(workshop, topic, How(Kind.JSON))
+        decode(workshop, topic, DecodeOptions(ValueFormat.JSON))
     folder = workshop.path / "decoded" / topic
     without_checksum(min(folder.glob("records/**/*.parquet"))).unlink()
     assert workshop.verify().shortages == [
-        f"{topic}-0: 20 rows were decoded, and the table in {Decoded(workshop.lake, topic).folder.uri} has 10: "
+        f"{topic}-0: 20 rows were decoded, and the table in {DecodedTopic(workshop.lake, topic).folder.uri} has 10: "
         + ANEW.format(topic)
     ]
     without_checksum(folder / "ledger/000000000001.json").write_text("")
@@ -106,13 +106,13 @@ def test_a_batch_that_has_begun_is_no_difference(
         topics.send(topic, [json.dumps({"n": number})] * 10)
         workshop.archive(topic)
         if number == 0:
-            decode(workshop, topic, How(Kind.JSON))
+            decode(workshop, topic, DecodeOptions(ValueFormat.JSON))
     with monkeypatch.context() as patched:
-        patched.setattr(Decoded, "keep_account", _killed)
+        patched.setattr(DecodedTopic, "keep_account", _killed)
         with pytest.raises(KeyboardInterrupt):
             decode(workshop, topic)
     assert len(values(workshop, topic)) == 20
-    assert Decoded(workshop.lake, topic).account().rows == 10
+    assert DecodedTopic(workshop.lake, topic).account().rows == 10
     assert workshop.verify().is_equal
     decode(workshop, topic)
     assert workshop.verify().is_equal
@@ -129,11 +129,11 @@ def test_nothing_is_lost_where_the_disk_was_full(
     workshop = make(long_form)
     topics.send(topic, ["small"])
     workshop.archive(topic)
-    decode(workshop, topic, How(Kind.TEXT))
+    decode(workshop, topic, DecodeOptions(ValueFormat.TEXT))
     topics.send_raw(topic, None, b"no text \xff")
     topics.send(topic, [random.randbytes(100_000).hex() for _ in range(20)])
     workshop.archive(topic)
-    before = Decoded(workshop.lake, topic).account()
+    before = DecodedTopic(workshop.lake, topic).account()
     limit = spark_log.stat().st_size + 1_000_000
     for _ in range(2):
         with (
@@ -142,7 +142,7 @@ def test_nothing_is_lost_where_the_disk_was_full(
             lake_errors(),
         ):
             decode(workshop, topic)
-        assert Decoded(workshop.lake, topic).account() == before
+        assert DecodedTopic(workshop.lake, topic).account() == before
     outcome = decode(workshop, topic)
     assert (outcome.decoded, outcome.quarantined) == (20, 1)
     assert len(values(workshop, topic)) == 21

@@ -17,7 +17,7 @@ from compat_tests.snippets.blocks import blocks
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.direct.log_files import find_logs
 from pykbroker.lake.direct.source import register
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.ledger import LakePartition
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 #: Each batch of these topics begins a segment: their timestamps are further apart.
@@ -241,7 +241,7 @@ def test_a_stream_follows_logs_that_grow(side: Side, tmp_path: Any) -> None:
 def test_what_is_gone_or_badly_asked_for_is_told(side: Side, varied: str, tmp_path: Any) -> None:
     side.topics.delete_records(varied, 4)
     deadline = time.monotonic() + LIMIT_S
-    while find_logs([str(side.broker.data_dir)])[Place(varied, 0)].start < 4:
+    while find_logs([str(side.broker.data_dir)])[LakePartition(varied, 0)].start < 4:
         assert time.monotonic() < deadline, "the broker has not noted where the log begins"
         time.sleep(0.02)
     asked = json.dumps({varied: {"0": 2, "1": 0}})

@@ -21,9 +21,9 @@ from compat_tests.lake.registry import serving
 from compat_tests.lake.workshop import Workshop
 from pykbroker.lake.description import Format
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decode_options import How, KeyKind, Kind
-from pykbroker.lake.values.decoded_tables import Decoded
-from pykbroker.lake.values.registry import Registry
+from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, ValueFormat
+from pykbroker.lake.values.decoded_tables import DecodedTopic
+from pykbroker.lake.values.registry import SchemaRegistry
 from pykbroker.lake.values.schema_survey import Surveyor
 
 ALL = 336_776
@@ -34,9 +34,9 @@ BATCH = 2 * COUNT // (8 * KILLS + 4)
 BOTH = f"{JSON}|{AVRO}"
 
 
-def decoded(workshop: Workshop, topic: str, kind: Kind, surveyor: Surveyor) -> DataFrame:
-    found = Decoded(workshop.lake, topic)
-    found.keep_how(How(kind, key=KeyKind.TEXT))
+def decoded(workshop: Workshop, topic: str, kind: ValueFormat, surveyor: Surveyor) -> DataFrame:
+    found = DecodedTopic(workshop.lake, topic)
+    found.keep_how(DecodeOptions(kind, key=KeyFormat.TEXT))
     outcome = Decode(found, surveyor).run(lambda _: None)
     assert (outcome.decoded, outcome.quarantined) == (COUNT, 0)
     return found.read()
@@ -66,8 +66,8 @@ def test_flights_with_their_weather_come_through_whole(
     assert workshop.replayed_and_archived(start_target().bootstrap, tmp_path / "again").sums() == workshop.sums()
     with serving() as registry:
         registry.by_id[SCHEMA_NUMBER] = {"schema": json.dumps(SCHEMA)}
-        of_avro = decoded(workshop, AVRO, Kind.AVRO, Surveyor(Registry(registry.url)))
-    of_json = decoded(workshop, JSON, Kind.JSON, Surveyor())
+        of_avro = decoded(workshop, AVRO, ValueFormat.AVRO, Surveyor(SchemaRegistry(registry.url)))
+    of_json = decoded(workshop, JSON, ValueFormat.JSON, Surveyor())
     assert seen(of_json) == seen(of_avro) == known
     values = [name for name in of_json.columns if name not in ("kafka_partition", "kafka_offset")]
     assert of_json.select(values).exceptAll(of_avro.select(values)).isEmpty()

@@ -12,11 +12,11 @@ from compat_tests.lake.workshop import Workshop
 from pykbroker.lake.description import Format
 from pykbroker.lake.tables.delta import DeltaTable
 from pykbroker.lake.tables.iceberg import IcebergTable
-from pykbroker.lake.tables.table import History, Table
+from pykbroker.lake.tables.table import SnapshotRetention, Table
 
 BATCHES = int(os.environ.get("LAKE_BATCHES", "80"))
 PERIOD = 20
-KEPT = History(keep_s=3600, most=10, every=5)
+KEPT = SnapshotRetention(keep_s=3600, most=10, every=5)
 
 
 def add(table: Table, batch: int) -> None:
@@ -56,7 +56,7 @@ def test_what_iceberg_keeps_beside_its_data_does_not_grow(make: Callable[..., Wo
 def test_compaction_leaves_nothing_of_what_it_replaced(make: Callable[..., Workshop]) -> None:
     for form, kind in ((Format.ICEBERG, IcebergTable), (Format.DELTA, DeltaTable)):
         workshop = Workshop(make().lake.spark, make().cluster.bootstrap, make().path.parent / form, form)
-        table = kind(workshop.lake.spark, workshop.lake.folder, history=History(keep_s=0, most=10, every=5))
+        table = kind(workshop.lake.spark, workshop.lake.folder, history=SnapshotRetention(keep_s=0, most=10, every=5))
         for batch in range(3):
             add(table, batch)
         assert table.compact(1 << 27) == (3, 1)

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pyspark.sql import Row
 
 from compat_tests.lake.workshop import Workshop
-from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.requests import Ask
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
-from pykbroker.lake.profile.aggregation import Wanted, measured
+from pykbroker.lake.profile.aggregation import ProfileOptions, measured
 from pykbroker.lake.profile.page import page
 from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decode_options import How, Kind
-from pykbroker.lake.values.decoded_tables import Decoded, all_decoded
+from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
+from pykbroker.lake.values.decoded_tables import DecodedTopic, all_decoded
 from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.wire.records import Record, encode_batch
 
@@ -51,7 +51,7 @@ def test_timestamps_of_every_age_keep_their_date(make: Callable[..., Workshop], 
     ]
     assert workshop.lake.table.compact(1 << 27).after == len(set(DATES.values()))
     assert workshop.verify().is_equal
-    assert "@253402300800000" in page("lake", "now", measured(workshop.lake, Wanted(topic)))
+    assert "@253402300800000" in page("lake", "now", measured(workshop.lake, ProfileOptions(topic)))
     wanted = ReplayOptions(f"{topic}-again", prefix="again-", topic_configs=FAR)
     assert sum(Replay(workshop.lake, topics.bootstrap, {}, wanted).run().values()) == 3 * len(DATES)
     assert workshop.archive(f"(again-)?{topic}").rows == 3 * len(DATES)
@@ -130,10 +130,10 @@ def test_topics_may_have_every_name(make: Callable[..., Workshop], topics: Topic
         names, 1
     )
     assert workshop.verify().is_equal
-    assert {each.topic for each in measured(workshop.lake, Wanted())} == names
+    assert {each.topic for each in measured(workshop.lake, ProfileOptions())} == names
     target = ReplayOptions(f"odd-{form}", prefix=f"{form}-")
     assert len(Replay(workshop.lake, topics.bootstrap, {}, target).run()) == len(names)
-    hidden = Decoded(workshop.lake, ".hidden")
-    hidden.keep_how(How(Kind.TEXT))
+    hidden = DecodedTopic(workshop.lake, ".hidden")
+    hidden.keep_how(DecodeOptions(ValueFormat.TEXT))
     assert Decode(hidden, Surveyor()).run(lambda _: None).decoded == hidden.read().count() == 1
     assert [each.topic for each in all_decoded(workshop.lake)] == [".hidden"]

@@ -8,9 +8,9 @@ from confluent_kafka import Producer
 
 from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
-from pykbroker.lake.profile.aggregation import Wanted, measured
+from pykbroker.lake.profile.aggregation import ProfileOptions, measured
 from pykbroker.lake.profile.page import page
-from pykbroker.lake.profile.statistics import Bin, Key, KeysOfCount, Partition, Pause
+from pykbroker.lake.profile.statistics import Bin, Key, KeysOfCount, PartitionStatistics, Pause
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 
@@ -31,10 +31,10 @@ def test_a_profile_counts_what_is_there(make: Callable[..., Workshop], topics: T
         end(30)
     workshop = make()
     workshop.archive(topic)
-    (facts,) = measured(workshop.lake, Wanted(topic))
+    (facts,) = measured(workshop.lake, ProfileOptions(topic))
     assert (facts.records, facts.bytes, facts.first_ms, facts.last_ms) == (6, 142, NOON_MS, NOON_MS + 3_600_000)
     assert (facts.keys, facts.without_key, facts.tombstones, facts.with_headers, facts.repeats) == (2, 1, 1, 4, 1)
-    assert facts.partitions == [Partition(0, 4, 137, 0, 3, 0), Partition(1, 2, 5, 0, 3, 2)]
+    assert facts.partitions == [PartitionStatistics(0, 4, 137, 0, 3, 0), PartitionStatistics(1, 2, 5, 0, 3, 2)]
     assert (facts.step_ms, sum(each.records for each in facts.volume)) == (60_000, 6)
     assert facts.volume == [Bin(NOON_MS, 4), Bin(NOON_MS + 60_000, 1), Bin(NOON_MS + 3_600_000, 1)]
     assert facts.sizes == [Bin(0, 1), Bin(4, 1), Bin(8, 3), Bin(64, 1)]
@@ -47,4 +47,4 @@ def test_a_profile_counts_what_is_there(make: Callable[..., Workshop], topics: T
     assert facts.pauses == [Pause(number, NOON_MS + start, NOON_MS + end) for number, start, end in pauses]
     assert facts.as_json()["top_keys"][0] == {"text": "often\\n", "records": 4, "repeats": 1}
     assert "often\\n" in page("lake", "now", [facts])
-    assert measured(workshop.lake, Wanted(topic, since_ms=NOON_MS + 7_200_000)) == []
+    assert measured(workshop.lake, ProfileOptions(topic, since_ms=NOON_MS + 7_200_000)) == []

@@ -12,7 +12,7 @@ from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.ledger_files import Book
+from pykbroker.lake.ledger_files import LedgerFiles
 
 LAST = "ledger/000000000002.json"
 
@@ -91,7 +91,7 @@ def test_a_batch_that_was_being_added_is_there_once(
             with pytest.raises(
                 LakeError, match=r"is damaged\. If it is the ledger's last entry, the next archive makes it anew"
             ):
-                Book.on_disk(workshop.path).last_entry()
+                LedgerFiles.on_disk(workshop.path).last_entry()
         else:
             (workshop.path / f"checkpoint/offsets/{last + 1}").write_text("")
         topics.send(topic, range(4))

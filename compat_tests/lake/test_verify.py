@@ -13,7 +13,7 @@ from compat_tests.lake.workshop import Workshop
 from compat_tests.spark.topics import Topics
 from pykbroker.lake.description import Format
 from pykbroker.lake.record_columns import PARTITIONED_BY
-from pykbroker.lake.verify import Difference
+from pykbroker.lake.verify import OffsetDifference
 from pykbroker.testing import Kafka
 
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
@@ -54,11 +54,11 @@ def test_each_kind_of_difference_is_told(archived: tuple[Workshop, str]) -> None
     rewritten(workshop, change)
     report = workshop.verify(range_records=10)
     assert report.differences == [
-        Difference(topic, 0, 3, "missing"),
-        Difference(topic, 0, 7, "duplicate"),
-        Difference(topic, 1, 4, "key"),
-        Difference(topic, 1, 5, "value"),
-        Difference(topic, 1, 6, "timestamp, headers"),
+        OffsetDifference(topic, 0, 3, "missing"),
+        OffsetDifference(topic, 0, 7, "duplicate"),
+        OffsetDifference(topic, 1, 4, "key"),
+        OffsetDifference(topic, 1, 5, "value"),
+        OffsetDifference(topic, 1, 6, "timestamp, headers"),
     ]
     assert report.ranges_differ == 2
     assert not report.is_equal
@@ -122,4 +122,4 @@ def test_of_a_compacted_topic_the_lake_may_have_more(spark: SparkSession, tmp_pa
         assert [(each.broker_rows, each.lake_rows) for each in report.partitions] == [(3, 6)]
         rewritten(workshop, lambda rows: rows.withColumn("value", f.lit(b"x")))
         found = workshop.verify().differences
-    assert found == [Difference(topic, 0, offset, "value") for offset in kept]
+    assert found == [OffsetDifference(topic, 0, offset, "value") for offset in kept]

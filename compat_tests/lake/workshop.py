@@ -10,8 +10,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from pykbroker.lake.archive import Archive, ArchiveOptions
-from pykbroker.lake.archive_progress import Sight
-from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.archive_progress import ArchiveProgress
+from pykbroker.lake.cluster import SourceCluster
 from pykbroker.lake.description import Description, Format
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.replay import Replay, ReplayOptions
@@ -28,10 +28,10 @@ class Workshop:
     def __init__(self, spark: SparkSession, bootstrap: str, path: Path, form: Format) -> None:
         self.path = path
         self.said: list[str] = []
-        self.cluster = Cluster(spark, bootstrap)
+        self.cluster = SourceCluster(spark, bootstrap)
         self.lake = Lake.create(spark, str(path), Description(form, self.cluster.cluster_id()))
 
-    def archive(self, topics: str, **options: Any) -> Sight:
+    def archive(self, topics: str, **options: Any) -> ArchiveProgress:
         return Archive(self.lake, self.cluster, ArchiveOptions(topics, **options)).run(
             lambda _: None, say=self.said.append
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.requests import Ask
 from pykbroker.metadata.image import GROUP_RESOURCE
 from pykbroker.tests.coordination.groups.consumer.harness import REBALANCE_MS, Partitions
 from pykbroker.tests.coordination.groups.harness import SESSION_MS
@@ -233,9 +233,14 @@ class RemoteGroup:
     def commit_in_transaction(self, member_id: str, epoch: int) -> ErrorCode:
         transactional_id = f"{self._group}-{_COMMITS}"
         producer = _until(lambda: self._producer(transactional_id))
-        topics = [TxnOffsetCommitRequestTopic(self._topic("t"), [TxnOffsetCommitRequestPartition(1, 7)])]
+        topics = [TxnOffsetCommitRequestTopic(self._topic("t"), partitions=[TxnOffsetCommitRequestPartition(1, 7)])]
         request = TxnOffsetCommitRequest(
-            transactional_id, self._group, *producer, generation_id=epoch, member_id=member_id, topics=topics
+            transactional_id,
+            self._group,
+            *producer,
+            generation_id_or_member_epoch=epoch,
+            member_id=member_id,
+            topics=topics,
         )
         return ErrorCode(self._ask.quietly(request, 5).topics[0].partitions[0].error_code)
 

@@ -13,8 +13,8 @@ import pytest
 
 from compat_tests.conftest import make_target
 from compat_tests.harness.process import BrokerProcess
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.remote_groups import RemoteGroup
+from compat_tests.oracle.requests import Ask
 from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer import test_every_classic_member_event as of_classic_members
 from pykbroker.tests.coordination.groups.consumer import test_every_event as of_groups

@@ -14,7 +14,7 @@ import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.oracle.asking import Ask, records
+from compat_tests.oracle.requests import Ask, records
 from compat_tests.oracle.transacting import quiet_until
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from compat_tests.harness.apache import ApacheKafka
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases.consumer_groups import joins
+from compat_tests.oracle.requests import Ask
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.internal.consumer_group_metadata import ConsumerGroupMetadataKey

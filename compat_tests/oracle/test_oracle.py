@@ -10,10 +10,10 @@ import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import Case, all_cases
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.differences import DIFFERENCES
+from compat_tests.oracle.requests import Ask
 
 _RUNS = [(case, version) for case in all_cases() for version in case.versions]
 _explained: set[int] = set()

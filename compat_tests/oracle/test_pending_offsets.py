@@ -14,10 +14,10 @@ import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases.groups import JOIN, LEAVE, SYNC, join, subscription, sync
 from compat_tests.oracle.cases.transactional_data import stored
 from compat_tests.oracle.compare import divergences
+from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import GROUP, Transacting, coordinator_ready, quiet_until
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest
@@ -98,7 +98,9 @@ class Story:
         where = {self.drawn() for _ in range(self.random.randint(1, 2))}
         offsets = [(topic, index, self.offset) for topic, index in sorted(where)]
         generation, member = self.who()
-        request = txn.committing_offsets(self.group, *offsets, generation_id=generation, member_id=member)
+        request = txn.committing_offsets(
+            self.group, *offsets, generation_id_or_member_epoch=generation, member_id=member
+        )
         self.ask(request, self.version)
         self.open.add(txn.id)
 

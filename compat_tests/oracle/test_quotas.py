@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases.quotas import alter
 from compat_tests.oracle.connection import Connection
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest

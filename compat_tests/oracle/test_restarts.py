@@ -16,9 +16,9 @@ import pytest
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.compare import divergences
-from compat_tests.oracle.lives import LIVES, Life
+from compat_tests.oracle.lifecycles import LIVES, Life
+from compat_tests.oracle.requests import Ask
 
 Answers = dict[str, list[list[Any]]]
 """What was answered, by life, in each step."""

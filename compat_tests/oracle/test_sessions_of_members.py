@@ -18,10 +18,10 @@ import pytest
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
-from compat_tests.oracle.asking import UNKNOWN_MEMBER_ID, Ask
 from compat_tests.oracle.cases import consumer_groups
 from compat_tests.oracle.cases.consumer_group_migration import subscribed
 from compat_tests.oracle.cases.groups import BEAT, JOIN, SYNC, enter, join, sync
+from compat_tests.oracle.requests import UNKNOWN_MEMBER_ID, Ask
 from compat_tests.oracle.transacting import GROUP, Transacting, coordinator_ready, quiet_until
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 from pykbroker.wire.messages.join_group import JoinGroupRequestProtocol

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.oracle.asking import Ask, records
+from compat_tests.oracle.requests import Ask, records
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from pykbroker.wire.messages.add_partitions_to_txn import (
@@ -146,7 +146,7 @@ class Transacting:
         who = {"transactional_id": self.id, "producer_id": self.producer_id, "producer_epoch": self.epoch, **changes}
         topics = [
             TxnOffsetCommitRequestTopic(
-                topic, [TxnOffsetCommitRequestPartition(index, offset, committed_metadata=metadata)]
+                topic, partitions=[TxnOffsetCommitRequestPartition(index, offset, committed_metadata=metadata)]
             )
             for topic, index, offset in offsets
         ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.harness.process import BrokerProcess
-from compat_tests.oracle.asking import Ask, NotInRelease
 from compat_tests.oracle.cases import Case
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.differences import DIFFERENCES as OF_TODAY
+from compat_tests.oracle.requests import Ask, NotInRelease
 from compat_tests.releases.brokers import AsVersion, highest
 from compat_tests.releases.cases import cases
 from compat_tests.releases.differences import DIFFERENCES

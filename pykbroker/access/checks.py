@@ -44,7 +44,7 @@ WEIGHT_OF_A_DENIAL = 5
 Proceed = Callable[[], "Answer"]
 
 
-class Asked:
+class CheckedRequest:
     """A request, with its authorizer."""
 
     __slots__ = ("authorizer", "broker", "ctx", "request")
@@ -109,7 +109,7 @@ class Check(Protocol):
 
     @property
     def rows(self) -> tuple[Row, ...]: ...
-    def __call__(self, asked: Asked, proceed: Proceed, /) -> Answer: ...
+    def __call__(self, asked: CheckedRequest, proceed: Proceed, /) -> Answer: ...
 
 
 def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
@@ -117,7 +117,7 @@ def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
     return answer.map(change) if isinstance(answer, Deferred) else change(answer)
 
 
-def later(asked: Asked, answer: Answer, change: Callable[[Asked, Any], Work[Any]]) -> Answer:
+def later(asked: CheckedRequest, answer: Answer, change: Callable[[CheckedRequest, Any], Work[Any]]) -> Answer:
     """Change an answer in slices, now or when it is complete."""
 
     def changed(response: Any) -> Any:
@@ -143,12 +143,12 @@ def with_refused(answer: Answer, refused: Any, items: str) -> Answer:
     return then(answer, joined)
 
 
-def needs(asked: Asked, operation: int) -> str:
+def needs(asked: CheckedRequest, operation: int) -> str:
     """The message for a request that is refused as a whole."""
     from pykbroker.wire.apis import APIS  # noqa: PLC0415 - nothing of it is needed before the first refusal
 
     return f"Request {APIS[asked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."
 
 
-def may_do_to_cluster(asked: Asked, operation: int, *, tells: bool = True) -> bool:
+def may_do_to_cluster(asked: CheckedRequest, operation: int, *, tells: bool = True) -> bool:
     return asked.may(operation, CLUSTER, CLUSTER_NAME, tells=tells)

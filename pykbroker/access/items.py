@@ -13,7 +13,7 @@ from pykbroker.access.checks import (
     ERROR_OF,
     WEIGHT,
     WEIGHT_OF_A_DENIAL,
-    Asked,
+    CheckedRequest,
     Proceed,
     later,
     may_do_to_cluster,
@@ -68,7 +68,7 @@ class EachOf:
             which += f", unless {OPERATION_NAMES[self.unless]} on the cluster"
         self.rows = (Row(self.resource_type, (self.operation,), which, ERROR_OF[self.resource_type], "the item"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         if self.unless is not None and may_do_to_cluster(asked, self.unless, tells=False):
             return proceed()
         named: list[Any] = getattr(asked.request, self.items) or []
@@ -79,7 +79,7 @@ class EachOf:
             return proceed()
         return in_slices(asked.broker, asked.ctx, self._answered(asked, proceed, named, denied))
 
-    def _of_many(self, asked: Asked, proceed: Proceed, named: list[Any]) -> Work[Any]:
+    def _of_many(self, asked: CheckedRequest, proceed: Proceed, named: list[Any]) -> Work[Any]:
         denied = []
         for item in named:
             if self._may(asked, item):
@@ -91,7 +91,7 @@ class EachOf:
             return proceed()
         return (yield from self._answered(asked, proceed, named, denied))
 
-    def _answered(self, asked: Asked, proceed: Proceed, named: list[Any], denied: list[Any]) -> Work[Any]:
+    def _answered(self, asked: CheckedRequest, proceed: Proceed, named: list[Any], denied: list[Any]) -> Work[Any]:
         """The answer to the items that are left, joined with the refusal of the others."""
         if self.unique:
             denied = yield from self._named_once(denied, named)
@@ -109,7 +109,7 @@ class EachOf:
         setattr(asked.request, self.items, left)
         return with_refused(proceed(), refused, items)
 
-    def _may(self, asked: Asked, item: Any) -> bool:
+    def _may(self, asked: CheckedRequest, item: Any) -> bool:
         if self.only is not None and not self.only(item):
             return True
         name: str | None = item if self.name is None else asked.topic_name(item, self.name, self.ids_since)
@@ -138,11 +138,11 @@ class AllOf:
         which = f"all of `{items}`"
         self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         names = getattr(asked.request, self._items) or ()
         return in_slices(asked.broker, asked.ctx, self._of(asked, proceed, names)) if names else proceed()
 
-    def _of(self, asked: Asked, proceed: Proceed, names: Iterable[str]) -> Work[Any]:
+    def _of(self, asked: CheckedRequest, proceed: Proceed, names: Iterable[str]) -> Work[Any]:
         is_denied = False
         for name in names:
             if asked.may(self._operation, self._resource_type, name):
@@ -153,7 +153,7 @@ class AllOf:
         return (yield from asked.refusal(ERROR_OF[self._resource_type])) if is_denied else proceed()
 
 
-class Shown:
+class OnlyPermitted:
     """A list in the answer keeps only resources on which the client may do an operation. The operation ``unless`` on the cluster
     permits all. ``within`` is a list whose elements have that list.
     """
@@ -181,18 +181,18 @@ class Shown:
             which += f", unless {OPERATION_NAMES[unless]} on the cluster"
         self.rows = (Row(resource_type, (operation,), which, None, "left out"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         if self._unless is not None and may_do_to_cluster(asked, self._unless, tells=False):
             return proceed()
 
         return later(asked, proceed(), self._shown)
 
-    def _shown(self, asked: Asked, response: Any) -> Work[Any]:
+    def _shown(self, asked: CheckedRequest, response: Any) -> Work[Any]:
         for each in [response] if self._within is None else getattr(response, self._within):
             items = yield from kept(getattr(each, self._items), partial(self._may, asked), WEIGHT)
             setattr(each, self._items, items)
             yield WEIGHT
         return response
 
-    def _may(self, asked: Asked, item: Any) -> bool:
+    def _may(self, asked: CheckedRequest, item: Any) -> bool:
         return asked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)

@@ -12,7 +12,7 @@ from pykbroker.access.checks import (
     ERROR_OF,
     WEIGHT,
     WEIGHT_OF_A_DENIAL,
-    Asked,
+    CheckedRequest,
     Proceed,
     later,
     may_do_to_cluster,
@@ -53,14 +53,14 @@ class TransactionalBatches:
 
     rows = (Row(TRANSACTIONAL_ID, (WRITE,), "of transactional batches", _NO_TRANSACTION, "all partitions"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         name = asked.request.transactional_id
         if not is_transactional(asked.request) or (name is not None and asked.may(WRITE, TRANSACTIONAL_ID, name)):
             return proceed()
         return settle(asked.request, failed(asked.request, asked.ctx.api_version, KafkaError(_NO_TRANSACTION)))
 
 
-class ProducerIds:
+class IdempotentProducerIds:
     """InitProducerId without a transactional id requires IDEMPOTENT_WRITE, or WRITE on any topic."""
 
     acts = True
@@ -75,7 +75,7 @@ class ProducerIds:
         ),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         if (
             asked.request.transactional_id is not None
             or may_do_to_cluster(asked, IDEMPOTENT_WRITE, tells=False)
@@ -98,7 +98,7 @@ class Coordinators:
         Row(CLUSTER, (CLUSTER_ACTION,), "keys of type 2, from version 6", ERROR_OF[CLUSTER], "the whole request"),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         request = asked.request
         resource_type = _OF_KEYS.get(request.key_type)
         if resource_type is None:
@@ -115,7 +115,7 @@ class Coordinators:
             return asked.refused(ERROR_OF[resource_type])
         return in_slices(asked.broker, asked.ctx, self._of_many(asked, proceed, resource_type))
 
-    def _of_many(self, asked: Asked, proceed: Proceed, resource_type: int) -> Work[Any]:
+    def _of_many(self, asked: CheckedRequest, proceed: Proceed, resource_type: int) -> Work[Any]:
         allowed, denied = [], []
         for key in asked.request.coordinator_keys:
             if asked.may(DESCRIBE, resource_type, key):
@@ -158,10 +158,10 @@ class NewTopics:
         ),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         return in_slices(asked.broker, asked.ctx, self._of_all(asked, proceed))
 
-    def _of_all(self, asked: Asked, proceed: Proceed) -> Work[Any]:
+    def _of_all(self, asked: CheckedRequest, proceed: Proceed) -> Work[Any]:
         request = asked.request
         times = Counter(map(attrgetter("name"), request.topics))
         denied = set()
@@ -189,7 +189,7 @@ class NewTopics:
         return later(asked, answer, partial(_without_settings, silent)) if silent else answer
 
 
-def _without_settings(silent: set[str], asked: Asked, response: Any) -> Work[Any]:
+def _without_settings(silent: set[str], asked: CheckedRequest, response: Any) -> Work[Any]:
     del asked
     for topic in response.topics:
         if topic.name in silent and topic.error_code == ErrorCode.NONE:
@@ -216,10 +216,10 @@ class MembersTopics:
     )
     _WORDS = "The group has described topic(s) that the client is not authorized to describe."
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         return later(asked, proceed(), self._shown)
 
-    def _shown(self, asked: Asked, response: Any) -> Work[Any]:
+    def _shown(self, asked: CheckedRequest, response: Any) -> Work[Any]:
         groups = []
         for group in response.groups:
             may_see = yield from self._may_see(asked, group)
@@ -228,7 +228,7 @@ class MembersTopics:
         response.groups = groups
         return response
 
-    def _may_see(self, asked: Asked, group: Any) -> Generator[float, None, bool]:
+    def _may_see(self, asked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
         names = set()
         for member in group.members:
             for assignment in (member.assignment, member.target_assignment):
@@ -260,7 +260,7 @@ class TokensForOthers:
         ),
     )
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         owner = create_delegation_token.owner_of(asked.ctx, asked.request)
         if (
             owner == asked.ctx.principal
@@ -279,7 +279,7 @@ class Within:
     def __init__(self, *rows: Row) -> None:
         self.rows = rows
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         del asked
         return proceed()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.access.checks import Asked
+from pykbroker.access.checks import CheckedRequest
 from pykbroker.access.table import CHECKS
 from pykbroker.security.operations import WRITE
 from pykbroker.security.resources import TOPIC, TRANSACTIONAL_ID
@@ -32,7 +32,7 @@ def authorise(api_key: int, handle: Handle) -> Handle:
         authorizer = broker.cluster.authorizer
         if request is None or authorizer is None:
             return proceed()
-        asked = Asked(authorizer, broker, ctx, request)
+        asked = CheckedRequest(authorizer, broker, ctx, request)
         for check in reversed(checks):
             if check.acts:
                 proceed = partial(check, asked, proceed)

@@ -7,13 +7,13 @@ errors: KafkaApis, AclApis and ControllerApis of Kafka 4.3.1; the oracle compare
 from __future__ import annotations
 
 from pykbroker.access.checks import Check
-from pykbroker.access.items import AllOf, EachOf, Shown
+from pykbroker.access.items import AllOf, EachOf, OnlyPermitted
 from pykbroker.access.rows import Row
 from pykbroker.access.special import (
     Coordinators,
+    IdempotentProducerIds,
     MembersTopics,
     NewTopics,
-    ProducerIds,
     TokensForOthers,
     TransactionalBatches,
     Within,
@@ -92,7 +92,7 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ApiKey.LEAVE_GROUP: (OfOne(GROUP, READ, "group_id"),),
     ApiKey.SYNC_GROUP: (OfOne(GROUP, READ, "group_id", unless=lacks_protocol),),
     ApiKey.DESCRIBE_GROUPS: (EachOf("groups", GROUP, DESCRIBE),),
-    ApiKey.LIST_GROUPS: (Shown("groups", GROUP, DESCRIBE, "group_id", unless=DESCRIBE),),
+    ApiKey.LIST_GROUPS: (OnlyPermitted("groups", GROUP, DESCRIBE, "group_id", unless=DESCRIBE),),
     ApiKey.CREATE_TOPICS: (NewTopics(),),
     ApiKey.DELETE_TOPICS: (
         Within(
@@ -107,7 +107,7 @@ CHECKS: dict[int, tuple[Check, ...]] = {
         ),
     ),
     ApiKey.DELETE_RECORDS: (EachOf("topics", TOPIC, DELETE, name="name"),),
-    ApiKey.INIT_PRODUCER_ID: (OfOne(TRANSACTIONAL_ID, WRITE, "transactional_id"), ProducerIds()),
+    ApiKey.INIT_PRODUCER_ID: (OfOne(TRANSACTIONAL_ID, WRITE, "transactional_id"), IdempotentProducerIds()),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: (EachOf("topics", TOPIC, DESCRIBE, name="topic", unless=CLUSTER_ACTION),),
     ApiKey.ADD_PARTITIONS_TO_TXN: (
         OfCluster(CLUSTER_ACTION, versions=range(4, 0x8000)),
@@ -170,9 +170,9 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ApiKey.UNREGISTER_BROKER: (OfCluster(ALTER),),
     ApiKey.DESCRIBE_TRANSACTIONS: (
         EachOf("transactional_ids", TRANSACTIONAL_ID, DESCRIBE, answers="transaction_states"),
-        Shown("topics", TOPIC, DESCRIBE, "topic", within="transaction_states"),
+        OnlyPermitted("topics", TOPIC, DESCRIBE, "topic", within="transaction_states"),
     ),
-    ApiKey.LIST_TRANSACTIONS: (Shown("transaction_states", TRANSACTIONAL_ID, DESCRIBE, "transactional_id"),),
+    ApiKey.LIST_TRANSACTIONS: (OnlyPermitted("transaction_states", TRANSACTIONAL_ID, DESCRIBE, "transactional_id"),),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: (
         OfOne(GROUP, READ, "group_id"),
         AllOf("subscribed_topic_names", TOPIC, DESCRIBE),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.access.checks import ERROR_OF, Asked, Proceed, may_do_to_cluster, needs
+from pykbroker.access.checks import ERROR_OF, CheckedRequest, Proceed, may_do_to_cluster, needs
 from pykbroker.access.rows import Row
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.security.resources import CLUSTER
@@ -34,7 +34,7 @@ class OfCluster:
         operations = (operation,) if other is None else (operation, other)
         self.rows = (Row(CLUSTER, operations, _in_versions("", versions), ERROR_OF[CLUSTER], "the whole request"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         if (
             asked.ctx.api_version not in self._versions
             or (self._other is not None and may_do_to_cluster(asked, self._other, tells=False))
@@ -68,7 +68,7 @@ class OfOne:
         which = _in_versions(f"`{field}`", versions)
         self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         name = getattr(asked.request, self._field)
         version = asked.ctx.api_version
         if (
@@ -91,10 +91,10 @@ class Stated:
     def __init__(self, check: Callable[[Any], Steps]) -> None:
         self._check = check
 
-    def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
         return in_slices(asked.broker, asked.ctx, self._of(asked, proceed))
 
-    def _of(self, asked: Asked, proceed: Proceed) -> Work[Any]:
+    def _of(self, asked: CheckedRequest, proceed: Proceed) -> Work[Any]:
         yield from self._check(asked.request)
         return proceed()
 

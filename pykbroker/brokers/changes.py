@@ -73,7 +73,7 @@ def _partition(change: PartitionChange) -> str:
 
 
 def _broker(node_id: int) -> str:
-    return "nobody" if node_id < 0 else f"broker {node_id}"
+    return "no broker" if node_id < 0 else f"broker {node_id}"
 
 
 def _resource(kind: int, name: str) -> str:

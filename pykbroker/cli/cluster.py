@@ -12,7 +12,7 @@ from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, 
 from pykbroker.cli.output import Output
 from pykbroker.cli.quorum import quorum
 from pykbroker.client.client import Client
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import raise_for
 from pykbroker.client.quorum_state import read_quorum
 from pykbroker.wire.apis import APIS, ApiKey
@@ -84,7 +84,7 @@ def _describe(client: Client) -> dict[str, Any]:
     }
 
 
-def _controller(connection: Connection, named: int) -> int | None:
+def _controller(connection: BrokerConnection, named: int) -> int | None:
     """Return the active controller.
 
     With KRaft, metadata names any broker as controller; the quorum's leader is the real one.
@@ -160,7 +160,7 @@ def features(
         out.remark("This broker reports no features.")
 
 
-def _api_versions(connection: Connection) -> ApiVersionsResponse:
+def _api_versions(connection: BrokerConnection) -> ApiVersionsResponse:
     request = ApiVersionsRequest(client_software_name="pykbroker-cli", client_software_version=__version__)
     answer = connection.call(request, ApiVersionsResponse)
     raise_for(answer.error_code)

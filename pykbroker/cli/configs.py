@@ -25,7 +25,7 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.client.client import Client
 from pykbroker.client.config_source import config_source, origin
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.describe_configs import (
@@ -44,7 +44,7 @@ from pykbroker.wire.messages.incremental_alter_configs import (
 app = typer.Typer(help="Show and change settings of brokers, loggers, groups and topics.", no_args_is_help=True)
 
 
-class Kind(StrEnum):
+class ConfigResourceKind(StrEnum):
     """A type of resource that has settings."""
 
     BROKER = "broker"
@@ -54,11 +54,17 @@ class Kind(StrEnum):
     METRICS = "client-metrics"
 
 
-_TYPES = {Kind.TOPIC: 2, Kind.BROKER: 4, Kind.LOGGER: 8, Kind.METRICS: 16, Kind.GROUP: 32}
+_TYPES = {
+    ConfigResourceKind.TOPIC: 2,
+    ConfigResourceKind.BROKER: 4,
+    ConfigResourceKind.LOGGER: 8,
+    ConfigResourceKind.METRICS: 16,
+    ConfigResourceKind.GROUP: 32,
+}
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _DEFAULT = "DEFAULT_CONFIG"
 
-What = Annotated[Kind, typer.Argument(metavar="KIND", help="The type of resource.")]
+What = Annotated[ConfigResourceKind, typer.Argument(metavar="KIND", help="The type of resource.")]
 Name = Annotated[
     str | None,
     typer.Argument(
@@ -99,7 +105,7 @@ def describe(
     if missing := sorted(set(setting or []) - {item.name for item in answer.configs}):
         raise ClientError(f"{_title(kind, name)} has no setting {', '.join(missing)}.")
     rows = [_row(item) for item in sorted(answer.configs, key=lambda item: item.name)]
-    everything = show_all or bool(setting) or kind is Kind.LOGGER
+    everything = show_all or bool(setting) or kind is ConfigResourceKind.LOGGER
     if as_json:
         out.json(rows)
         return
@@ -195,26 +201,26 @@ def alter(
     )
 
 
-def _where(client: Client, kind: Kind, name: str | None, *, change: bool = False) -> Connection:
+def _where(client: Client, kind: ConfigResourceKind, name: str | None, *, change: bool = False) -> BrokerConnection:
     """Return the broker to ask: that of the settings; for other resources any, or the controller to alter them."""
-    if kind in (Kind.BROKER, Kind.LOGGER) and name:
+    if kind in (ConfigResourceKind.BROKER, ConfigResourceKind.LOGGER) and name:
         if not name.isdecimal():
             raise UsageError(f"{name!r} is not a broker's id; `pykbroker cluster describe` shows them.")
         return client.named_node(int(name))
     return client.controller() if change else client.any()
 
 
-def _required(kind: Kind, name: str | None) -> str:
-    if not name and kind is not Kind.BROKER:
+def _required(kind: ConfigResourceKind, name: str | None) -> str:
+    if not name and kind is not ConfigResourceKind.BROKER:
         raise UsageError(f"Say which one: pykbroker configs ... {kind} NAME.")
     return name or ""
 
 
-def _title(kind: Kind, name: str | None) -> str:
+def _title(kind: ConfigResourceKind, name: str | None) -> str:
     return f"{kind} {name}" if name else "the default of all brokers"
 
 
-def _refuse(kind: Kind, name: str | None, code: int, message: str | None) -> None:
+def _refuse(kind: ConfigResourceKind, name: str | None, code: int, message: str | None) -> None:
     try:
         raise_for(code, message)
     except KafkaError as error:

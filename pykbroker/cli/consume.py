@@ -13,14 +13,14 @@ from pykbroker.cli.consume_options import ShowOptions, SourceOptions, StartOptio
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import ConnectionOptions
 from pykbroker.cli.output import Output
-from pykbroker.cli.reader import Printer, Reader
+from pykbroker.cli.reader import ConsumeLoop, Printer
 from pykbroker.cli.record_filter import parse_filters
 from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.topic_patterns import matching_topics
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, UsageError, refusal
 from pykbroker.client.membership import Membership
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.errors import KafkaError
 
 
@@ -42,7 +42,7 @@ def consume(
     printer = Printer(show.formatter(out), end.max_records, parse_filters(of.where or []))
     with (
         at.connect() as client,
-        closing(Reader(client, out, printer, committed_only=of.committed)) as reader,
+        closing(ConsumeLoop(client, out, printer, committed_only=of.committed)) as reader,
         all_end_as_ctrl_c(),
     ):
         now_ms = client.clock.now_ms()
@@ -63,11 +63,11 @@ def consume(
             return  # Ctrl-C is the normal way to stop watching a topic
 
 
-def _partitions(client: Client, topics: Iterable[str], wanted: list[int]) -> list[Partition]:
+def _partitions(client: Client, topics: Iterable[str], wanted: list[int]) -> list[TopicPartition]:
     partitions = []
     for topic in topics:
         known = {p.partition_index for p in client.topic(topic).partitions}
         if missing := set(wanted) - known:
             raise UsageError(f"Topic {topic} has no partition {', '.join(map(str, sorted(missing)))}.")
-        partitions += [Partition(topic, index) for index in sorted(wanted or known)]
+        partitions += [TopicPartition(topic, index) for index in sorted(wanted or known)]
     return partitions

@@ -10,6 +10,7 @@ import typer
 
 from pykbroker.cli.binary_text import Encoding
 from pykbroker.cli.completion import group_names
+from pykbroker.cli.end_position import EndPosition, parse_until
 from pykbroker.cli.output import Output
 from pykbroker.cli.positions import HELP as PLACES_HELP
 from pykbroker.cli.positions import parse_places
@@ -21,9 +22,8 @@ from pykbroker.cli.record_format import (
     custom_formatter,
     json_formatter,
 )
-from pykbroker.cli.start import Start
+from pykbroker.cli.start_position import StartPosition
 from pykbroker.cli.times import parse_when
-from pykbroker.cli.until import Until, parse_until
 from pykbroker.cli.value_files import ValueFiles
 from pykbroker.client.errors import UsageError
 
@@ -103,12 +103,12 @@ class StartOptions:
         if group is not None and self.last is not None:
             raise UsageError("With --group, the group decides on partitions: --last cannot be given.")
 
-    def start(self, now_ms: int) -> Start:
+    def start(self, now_ms: int) -> StartPosition:
         """Return where to start. Raises UsageError for a place or a time that cannot be parsed."""
         option = next(iter(self._given()), None)
         when = None if self.since is None else parse_when(self.since, now_ms)
         places = None if self.offset is None else parse_places(self.offset)
-        return Start(option, at_end=self.end, places=places, timestamp=when, last=self.last)
+        return StartPosition(option, at_end=self.end, places=places, timestamp=when, last=self.last)
 
     def _given(self) -> list[str]:
         options = {
@@ -145,9 +145,9 @@ class StopOptions:
         if self.exit_at_end and self.until is not None:
             raise UsageError("Give --exit or --until, not both.")
 
-    def stop(self, now_ms: int) -> Until:
+    def stop(self, now_ms: int) -> EndPosition:
         """Return where to stop. Raises UsageError for what cannot be parsed."""
-        return Until(at_end=self.exit_at_end) if self.until is None else parse_until(self.until, now_ms)
+        return EndPosition(at_end=self.exit_at_end) if self.until is None else parse_until(self.until, now_ms)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pykbroker.wire.errors import WireError
 
 
 @dataclass
-class _Seen:
+class _IndexedBatches:
     """What the indexes are compared with, collected batch by batch."""
 
     positions: dict[int, tuple[int, int]] = field(default_factory=dict)  # position: first and last offset
@@ -24,7 +24,7 @@ class _Seen:
 
 def faults(log: Path) -> Iterator[str]:
     """Yield a sentence for each fault of the segment ``log``."""
-    seen = _Seen()
+    seen = _IndexedBatches()
     expected = base_offset_of(log)
     with mapped(log) as data:
         try:
@@ -66,7 +66,7 @@ def _record_faults(batch: BatchAt) -> Iterator[str]:
         yield f"has a record later than its max timestamp {header.max_timestamp}"
 
 
-def _offset_index_faults(index: Path, seen: _Seen) -> Iterator[str]:
+def _offset_index_faults(index: Path, seen: _IndexedBatches) -> Iterator[str]:
     if not index.exists():
         return
     entries = offset_index(index)
@@ -79,7 +79,7 @@ def _offset_index_faults(index: Path, seen: _Seen) -> Iterator[str]:
             yield f"{index.name}: no batch with offset {entry['offset']} begins at position {entry['position']}"
 
 
-def _time_index_faults(index: Path, seen: _Seen) -> Iterator[str]:
+def _time_index_faults(index: Path, seen: _IndexedBatches) -> Iterator[str]:
     if not index.exists():
         return
     entries = time_index(index)

@@ -14,7 +14,7 @@ from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, refusal
-from pykbroker.client.group_state import Group, find_groups, kind_of, read_group
+from pykbroker.client.group_state import GroupDescription, find_groups, kind_of, read_group
 from pykbroker.client.offsets import committed_offsets, existing_ends
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -100,7 +100,7 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
     return _as_row(group) | {"offsets": rows}
 
 
-def _as_row(group: Group) -> dict[str, Any]:
+def _as_row(group: GroupDescription) -> dict[str, Any]:
     return {
         "group": group.name,
         "type": group.kind,
@@ -173,4 +173,4 @@ def delete(
         for name in names:  # each group has its own coordinator
             answer = client.coordinator(name).call(DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse)
             results += [(item.group_id, item.error_code, None, "deleted") for item in answer.results]
-    report(out, results, {ErrorCode.NONE}, what="Group")
+    report(out, results, {ErrorCode.NONE}, what="GroupDescription")

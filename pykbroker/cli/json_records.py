@@ -1,4 +1,4 @@
-"""Records as JSON lines: printed by ``consume --json``, read by ``produce --json`` (``seeding/plain.py``)."""
+"""Records as JSON lines: printed by ``consume --json``, read by ``produce --json`` (``seeding/plain_records.py``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.output import harmless
 from pykbroker.seeding.json_text import parse
-from pykbroker.seeding.plain import record_as_plain, record_from_plain
+from pykbroker.seeding.plain_records import record_as_plain, record_from_plain
 from pykbroker.seeding.seed import Misfit
 from pykbroker.wire.records import Record
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.authority import Authority
-from pykbroker.security.exposed import warn_if_exposed
+from pykbroker.security.file_permissions import warn_if_exposed
 from pykbroker.security.ready_made import WITH_PASSWORDS, ReadyMade
 from pykbroker.storage.properties import load, text_of
 

@@ -29,7 +29,7 @@ from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.sizes import format_size
 from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import UsageError
-from pykbroker.client.offsets import READ_COMMITTED, Partition, existing_ends
+from pykbroker.client.offsets import READ_COMMITTED, TopicPartition, existing_ends
 from pykbroker.lake import requirements
 from pykbroker.lake.description import Format
 from pykbroker.lake.single_job import alone
@@ -82,14 +82,14 @@ def archive(
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     with lake_errors(), alone(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
-        from pykbroker.lake.cluster import Cluster
+        from pykbroker.lake.cluster import SourceCluster
         from pykbroker.lake.description import Description
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.tables.table import History
+        from pykbroker.lake.tables.table import SnapshotRetention
 
-        cluster = Cluster(spark, options.bootstrap, options.settings)
+        cluster = SourceCluster(spark, options.bootstrap, options.settings)
         cluster.pattern(topics)  # before there is a lake
-        lake = Lake.create(spark, to, Description(table, cluster.cluster_id()), History(keep_s))
+        lake = Lake.create(spark, to, Description(table, cluster.cluster_id()), SnapshotRetention(keep_s))
         job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
         with Teller(out) as teller, ends_are_noted() as ended:
             job.run(teller.tell, ended, out.remark)
@@ -146,10 +146,10 @@ def status(
     if bootstrap is not None or command_config is not None:
         headings.append("behind")
         with connect(bootstrap, timeout, command_config) as client:
-            partitions = [Partition(row["topic"], row["partition"]) for row in rows]
+            partitions = [TopicPartition(row["topic"], row["partition"]) for row in rows]
             ends = existing_ends(client, partitions, isolation=READ_COMMITTED)
         for row in rows:
-            end = ends.get(Partition(row["topic"], row["partition"]))
+            end = ends.get(TopicPartition(row["topic"], row["partition"]))
             row["behind"] = None if end is None else max(end - row["until"], 0)
     if as_json:
         sums = {"batch": entry.batch, "at": entry.at, "rows": entry.total_rows}
@@ -177,9 +177,9 @@ def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None)
     """Return the lake's ledger; Spark is started only for lakes that are not on this machine."""
     local = requirements.local_path(at)
     if local is not None:
-        from pykbroker.lake.ledger_files import Book
+        from pykbroker.lake.ledger_files import LedgerFiles
 
-        yield Book.on_disk(local)
+        yield LedgerFiles.on_disk(local)
         return
     with session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
@@ -211,10 +211,10 @@ def compact(
     keep_s = parse_duration(keep) / 1000
     with lake_errors(), alone(at, "compact"), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.tables.table import History
+        from pykbroker.lake.tables.table import SnapshotRetention
         from pykbroker.lake.values.decoded_tables import all_decoded
 
-        lake = Lake.open(spark, at, History(keep_s))
+        lake = Lake.open(spark, at, SnapshotRetention(keep_s))
         tables = [lake.table, *(table for each in all_decoded(lake) for table in each.tables)]
         with watched(spark, out):
             found = [table.compact(size << 20) for table in tables]

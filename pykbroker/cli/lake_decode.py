@@ -31,7 +31,7 @@ from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import requirements
 from pykbroker.lake.single_job import alone
-from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, NewColumns, ValueFormat
 
 _LOOK_S = 0.2
 HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
@@ -45,7 +45,7 @@ def decode(
         str, typer.Option("--topics", metavar="REGEX", help="Archived topics whose whole name matches.")
     ] = ".*",
     kind: Annotated[
-        Kind | None, typer.Option("--as", help="Format of the values; a topic keeps the one it began with.")
+        ValueFormat | None, typer.Option("--as", help="Format of the values; a topic keeps the one it began with.")
     ] = None,
     schema: Annotated[
         Path | None,
@@ -67,7 +67,7 @@ def decode(
             help="The schema registry of the schema ids in values.",
         ),
     ] = None,
-    key: Annotated[KeyKind, typer.Option("--key", help="What keys become.")] = KeyKind.BYTES,
+    key: Annotated[KeyFormat, typer.Option("--key", help="What keys become.")] = KeyFormat.BYTES,
     new_columns: Annotated[
         NewColumns, typer.Option("--new-columns", help="What to do with fields that have no column yet.")
     ] = NewColumns.ADD,
@@ -97,7 +97,7 @@ def decode(
         wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
     if wanted is None and (schema or message or types):
         raise UsageError("--schema, --types and --message need --as; give it, too.")
-    if types is not None and (kind is not Kind.JSON or schema is not None):
+    if types is not None and (kind is not ValueFormat.JSON or schema is not None):
         raise UsageError("--types is for --as json, in place of --schema.")
     if anew and (again or wanted is not None):
         raise UsageError("--anew decodes as before: it takes neither --again nor --as.")
@@ -107,7 +107,7 @@ def decode(
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.values.schema_survey import Surveyor
 
-        if wanted is not None and kind is Kind.JSON and (schema is not None or types is not None):
+        if wanted is not None and kind is ValueFormat.JSON and (schema is not None or types is not None):
             text, where = (types, "--types") if schema is None else (_text(schema), str(schema))
             wanted = _with_columns(wanted, text or "", where)
         lake, surveyor = Lake.open(spark, at), Surveyor(known)
@@ -125,8 +125,13 @@ def decode(
 
 
 def _how(
-    kind: Kind, schema: Path | None, message: str | None, key: KeyKind, new_columns: NewColumns, most_columns: int
-) -> How:
+    kind: ValueFormat,
+    schema: Path | None,
+    message: str | None,
+    key: KeyFormat,
+    new_columns: NewColumns,
+    most_columns: int,
+) -> DecodeOptions:
     """Return the options as a value.
 
     Files are read and packages imported before Spark is started, so that errors come early.
@@ -134,17 +139,17 @@ def _how(
     text = None
     if schema is not None:
         requirements.need_file(schema, "schema")
-    if kind is Kind.AVRO:
+    if kind is ValueFormat.AVRO:
         requirements.need_package("fastavro", "schemas")
         text = _text(schema) if schema else None
-    elif kind is Kind.PROTOBUF:
+    elif kind is ValueFormat.PROTOBUF:
         requirements.need_package("google.protobuf", "schemas")
         text = base64.b64encode(_descriptors(schema)).decode() if schema else None
         if schema and not message:
             raise UsageError("--message is needed: the message of the schema that the values are.")
-    elif kind is Kind.TEXT and schema:
+    elif kind is ValueFormat.TEXT and schema:
         raise UsageError("Text has no schema.")
-    found = How(kind, text, message, None, key, new_columns, most_columns)
+    found = DecodeOptions(kind, text, message, None, key, new_columns, most_columns)
     if text is not None:
         from pykbroker.lake.values.deserializers import columns_of
 
@@ -153,10 +158,10 @@ def _how(
 
 
 def _registry(url: str) -> Any:
-    from pykbroker.lake.values.registry import Registry
+    from pykbroker.lake.values.registry import SchemaRegistry
 
     with lake_errors():
-        return Registry(url)
+        return SchemaRegistry(url)
 
 
 def _text(schema: Path) -> str:
@@ -172,7 +177,7 @@ def _descriptors(schema: Path) -> bytes:
     return compiled(schema.name, schema.parent) if schema.suffix == ".proto" else schema.read_bytes()
 
 
-def _with_columns(how: How, text: str, where: str) -> How:
+def _with_columns(how: DecodeOptions, text: str, where: str) -> DecodeOptions:
     """Return ``how`` with JSON's columns, which the text has in SQL: ``delay BIGINT, origin STRING``."""
     from dataclasses import replace
 
@@ -190,16 +195,16 @@ def _with_columns(how: How, text: str, where: str) -> How:
     return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
 
 
-def _chosen(lake: Any, topics: str, wanted: How | None, *, again: bool) -> list[Any]:
+def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool) -> list[Any]:
     """Return the topics to decode: those that match and whose format is known.
 
     Raises ClientError if a column has another type than it is given now, unless all is decoded ``again``.
     """
-    from pykbroker.lake.values.decoded_tables import Decoded
+    from pykbroker.lake.values.decoded_tables import DecodedTopic
     from pykbroker.lake.values.types import revised
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
-    found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
+    found = [DecodedTopic(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
     if wanted is not None:
         for each in found:
             how = each.how.followed_by(wanted, each.topic) if each.how else wanted
@@ -221,11 +226,11 @@ def _chosen(lake: Any, topics: str, wanted: How | None, *, again: bool) -> list[
 
 def _to_make_anew(lake: Any, topics: str) -> list[Any]:
     """Return the topics to make anew, also those of which a run was killed while it made them anew."""
-    from pykbroker.lake.values.decoded_tables import Decoded
+    from pykbroker.lake.values.decoded_tables import DecodedTopic
     from pykbroker.lake.values.rebuild import OLD
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
-    found = [Decoded(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
+    found = [DecodedTopic(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
     chosen = [each for each in found if each.how is not None or lake.folder.exists(f"{OLD}/{each.topic}")]
     if not chosen:
         raise ClientError(f"The lake has no topic that matches {topics!r} and was decoded before.")

@@ -14,7 +14,7 @@ import typer
 from pykbroker.cli import command_config as config_file
 from pykbroker.cli.options import address, connect_by, name_and_value
 from pykbroker.cli.output import Output
-from pykbroker.cli.progress import Progress
+from pykbroker.cli.progress import ProgressLine
 from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import requirements, spark_artifacts
 from pykbroker.lake.description import FILE, Format, check_format
@@ -202,7 +202,7 @@ class Teller:
 
     def __init__(self, out: Output, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._progress = Progress(self._clock)
+        self._progress = ProgressLine(self._clock)
         self._out = out
         self._due = self._clock.monotonic() + _LINE_EVERY_S
         self._last = ""

@@ -43,7 +43,7 @@ def profile(
     since_ms, until_ms = (parse_when(each, now_ms) if each else None for each in (since, until))
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
-        from pykbroker.lake.profile.aggregation import Wanted, measured
+        from pykbroker.lake.profile.aggregation import ProfileOptions, measured
         from pykbroker.lake.profile.page import page
         from pykbroker.lake.row_counts import shortages
 
@@ -51,7 +51,7 @@ def profile(
             lake = Lake.open(spark, at)
             entry = lake.last_entry().chosen(topics)
             missing = shortages(lake, entry) if entry.partitions else []
-            found = measured(lake, Wanted(topics, since_ms, until_ms, top))
+            found = measured(lake, ProfileOptions(topics, since_ms, until_ms, top))
     for each in missing:
         out.remark(f"{each}; the page has only those.")
     made = datetime.fromtimestamp(now_ms / 1000, UTC)

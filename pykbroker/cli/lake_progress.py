@@ -52,12 +52,12 @@ def watched(spark: Any, out: Output) -> Iterator[None]:
         tasks.seen({number: (info.numCompletedTasks, info.numTasks) for number, info in found.items() if info})
         return tasks
 
-    with told(look, out):
+    with showing_progress(look, out):
         yield
 
 
 @contextmanager
-def told(look: Callable[[], Any], out: Output, every_s: float = _LOOK_EVERY_S) -> Iterator[None]:
+def showing_progress(look: Callable[[], Any], out: Output, every_s: float = _LOOK_EVERY_S) -> Iterator[None]:
     """Show what ``look`` returns, from a thread of its own, until the context ends."""
     ended = threading.Event()
 

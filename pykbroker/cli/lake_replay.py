@@ -17,7 +17,7 @@ from pykbroker.cli.lake_options import (
     lake_errors,
     session,
 )
-from pykbroker.cli.lake_progress import told
+from pykbroker.cli.lake_progress import showing_progress
 from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, name_and_value
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.times import parse_when
@@ -100,7 +100,7 @@ def replay(
 
         wanted = ReplayOptions(name=name, topics=topics, keys=tuple(key or ()), prefix=prefix, speed=speed, **given)
         job = Replay(Lake.open(spark, at), options.bootstrap, client, wanted)
-        with told(job.look, out, _LOOK_EVERY_S):
+        with showing_progress(job.look, out, _LOOK_EVERY_S):
             sent = job.run()
     if as_json:
         rows = [

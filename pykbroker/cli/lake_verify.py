@@ -48,11 +48,11 @@ def verify(
         checked_pattern(topics)
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
     with lake_errors(), session(master, conf, jars, lake=at) as spark:
-        from pykbroker.lake.cluster import Cluster
+        from pykbroker.lake.cluster import SourceCluster
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.verify import Verification
 
-        lake, cluster = Lake.open(spark, at), Cluster(spark, options.bootstrap, options.settings)
+        lake, cluster = Lake.open(spark, at), SourceCluster(spark, options.bootstrap, options.settings)
         with watched(spark, out):
             report = Verification(lake, cluster, ranges, sample).run(topics)
     _show_report(out, report, ranges, sample)

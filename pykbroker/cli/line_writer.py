@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.output import counted, sentence
 from pykbroker.client.errors import refusal
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record
@@ -24,14 +24,14 @@ _ABOUT_RECORDS = {
 _TOLD_ONE_BY_ONE = 10
 
 
-class Line(NamedTuple):
+class InputLine(NamedTuple):
     """A line of the input, numbered from 1, as a record."""
 
     number: int
     record: Record
 
 
-Send = Callable[[Partition, list[Record]], object]
+Send = Callable[[TopicPartition, list[Record]], object]
 """Writes a batch. Raises the KafkaError with which it is refused."""
 Read = Callable[[bytes], tuple[Record, int | None]]
 """The record on a line, and the partition it names. Raises BadLine."""
@@ -71,19 +71,19 @@ class LineWriter:
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Write the next lines. Raises BadLine, KafkaError and Unreachable; the counts are right in any case."""
-        by_partition: dict[int, list[Line]] = defaultdict(list)
+        by_partition: dict[int, list[InputLine]] = defaultdict(list)
         for text in lines:
             self._lines += 1
             try:
                 record, named = self._read(text)
-                by_partition[self._place(record, named)].append(Line(self._lines, record))
+                by_partition[self._place(record, named)].append(InputLine(self._lines, record))
             except BadLine as error:
                 self._is_bad(self._lines, error.message)
                 if self._bad:
                     break
         self._sent.clear()
         for index, batch in by_partition.items():
-            self._write(Partition(self._topic, index), batch)
+            self._write(TopicPartition(self._topic, index), batch)
         self._partitioner.next_batch()
         if self._bad:
             raise self._first_bad(*self._bad)
@@ -102,7 +102,7 @@ class LineWriter:
             raise BadLine(f"there is no partition {chosen}; {self._topic} has {counted(self._partitions, 'partition')}")
         return chosen
 
-    def _write(self, partition: Partition, batch: list[Line]) -> None:
+    def _write(self, partition: TopicPartition, batch: list[InputLine]) -> None:
         """Write a batch; one that is refused because of a record is halved until that record is alone."""
         if self._bad:
             batch = [line for line in batch if line.number < self._bad[0]]

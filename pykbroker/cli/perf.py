@@ -25,13 +25,13 @@ from pykbroker.cli.options import (
 )
 from pykbroker.cli.output import Output
 from pykbroker.cli.produce import ACKS, Acks, Codec
-from pykbroker.cli.progress import Progress
+from pykbroker.cli.progress import ProgressLine
 from pykbroker.cli.sizes import format_size
-from pykbroker.cli.start import end_offsets
+from pykbroker.cli.start_position import end_offsets
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, refusal
 from pykbroker.client.fetcher import Fetcher
-from pykbroker.client.offsets import EARLIEST, Partition, list_offsets
+from pykbroker.client.offsets import EARLIEST, TopicPartition, list_offsets
 from pykbroker.client.producer import Producer
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import Compression, Record
@@ -88,7 +88,7 @@ def produce(
     values = _values(written.size, min(batch, _MOST_VALUES), written.seed)
     with at.connect() as client:
         try:
-            partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+            partitions = [TopicPartition(topic, p.partition_index) for p in client.topic(topic).partitions]
             producer = Producer(client, acks=ACKS[written.acks], compression=Compression[written.compression.name])
             found = _produce(client, producer, partitions, values, records, batch, written.rate, seconds)
         except KafkaError as error:
@@ -113,14 +113,14 @@ def _values(size: int, count: int, seed: int) -> list[bytes]:
 def _produce(
     client: Client,
     producer: Producer,
-    partitions: list[Partition],
+    partitions: list[TopicPartition],
     values: list[bytes],
     wanted: int,
     batch: int,
     rate: float | None,
     limit_s: float | None,
 ) -> dict[str, Any]:
-    clock, progress = client.clock, Progress(client.clock)
+    clock, progress = client.clock, ProgressLine(client.clock)
     written, size = 0, 0
     latencies: list[float] = []
     begin = clock.monotonic()
@@ -158,7 +158,7 @@ def consume(
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client, closing(Fetcher(client)) as fetcher:
         try:
-            partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+            partitions = [TopicPartition(topic, p.partition_index) for p in client.topic(topic).partitions]
             ends = end_offsets(client, partitions)
             fetcher.assign(list_offsets(client, dict.fromkeys(partitions, EARLIEST)))
             found = _consume(client, fetcher, ends, records, seconds)
@@ -168,9 +168,9 @@ def consume(
 
 
 def _consume(
-    client: Client, fetcher: Fetcher, ends: dict[Partition, int], wanted: int | None, limit_s: float | None
+    client: Client, fetcher: Fetcher, ends: dict[TopicPartition, int], wanted: int | None, limit_s: float | None
 ) -> dict[str, Any]:
-    clock, progress = client.clock, Progress(client.clock)
+    clock, progress = client.clock, ProgressLine(client.clock)
     read, size = 0, 0
     latencies: list[float] = []
     begin = clock.monotonic()

@@ -13,7 +13,7 @@ HELP = "100, -10 (or end-10), beginning+5; 0:100,1:end-5 for each partition"
 
 
 @dataclass(frozen=True)
-class Place:
+class OffsetPosition:
     """``distance`` records from an anchor: offset 0, or a partition's "beginning" or "end"."""
 
     anchor: str | None
@@ -25,17 +25,17 @@ class Place:
         return max(base + self.distance, 0)
 
 
-BEGINNING = Place("beginning", 0)
+BEGINNING = OffsetPosition("beginning", 0)
 
 
 @dataclass(frozen=True)
-class Places:
+class PartitionPositions:
     """Positions by partition number, and one for all other partitions."""
 
-    own: Mapping[int, Place]
-    others: Place | None
+    own: Mapping[int, OffsetPosition]
+    others: OffsetPosition | None
 
-    def place(self, partition: int) -> Place | None:
+    def place(self, partition: int) -> OffsetPosition | None:
         return self.own.get(partition, self.others)
 
     def check(self, partitions: Iterable[int]) -> None:
@@ -44,9 +44,9 @@ class Places:
             raise UsageError(f"There is no partition {', '.join(map(str, sorted(unknown)))}.")
 
 
-def parse_places(text: str) -> Places:
+def parse_places(text: str) -> PartitionPositions:
     """Parse ``PLACE``, or ``PARTITION:PLACE`` several times with commas between. Raises UsageError."""
-    own: dict[int, Place] = {}
+    own: dict[int, OffsetPosition] = {}
     others = None
     for part in text.split(","):
         number, separator, place = part.strip().rpartition(":")
@@ -60,16 +60,16 @@ def parse_places(text: str) -> Places:
             raise UsageError(f"{text!r} gives two places for partition {number}.")
         else:
             own[int(number)] = _parse_place(place)
-    return Places(own, others)
+    return PartitionPositions(own, others)
 
 
-def _parse_place(text: str) -> Place:
+def _parse_place(text: str) -> OffsetPosition:
     found = _PLACE.fullmatch(text)
     if not text or found is None:
         raise UsageError(f"{text!r} is not a place in a partition; there are {HELP}.")
     anchor, distance = found["anchor"], found["distance"]
     if anchor is None:
-        return Place("end" if distance.startswith("-") else None, int(distance))
+        return OffsetPosition("end" if distance.startswith("-") else None, int(distance))
     if distance is not None and distance[0] not in "+-":
         raise UsageError(f"{text!r} is not a place in a partition; write {anchor}+{distance} or {anchor}-{distance}.")
-    return Place("end" if anchor == "end" else "beginning", int(distance or 0))
+    return OffsetPosition("end" if anchor == "end" else "beginning", int(distance or 0))

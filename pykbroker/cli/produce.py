@@ -94,9 +94,9 @@ class LineOptions:
         if self.key_separator == "":
             raise UsageError("--key-separator needs at least one character.")
 
-    def reader(self, now_ms: int) -> LineReader:
+    def reader(self, now_ms: int) -> LineParser:
         """Return what makes records of lines. Raises UsageError."""
-        return LineReader(
+        return LineParser(
             key=None if self.key is None else os.fsencode(self.key),
             separator=None if self.key_separator is None else os.fsencode(self.key_separator),
             headers=[(name, os.fsencode(value)) for name, value in map(name_and_value, self.header or [])],
@@ -188,7 +188,7 @@ def _standard_input() -> int:
     return sys.stdin.fileno()
 
 
-class LineReader:
+class LineParser:
     """Parses lines as records, as the options say."""
 
     def __init__(

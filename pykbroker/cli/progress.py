@@ -12,7 +12,7 @@ _INTERVAL_S = 0.5
 _CLEAR = "\r\x1b[2K"
 
 
-class Progress:
+class ProgressLine:
     """Rewrites one line on standard error, twice a second at most, if that is a terminal."""
 
     def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:

@@ -6,16 +6,16 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 
+from pykbroker.cli.end_position import EndPosition
 from pykbroker.cli.output import Output, OutputClosed, flush, write_bytes
 from pykbroker.cli.record_filter import Filter
 from pykbroker.cli.record_format import Formatter
-from pykbroker.cli.start import Start, named
-from pykbroker.cli.until import Until
+from pykbroker.cli.start_position import StartPosition, named
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError
 from pykbroker.client.fetcher import Fetched, Fetcher
 from pykbroker.client.membership import Membership
-from pykbroker.client.offsets import Partition, committed_offsets
+from pykbroker.client.offsets import TopicPartition, committed_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.records import Record
 
@@ -23,7 +23,7 @@ _POLL_S = 0.5
 _COMMIT_INTERVAL_S = 5.0
 _PARTING_S = 5.0
 
-Stop = Mapping[Partition, int] | None
+Stop = Mapping[TopicPartition, int] | None
 """For each partition the offset to end at, or None to go on for ever."""
 
 
@@ -35,8 +35,8 @@ class Printer:
     """
 
     def __init__(self, formatter: Formatter, limit: int | None, wanted: Filter | None = None) -> None:
-        self.shown: dict[Partition, int] = {}
-        self._printed: dict[Partition, int] = {}
+        self.shown: dict[TopicPartition, int] = {}
+        self._printed: dict[TopicPartition, int] = {}
         self._formatter = formatter
         self._left = limit
         self._wanted = wanted
@@ -63,7 +63,7 @@ class Printer:
         else:
             self._printed[fetched.partition] = fetched.next_offset
 
-    def _write(self, partition: Partition, record: Record) -> None:
+    def _write(self, partition: TopicPartition, record: Record) -> None:
         write_bytes(self._formatter(partition, record))
 
     def flush(self) -> None:
@@ -72,13 +72,13 @@ class Printer:
         self.shown |= self._printed
         self._printed.clear()
 
-    def begin(self, positions: Mapping[Partition, int]) -> None:
+    def begin(self, positions: Mapping[TopicPartition, int]) -> None:
         """Start anew from ``positions``."""
         self.shown = dict(positions)
         self._printed.clear()
 
 
-class Reader:
+class ConsumeLoop:
     """Reads from a cluster and prints until stopped. ``committed_only`` is read_committed."""
 
     def __init__(self, client: Client, out: Output, printer: Printer, *, committed_only: bool) -> None:
@@ -89,7 +89,7 @@ class Reader:
         self._said_which_wins = False
         self._fetcher = Fetcher(client, committed_only=committed_only)
 
-    def read(self, partitions: list[Partition], start: Start, until: Until) -> None:
+    def read(self, partitions: list[TopicPartition], start: StartPosition, until: EndPosition) -> None:
         """Print from ``start`` on. Raises the KafkaError of a response."""
         ends = until.ends(self._client, partitions, committed_only=self._committed_only)
         self._fetcher.assign(start.positions(self._client, partitions, self._out.remark))
@@ -98,7 +98,7 @@ class Reader:
         while not self._printer.full and (until.never or not self._reached(ends)):
             self._print_some(None if until.never else ends)
 
-    def read_as_member(self, membership: Membership, group: str, start: Start, until: Until) -> None:
+    def read_as_member(self, membership: Membership, group: str, start: StartPosition, until: EndPosition) -> None:
         """Print the partitions that the group assigns, from its offsets on, and commit what was printed.
 
         Raises the KafkaError of a response.
@@ -137,9 +137,9 @@ class Reader:
         self._fetcher.skipped.clear()
         return found
 
-    def _print_last(self, count: int, ends: Mapping[Partition, int]) -> None:
+    def _print_last(self, count: int, ends: Mapping[TopicPartition, int]) -> None:
         """Print the last ``count`` records of all partitions together, in order of their timestamps."""
-        kept: dict[Partition, deque[Record]] = {partition: deque(maxlen=count) for partition in ends}
+        kept: dict[TopicPartition, deque[Record]] = {partition: deque(maxlen=count) for partition in ends}
         while not self._reached(ends):
             for fetched in self._poll():
                 kept[fetched.partition].extend(r for r in fetched.records if r.offset < ends[fetched.partition])
@@ -152,10 +152,12 @@ class Reader:
         self._printer.flush()
         self._fetcher.assign(ends)
 
-    def _reached(self, ends: Mapping[Partition, int]) -> bool:
+    def _reached(self, ends: Mapping[TopicPartition, int]) -> bool:
         return all(self._fetcher.positions[partition] >= end for partition, end in ends.items())
 
-    def _take_over(self, membership: Membership, group: str, start: Start, until: Until) -> dict[Partition, int]:
+    def _take_over(
+        self, membership: Membership, group: str, start: StartPosition, until: EndPosition
+    ) -> dict[TopicPartition, int]:
         """Join, and read from the group's offsets, or from ``start`` where it has none; returns the ends."""
         partitions = membership.join()
         known = committed_offsets(self._client, group)
@@ -167,7 +169,7 @@ class Reader:
         self._fetcher.assign(kept | new)
         return until.ends(self._client, partitions, committed_only=self._committed_only)
 
-    def _warn_committed_offsets_win(self, group: str, start: Start, kept: Mapping[Partition, int]) -> None:
+    def _warn_committed_offsets_win(self, group: str, start: StartPosition, kept: Mapping[TopicPartition, int]) -> None:
         """Warn once that committed offsets win over the option that says where to start."""
         if start.option and kept and not self._said_which_wins:
             self._said_which_wins = True

@@ -13,7 +13,7 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, UsageError, refusal
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.reassignments import alter_moves, ongoing_moves
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -67,7 +67,7 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Move partitions to the named brokers; a topic without a partition means all its partitions."""
-    wanted: dict[Partition, list[int] | None] = {}
+    wanted: dict[TopicPartition, list[int] | None] = {}
     parsed = [_parse_move(text) for text in moves]
     with connect(bootstrap, timeout, command_config) as client:
         for topic, number, brokers in parsed:
@@ -96,7 +96,7 @@ def cancel(
         raise UsageError("Say which moves: TOPIC or TOPIC:PARTITION, or --all.")
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
-        under_way = [Partition(row["topic"], row["partition"]) for row in _ongoing(client)]
+        under_way = [TopicPartition(row["topic"], row["partition"]) for row in _ongoing(client)]
         if everything:
             chosen = under_way
         else:
@@ -128,16 +128,16 @@ def _ongoing(client: Client) -> list[dict[str, Any]]:
     ]
 
 
-def _alter(client: Client, out: Output, wanted: Mapping[Partition, list[int] | None], done: str) -> None:
+def _alter(client: Client, out: Output, wanted: Mapping[TopicPartition, list[int] | None], done: str) -> None:
     """Request these replicas (None: cancel) and report the result of each partition. Raises ClientError."""
     said = alter_moves(client, wanted)
     results = [(str(partition), found.error_code, found.error_message, done) for partition, found in said.items()]
-    report(out, results, {ErrorCode.NONE}, what="Partition")
+    report(out, results, {ErrorCode.NONE}, what="TopicPartition")
 
 
-def _named(client: Client, topic: str, number: int | None) -> list[Partition]:
+def _named(client: Client, topic: str, number: int | None) -> list[TopicPartition]:
     try:
-        known = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+        known = [TopicPartition(topic, p.partition_index) for p in client.topic(topic).partitions]
     except KafkaError as error:
         raise ClientError(refusal(f"Topic {topic}", error)) from error
     chosen = [p for p in known if number in (None, p.number)]

@@ -13,7 +13,7 @@ from pykbroker.cli.binary_text import Encoding, encode
 from pykbroker.cli.json_records import record_as_json
 from pykbroker.cli.times import format_ms
 from pykbroker.client.errors import UsageError
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.runtime.escaping import escaped, escaped_json, escaped_layout
 from pykbroker.wire.records import Record
 
@@ -22,7 +22,7 @@ _DIM, _CYAN, _RESET = b"\x1b[2m", b"\x1b[36m", b"\x1b[0m"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "e": "\x1b"}
 _TOKENS = re.compile(r"%(.)|\\(.)|([^%\\]+)|(.)", re.DOTALL)
 
-Formatter = Callable[[Partition, Record], bytes]
+Formatter = Callable[[TopicPartition, Record], bytes]
 """Makes the bytes to print for a record."""
 
 _FIELDS: dict[str, Formatter] = {
@@ -40,7 +40,7 @@ _FIELDS: dict[str, Formatter] = {
 FIELDS_HELP = "%t topic, %p partition, %o offset, %T timestamp, %D date, %k key, %v value, %h headers, %K %V sizes"
 
 
-def json_formatter(partition: Partition, record: Record) -> bytes:
+def json_formatter(partition: TopicPartition, record: Record) -> bytes:
     """Return the record as a JSON line, which ``produce --json`` reads."""
     return escaped_json(record_as_json(*partition, record)).encode() + b"\n"
 
@@ -72,10 +72,10 @@ def column_formatter(columns: str, *, terminal: bool, encoding: Encoding = Encod
     known = _fields(encoding, terminal=terminal)
     fields = [(letter, known[letter]) for letter in columns]
 
-    def plain(partition: Partition, record: Record) -> bytes:
+    def plain(partition: TopicPartition, record: Record) -> bytes:
         return b"\t".join(field(partition, record) for _, field in fields) + b"\n"
 
-    def coloured(partition: Partition, record: Record) -> bytes:
+    def coloured(partition: TopicPartition, record: Record) -> bytes:
         pieces = []
         for letter, field in fields:
             text = field(partition, record)

@@ -16,7 +16,7 @@ from pykbroker.cli.topics import confirm
 from pykbroker.client.client import Client
 from pykbroker.client.delete_records import delete_before
 from pykbroker.client.errors import ClientError, UsageError, refusal
-from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, TopicPartition, list_offsets
 from pykbroker.wire.errors import KafkaError
 
 app = typer.Typer(help="Delete records from the beginning of partitions.", no_args_is_help=True)
@@ -51,7 +51,7 @@ def delete(
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         try:
-            partitions = [Partition(topic, p.partition_index) for p in client.topic(topic).partitions]
+            partitions = [TopicPartition(topic, p.partition_index) for p in client.topic(topic).partitions]
             beginnings = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
             ends = list_offsets(client, dict.fromkeys(partitions, LATEST))
             if before is not None:
@@ -71,20 +71,24 @@ def delete(
     _show(out, beginnings, results, dry_run=dry_run)
 
 
-def _places(text: str, beginnings: dict[Partition, int], ends: dict[Partition, int]) -> dict[Partition, int]:
+def _places(
+    text: str, beginnings: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+) -> dict[TopicPartition, int]:
     places = parse_places(text)
     places.check(p.number for p in ends)
     wanted = {p: place for p in ends if (place := places.place(p.number)) is not None}
     return {p: place.offset(beginnings[p], ends[p]) for p, place in wanted.items()}
 
 
-def _times(client: Client, partitions: list[Partition], text: str, ends: dict[Partition, int]) -> dict[Partition, int]:
+def _times(
+    client: Client, partitions: list[TopicPartition], text: str, ends: dict[TopicPartition, int]
+) -> dict[TopicPartition, int]:
     timestamp = parse_when(text, client.clock.now_ms())
     found = list_offsets(client, dict.fromkeys(partitions, timestamp))
     return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
 
 
-def _check(targets: dict[Partition, int], ends: dict[Partition, int]) -> None:
+def _check(targets: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> None:
     """Refuse all if an offset is after a partition's end: it is a mistake, and deletion cannot be undone."""
     for partition, offset in sorted(targets.items()):
         if offset > ends[partition]:
@@ -93,7 +97,9 @@ def _check(targets: dict[Partition, int], ends: dict[Partition, int]) -> None:
             )
 
 
-def _show(out: Output, beginnings: dict[Partition, int], results: dict[Partition, int], *, dry_run: bool) -> None:
+def _show(
+    out: Output, beginnings: dict[TopicPartition, int], results: dict[TopicPartition, int], *, dry_run: bool
+) -> None:
     rows: list[dict[str, Any]] = [
         {"topic": p.topic, "partition": p.number, "before": beginnings[p], "after": after}
         for p, after in sorted(results.items())

@@ -20,7 +20,7 @@ from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, UsageError, refusal
 from pykbroker.client.group_state import read_group
-from pykbroker.client.offsets import Bounds, Partition, chosen_partitions, commit_offsets, committed_offsets
+from pykbroker.client.offsets import Bounds, TopicPartition, chosen_partitions, commit_offsets, committed_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _WITHOUT_MEMBERS = {"Empty", "Dead"}
@@ -159,8 +159,8 @@ def _require_no_members(group: str, state: str) -> None:
         )
 
 
-def _named_partitions(client: Client, topics: Iterable[str]) -> list[Partition]:
-    partitions: set[Partition] = set()
+def _named_partitions(client: Client, topics: Iterable[str]) -> list[TopicPartition]:
+    partitions: set[TopicPartition] = set()
     for text in topics:
         try:
             chosen, missing = chosen_partitions(client, text)
@@ -175,13 +175,13 @@ def _named_partitions(client: Client, topics: Iterable[str]) -> list[Partition]:
 class _Planner:
     """Computes the new offset of each partition."""
 
-    def __init__(self, client: Client, current: dict[Partition, int], partitions: list[Partition]) -> None:
+    def __init__(self, client: Client, current: dict[TopicPartition, int], partitions: list[TopicPartition]) -> None:
         self._client = client
         self._current = current
         self._partitions = partitions
         self._bounds = Bounds(client, partitions)
 
-    def targets(self, form: str, value: int | str | None) -> dict[Partition, int]:
+    def targets(self, form: str, value: int | str | None) -> dict[TopicPartition, int]:
         """Return the target of each partition. Raises UsageError for an invalid value."""
         now_ms = self._client.clock.now_ms()
         if form == "earliest":
@@ -198,7 +198,7 @@ class _Planner:
             return self._bounds.inside({p: self._require_current(p) + int(value or 0) for p in self._partitions})
         return self._bounds.inside(dict.fromkeys(self._partitions, int(value or 0)))
 
-    def _require_current(self, partition: Partition) -> int:
+    def _require_current(self, partition: TopicPartition) -> int:
         if partition not in self._current:
             raise ClientError(f"The group has no offset of {partition} to shift; use another form for it.")
         return self._current[partition]

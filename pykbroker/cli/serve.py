@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.cli.serve_security import ServedSecurity
-    from pykbroker.process.node import Beside, Node
+    from pykbroker.process.node import Node, Service
     from pykbroker.runtime.waits import Deferred
     from pykbroker.seeding.seed import Seed
     from pykbroker.steered.clock import ManualTime
@@ -97,7 +97,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         except (ConfigError, OSError) as error:
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_USAGE
-        return Start(config, options, beside, seed, time, security, tell).run()
+        return ServerStart(config, options, beside, seed, time, security, tell).run()
 
 
 def _warn_if_exposed(path: Path, config: BrokerConfig) -> None:
@@ -106,7 +106,7 @@ def _warn_if_exposed(path: Path, config: BrokerConfig) -> None:
 
     settings = (setting_of(name, config.definitions) for name in config.explicit)
     if any(setting.sensitive for setting in settings if setting is not None):
-        from pykbroker.security.exposed import warn_if_exposed
+        from pykbroker.security.file_permissions import warn_if_exposed
 
         warn_if_exposed(path, "secrets")
 
@@ -147,7 +147,7 @@ def _manual_time(options: argparse.Namespace) -> ManualTime | None:
 
 def _services(
     options: argparse.Namespace, config: BrokerConfig, seed: Seed | None, time: ManualTime | None
-) -> Callable[[Node], Sequence[Beside]]:
+) -> Callable[[Node], Sequence[Service]]:
     """Return what creates the control socket and, if it is on, the HTTP side. Raises ConfigError."""
     found = http_options(options, config)
     make = None
@@ -162,7 +162,7 @@ def _services(
         folder = Path(node.config.metadata_log_dir).parent if options.ephemeral else None
         return of_node(node, folder, None if seed is None else partial(_sow, seed), time)
 
-    def services(node: Node) -> Sequence[Beside]:
+    def services(node: Node) -> Sequence[Service]:
         from pykbroker.steered.control import Control
 
         control = Control(Path(node.config.metadata_log_dir), partial(steering, node))
@@ -171,12 +171,12 @@ def _services(
     return services
 
 
-class Start(NamedTuple):
+class ServerStart(NamedTuple):
     """One start, as its command line describes it."""
 
     config: BrokerConfig
     options: argparse.Namespace
-    beside: Callable[[Node], Sequence[Beside]]
+    beside: Callable[[Node], Sequence[Service]]
     seed: Seed | None
     time: ManualTime | None
     security: ServedSecurity | None
@@ -243,16 +243,16 @@ def _runner() -> asyncio.Runner:
 
 def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
     from pykbroker.process.log_directories import StartFailed
+    from pykbroker.seeding.loading import LoadedSeed, load_seed
     from pykbroker.seeding.seed import BadSeed
-    from pykbroker.seeding.sowing import Sown, sow
 
-    def told(sown: Sown) -> None:
-        logging.getLogger(__name__).info("Seeded with %s", sown)
+    def announce(loaded: LoadedSeed) -> None:
+        logging.getLogger(__name__).info("Seeded with %s", loaded)
 
     def refused(error: BadSeed) -> None:
         raise StartFailed(str(error)) from error
 
-    return sow(cluster, seed, only_new=True).map(told).recover(BadSeed, refused)
+    return load_seed(cluster, seed, only_new=True).map(announce).recover(BadSeed, refused)
 
 
 def _say_ready(node: Node) -> None:

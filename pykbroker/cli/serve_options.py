@@ -356,7 +356,7 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
     """Return the address and access of the HTTP side; None if it is off. Raises ConfigError."""
     if options.http is None:
         if options.clock == "manual":
-            raise ConfigError("--clock manual leaves nobody to move it: open the HTTP side with --http")
+            raise ConfigError("--clock manual needs --http, whose API moves the clock")
         if options.http_token_file or options.http_name:
             raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
         if options.schema_registry:

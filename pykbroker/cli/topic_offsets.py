@@ -14,7 +14,7 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_when
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
-from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition
+from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, TopicPartition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -29,7 +29,7 @@ _SINCE_VERSION = {_MAX_TIMESTAMP: 7, -4: 8, -5: 9}
 _NO_OFFSET = -1
 
 
-class Found(NamedTuple):
+class OffsetAndTimestamp(NamedTuple):
     """An offset and the timestamp of its record, None if the broker returns none."""
 
     offset: int | None
@@ -85,14 +85,14 @@ def _timestamp(text: str, now_ms: int) -> int:
     return _NAMED[text] if text in _NAMED else parse_when(text, now_ms)
 
 
-def _partitions(client: Client, topic: str, wanted: list[int]) -> list[Partition]:
+def _partitions(client: Client, topic: str, wanted: list[int]) -> list[TopicPartition]:
     known = {p.partition_index for p in client.topic(topic).partitions}
     if missing := set(wanted) - known:
         raise UsageError(f"Topic {topic} has no partition {', '.join(map(str, sorted(missing)))}.")
-    return [Partition(topic, index) for index in sorted(set(wanted) or known)]
+    return [TopicPartition(topic, index) for index in sorted(set(wanted) or known)]
 
 
-def _ranges(client: Client, partitions: list[Partition], isolation: int) -> list[dict[str, Any]]:
+def _ranges(client: Client, partitions: list[TopicPartition], isolation: int) -> list[dict[str, Any]]:
     starts = _ask_all(client, dict.fromkeys(partitions, EARLIEST), isolation)
     ends = _ask_all(client, dict.fromkeys(partitions, LATEST), isolation)
     rows = []
@@ -104,7 +104,7 @@ def _ranges(client: Client, partitions: list[Partition], isolation: int) -> list
     return rows
 
 
-def _at(client: Client, partitions: list[Partition], timestamp: int, isolation: int) -> list[dict[str, Any]]:
+def _at(client: Client, partitions: list[TopicPartition], timestamp: int, isolation: int) -> list[dict[str, Any]]:
     answers = _ask_all(client, dict.fromkeys(partitions, timestamp), isolation)
     return [
         {
@@ -118,14 +118,16 @@ def _at(client: Client, partitions: list[Partition], timestamp: int, isolation: 
     ]
 
 
-def _ask_all(client: Client, wanted: Mapping[Partition, int], isolation: int) -> dict[Partition, Found]:
+def _ask_all(
+    client: Client, wanted: Mapping[TopicPartition, int], isolation: int
+) -> dict[TopicPartition, OffsetAndTimestamp]:
     return {
         where: client.retrying(partial(_ask, client, where, timestamp, isolation))
         for where, timestamp in wanted.items()
     }
 
 
-def _ask(client: Client, where: Partition, timestamp: int, isolation: int) -> Found:
+def _ask(client: Client, where: TopicPartition, timestamp: int, isolation: int) -> OffsetAndTimestamp:
     connection = client.leader(*where)
     needed = _SINCE_VERSION.get(timestamp, 0)
     if connection.version(ListOffsetsRequest.API_KEY) < needed:
@@ -136,6 +138,6 @@ def _ask(client: Client, where: Partition, timestamp: int, isolation: int) -> Fo
     )
     ((answer,),) = (topic.partitions for topic in connection.call(request, ListOffsetsResponse).topics)
     raise_for(answer.error_code)
-    return Found(
+    return OffsetAndTimestamp(
         None if answer.offset == _NO_OFFSET else answer.offset, None if answer.timestamp < 0 else answer.timestamp
     )

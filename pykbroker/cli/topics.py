@@ -15,7 +15,7 @@ from pykbroker.cli.topic_patterns import compile_pattern
 from pykbroker.client.client import Client
 from pykbroker.client.config_source import TOPIC, config_source, origin
 from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
-from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, TopicPartition, list_offsets
 from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.create_partitions import (
@@ -182,7 +182,7 @@ def describe(
 def _describe(client: Client, name: str) -> dict[str, Any]:
     try:
         topic = client.topic(name)
-        everywhere = [Partition(name, p.partition_index) for p in topic.partitions]
+        everywhere = [TopicPartition(name, p.partition_index) for p in topic.partitions]
         start = list_offsets(client, dict.fromkeys(everywhere, EARLIEST))
         end = list_offsets(client, dict.fromkeys(everywhere, LATEST))
         state = read_replicas(client, [name])[name]
@@ -199,12 +199,12 @@ def _describe(client: Client, name: str) -> dict[str, Any]:
 
 
 def _partitions(
-    name: str, state: dict[int, Replicas], start: dict[Partition, int], end: dict[Partition, int]
+    name: str, state: dict[int, Replicas], start: dict[TopicPartition, int], end: dict[TopicPartition, int]
 ) -> list[dict[str, Any]]:
     return [
         {"partition": number}
         | as_row(replicas)
-        | {"start": start.get(Partition(name, number)), "end": end.get(Partition(name, number))}
+        | {"start": start.get(TopicPartition(name, number)), "end": end.get(TopicPartition(name, number))}
         for number, replicas in sorted(state.items())
     ]
 

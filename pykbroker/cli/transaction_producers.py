@@ -12,7 +12,7 @@ from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, 
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms
 from pykbroker.client.errors import ClientError, UsageError, refusal
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.transaction_state import active_producers
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.describe_producers import ProducerState
@@ -41,7 +41,7 @@ def producers(
             if missing := set(partition or []) - set(known):
                 raise UsageError(f"Topic {topic} has no partition {', '.join(map(str, sorted(missing)))}.")
             for index in sorted(set(partition or known)):
-                found = client.retrying(partial(active_producers, client, Partition(topic, index)))
+                found = client.retrying(partial(active_producers, client, TopicPartition(topic, index)))
                 rows += [_row(index, producer) for producer in found]
         except KafkaError as error:
             raise ClientError(refusal(f"Topic {topic}", error)) from error

@@ -15,7 +15,7 @@ from pykbroker.cli.topics import confirm
 from pykbroker.cli.transaction_producers import producers
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, UsageError, refusal
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.transaction_end import end_hanging, fence
 from pykbroker.client.transaction_state import ANY_DURATION, described_transaction, listed_transactions
 from pykbroker.wire.errors import KafkaError
@@ -165,7 +165,7 @@ def abort(
                 _describe(client, name)  # so that a mistyped id is not created
                 result: dict[str, Any] = {"id": name, **fence(client, name)}
             else:
-                result = end_hanging(client, Partition(topic or "", partition or 0), start_offset or 0)
+                result = end_hanging(client, TopicPartition(topic or "", partition or 0), start_offset or 0)
         except KafkaError as error:
             raise ClientError(refusal(what, error)) from error
     if as_json:

@@ -40,7 +40,7 @@ _SALT_BYTES = 24
 _MOST_ITERATIONS = 16384
 
 
-class Mechanism(Enum):
+class ScramMechanism(Enum):
     """A SCRAM mechanism; each has its own credentials."""
 
     SHA_256 = "scram-sha-256"
@@ -52,7 +52,7 @@ class Mechanism(Enum):
 
 
 Mechanisms = Annotated[
-    list[Mechanism] | None, typer.Option("--mechanism", "-m", help="This one; else both. May be repeated.")
+    list[ScramMechanism] | None, typer.Option("--mechanism", "-m", help="This one; else both. May be repeated.")
 ]
 User = Annotated[
     str, typer.Argument(metavar="USER", autocompletion=user_names, help="User name, without User: before it.")
@@ -81,7 +81,7 @@ def list_users(
         out.table(_TABLE, rows)
     elif not users:
         out.remark(
-            "No user has SCRAM credentials. Users of PLAIN are in the brokers' settings, which nobody can ask for."
+            "No user has SCRAM credentials. Users of PLAIN are in the brokers' settings, which no request can read."
         )
     missing = [each for each in found if each.error_code]
     if missing:
@@ -119,12 +119,12 @@ def set_user(
     """Create a user, or set another password."""
     password = new_password(user, password_file)
     with connect(bootstrap, timeout, command_config) as client:
-        for each in mechanism or list(Mechanism):  # AlterUserScramCredentials takes each user once
+        for each in mechanism or list(ScramMechanism):  # AlterUserScramCredentials takes each user once
             salt = secrets.token_bytes(_SALT_BYTES)
             salted = hashlib.pbkdf2_hmac(HASHES[each.number], password.encode(), salt, iterations)
             made = ScramCredentialUpsertion(user, each.number, iterations, salt, salted)
             _alter(client, AlterUserScramCredentialsRequest(deletions=[], upsertions=[made]))
-        wanted = {each.number for each in mechanism or list(Mechanism)}
+        wanted = {each.number for each in mechanism or list(ScramMechanism)}
         client.wait_until(lambda: wanted <= _mechanisms(client, user))
     report(Output(as_json=as_json), [(user, ErrorCode.NONE, None, "may sign in")], {ErrorCode.NONE}, what="User")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pykbroker.client.errors import ClientError
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.runtime.escaping import escaped
 from pykbroker.wire.records import Record
 
@@ -21,7 +21,7 @@ class ValueFiles:
         except OSError as error:
             raise ClientError(f"{folder} cannot be created: {error.strerror}.") from error
 
-    def __call__(self, partition: Partition, record: Record) -> bytes:
+    def __call__(self, partition: TopicPartition, record: Record) -> bytes:
         """Write the value; returns the line to print. Raises ClientError."""
         if record.value is None:
             return b"-\n"

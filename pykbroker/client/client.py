@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import ClientError, Unreachable, UsageError, raise_for
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -75,7 +75,7 @@ class Client:
         self._bootstrap = bootstrap
         self._client_id = client_id
         self._security = security
-        self._connections: dict[tuple[str, int], Connection] = {}
+        self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._brokers: dict[int, tuple[str, int]] = {}
         self._controller = -1
         self._leaders: dict[tuple[str, int], int] = {}
@@ -95,7 +95,7 @@ class Client:
 
     # Brokers
 
-    def any(self) -> Connection:
+    def any(self) -> BrokerConnection:
         """Return a connection to any bootstrap server. Raises Unreachable if none of them answers."""
         failures = []
         for address in self._bootstrap:
@@ -106,20 +106,20 @@ class Client:
         advice = "Is the broker running? `pykbroker serve` starts one; --bootstrap names another."
         raise Unreachable(" ".join([*failures, advice]))
 
-    def node(self, node_id: int) -> Connection:
+    def node(self, node_id: int) -> BrokerConnection:
         """Return a connection to the broker with this id, which must be in the metadata."""
         address = self._brokers.get(node_id)
         if address is None:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
         return self._connect(address)
 
-    def open(self, node_id: int) -> Connection:
+    def open(self, node_id: int) -> BrokerConnection:
         """Open a new connection to this broker, which the caller closes: for requests in flight at the same time."""
         if node_id not in self._brokers:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
         return self._new(self._brokers[node_id])
 
-    def controller(self) -> Connection:
+    def controller(self) -> BrokerConnection:
         """Return the broker that takes topic changes: with KRaft any, which forwards; over ZooKeeper the controller."""
         if not self._brokers:
             self.metadata([])
@@ -130,18 +130,18 @@ class Client:
         self.metadata([])
         return sorted(self._brokers)
 
-    def nodes(self) -> list[Connection]:
+    def nodes(self) -> list[BrokerConnection]:
         """Yield a connection to every broker of the cluster."""
         return [self.node(node_id) for node_id in self.node_ids()]
 
-    def named_node(self, node_id: int) -> Connection:
+    def named_node(self, node_id: int) -> BrokerConnection:
         """Return the broker that a user named. Raises ClientError, which lists the brokers, if there is no such broker."""
         known = self.node_ids()
         if node_id not in known:
             raise ClientError(f"There is no broker {node_id}; the cluster has {', '.join(map(str, known))}.")
         return self.node(node_id)
 
-    def coordinator(self, key: str, kind: int = GROUP) -> Connection:
+    def coordinator(self, key: str, kind: int = GROUP) -> BrokerConnection:
         """Return the coordinator of the group ``key`` or, with TRANSACTION, of the transactional id ``key``."""
         return self.retrying(lambda: self._find_coordinator(key, kind))
 
@@ -180,7 +180,7 @@ class Client:
         # UNKNOWN_TOPIC_OR_PARTITION is retriable in Kafka, but a mistyped name should fail at once
         return self.retrying(ask, final=() if create else (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,))
 
-    def leader(self, topic: str, partition: int) -> Connection:
+    def leader(self, topic: str, partition: int) -> BrokerConnection:
         """Return the leader of a partition.
 
         Raises KafkaError LEADER_NOT_AVAILABLE; ClientError if the partition does not exist.
@@ -229,17 +229,17 @@ class Client:
         while not condition() and self.clock.monotonic() < deadline:
             time.sleep(_FIRST_PAUSE_S)
 
-    def _connect(self, address: tuple[str, int]) -> Connection:
+    def _connect(self, address: tuple[str, int]) -> BrokerConnection:
         connection = self._connections.get(address)
         if connection is None or connection.broken:
             connection = self._new(address)
             self._connections[address] = connection
         return connection
 
-    def _new(self, address: tuple[str, int]) -> Connection:
-        return Connection(*address, timeout_s=self.timeout_s, client_id=self._client_id, security=self._security)
+    def _new(self, address: tuple[str, int]) -> BrokerConnection:
+        return BrokerConnection(*address, timeout_s=self.timeout_s, client_id=self._client_id, security=self._security)
 
-    def _find_coordinator(self, key: str, kind: int) -> Connection:
+    def _find_coordinator(self, key: str, kind: int) -> BrokerConnection:
         connection = self.any()
         request = FindCoordinatorRequest(key_type=kind)
         if connection.version(request.API_KEY) >= _COORDINATOR_KEYS_SINCE:

@@ -31,7 +31,7 @@ _API_VERSIONS_AT_FIRST = 4
 _PART_OF_SESSION = 0.8
 
 
-class Connection:
+class BrokerConnection:
     """A connection to ``host:port``. Responses come in request order; several requests may be in flight.
 
     Connecting takes at most ``timeout_s`` in all, from the first packet to the end of authentication; so does each response, plus a

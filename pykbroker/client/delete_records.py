@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pykbroker.client.client import Client
 from pykbroker.client.errors import raise_for
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -13,7 +13,7 @@ from pykbroker.wire.messages.delete_records import (
 )
 
 
-def delete_before(client: Client, partition: Partition, offset: int) -> int:
+def delete_before(client: Client, partition: TopicPartition, offset: int) -> int:
     """Delete records before ``offset`` and return the new log start offset. Raises the KafkaError of the response."""
     wanted = DeleteRecordsTopic(
         name=partition.topic, partitions=[DeleteRecordsPartition(partition_index=partition.number, offset=offset)]

@@ -10,9 +10,9 @@ from itertools import chain
 
 from pykbroker.client.aborted import without_aborted
 from pykbroker.client.client import Client
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import Unreachable
-from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, Partition, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, TopicPartition, list_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from pykbroker.wire.primitives import Buffer
@@ -28,7 +28,7 @@ _CONSUMER = -1  # replica id of consumers
 class Fetched:
     """Records of one partition in order, and the position to continue from."""
 
-    partition: Partition
+    partition: TopicPartition
     records: list[Record]
     next_offset: int
 
@@ -37,15 +37,15 @@ class Fetcher:
     """Reads on from ``positions``, which advance with what ``poll`` returns."""
 
     def __init__(self, client: Client, *, committed_only: bool = False) -> None:
-        self.positions: dict[Partition, int] = {}
+        self.positions: dict[TopicPartition, int] = {}
         self._client = client
         self._isolation = READ_COMMITTED if committed_only else READ_UNCOMMITTED
-        self._connections: dict[int, Connection] = {}
-        self._asked: dict[int, dict[Partition, int]] = {}
-        self.skipped: list[Partition] = []
+        self._connections: dict[int, BrokerConnection] = {}
+        self._asked: dict[int, dict[TopicPartition, int]] = {}
+        self.skipped: list[TopicPartition] = []
         """Partitions whose position had no record any more; they went on at the nearest. The caller may clear it."""
 
-    def assign(self, positions: Mapping[Partition, int]) -> None:
+    def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets from now on, and no others."""
         self.positions = dict(positions)
 
@@ -70,7 +70,7 @@ class Fetcher:
 
     def _ask(self, wait_s: float) -> None:
         """Send a fetch to every leader that has none in flight."""
-        by_leader: dict[int, dict[Partition, int]] = defaultdict(dict)
+        by_leader: dict[int, dict[TopicPartition, int]] = defaultdict(dict)
         for partition, offset in self.positions.items():
             by_leader[self._client.leader_id(*partition)][partition] = offset
         for node, wanted in by_leader.items():
@@ -81,7 +81,7 @@ class Fetcher:
             self._connections[node].send(self._request(wanted, wait_s), _HIGHEST_WITH_TOPIC_NAMES)
             self._asked[node] = wanted
 
-    def _request(self, wanted: Mapping[Partition, int], wait_s: float) -> FetchRequest:
+    def _request(self, wanted: Mapping[TopicPartition, int], wait_s: float) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = defaultdict(list)
         for partition, offset in wanted.items():
             asked = FetchPartition(
@@ -109,7 +109,7 @@ class Fetcher:
         fetched = []
         for topic in answer.responses:
             for data in topic.partitions:
-                partition = Partition(topic.topic, data.partition_index)
+                partition = TopicPartition(topic.topic, data.partition_index)
                 if self.positions.get(partition) != asked.get(partition):
                     continue  # it was unassigned, or its position set, while the fetch was in flight
                 if data.error_code:
@@ -120,7 +120,7 @@ class Fetcher:
                     fetched.append(found)
         return fetched
 
-    def _recover(self, partition: Partition, code: ErrorCode) -> None:
+    def _recover(self, partition: TopicPartition, code: ErrorCode) -> None:
         """Refresh leaders or reset the position after a retriable error.
 
         Raises the KafkaError of ``code`` for any other.
@@ -137,7 +137,7 @@ class Fetcher:
             raise KafkaError(code)
 
 
-def _read(partition: Partition, data: PartitionData, position: int, isolation: int) -> Fetched:
+def _read(partition: TopicPartition, data: PartitionData, position: int, isolation: int) -> Fetched:
     """Return the records from ``position`` on; a response may begin inside a batch and end with an incomplete one."""
     buffers = data.records
     records: list[Record] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pykbroker.client.client import Client
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import ClientError, raise_for
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.internal.coordinator import decode_versioned
@@ -21,18 +21,18 @@ _CONSUMER_PROTOCOL = "consumer"
 
 
 @dataclass
-class Member:
+class MemberDescription:
     """A member and its assigned partitions."""
 
     member_id: str
     instance_id: str | None
     client_id: str
     host: str
-    assigned: list[Partition]
+    assigned: list[TopicPartition]
 
 
 @dataclass
-class Group:
+class GroupDescription:
     """A group as its coordinator describes it. ``coordinator`` is host:port."""
 
     name: str
@@ -40,14 +40,14 @@ class Group:
     state: str
     assignor: str
     coordinator: str
-    members: list[Member] = field(default_factory=list)
+    members: list[MemberDescription] = field(default_factory=list)
 
-    def owners(self) -> dict[Partition, str]:
+    def owners(self) -> dict[TopicPartition, str]:
         """Return the member that each assigned partition belongs to."""
         return {partition: member.member_id for member in self.members for partition in member.assigned}
 
 
-def find_groups(connection: Connection) -> list[ListedGroup]:
+def find_groups(connection: BrokerConnection) -> list[ListedGroup]:
     """List the groups that this broker coordinates. Raises the KafkaError of the response."""
     answer = connection.call(ListGroupsRequest(), ListGroupsResponse)
     raise_for(answer.error_code)
@@ -59,7 +59,7 @@ def kind_of(group: ListedGroup) -> str:
     return (group.group_type or CLASSIC).capitalize()
 
 
-def read_group(client: Client, name: str) -> Group:
+def read_group(client: Client, name: str) -> GroupDescription:
     """Describe the group ``name``. Raises KafkaError GROUP_ID_NOT_FOUND."""
     connection = client.coordinator(name)
     listed = next((group for group in find_groups(connection) if group.group_id == name), None)
@@ -73,12 +73,12 @@ def read_group(client: Client, name: str) -> Group:
     raise ClientError(f"Group {name} is a {kind.lower()} group; only classic and consumer groups can be shown.")
 
 
-def _read_classic(connection: Connection, name: str) -> Group:
+def _read_classic(connection: BrokerConnection, name: str) -> GroupDescription:
     (found,) = connection.call(DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse).groups
     raise_for(found.error_code, found.error_message)
     consumers = found.protocol_type == _CONSUMER_PROTOCOL
     members = [
-        Member(
+        MemberDescription(
             m.member_id,
             m.group_instance_id,
             m.client_id,
@@ -87,30 +87,32 @@ def _read_classic(connection: Connection, name: str) -> Group:
         )
         for m in found.members
     ]
-    return Group(name, CLASSIC, found.group_state, found.protocol_data, connection.address, members)
+    return GroupDescription(name, CLASSIC, found.group_state, found.protocol_data, connection.address, members)
 
 
-def _classic_assignment(data: bytes) -> list[Partition]:
+def _classic_assignment(data: bytes) -> list[TopicPartition]:
     """Return the partitions in an assignment; none if a client wrote a format of its own."""
     try:
         assignment = decode_versioned(ConsumerProtocolAssignment, data)
     except WireError:
         return []
-    return sorted(Partition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions)
+    return sorted(TopicPartition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions)
 
 
-def _read_consumer(connection: Connection, name: str) -> Group:
+def _read_consumer(connection: BrokerConnection, name: str) -> GroupDescription:
     request = ConsumerGroupDescribeRequest(group_ids=[name])
     (found,) = connection.call(request, ConsumerGroupDescribeResponse).groups
     raise_for(found.error_code, found.error_message)
     members = [
-        Member(
+        MemberDescription(
             m.member_id,
             m.instance_id,
             m.client_id,
             m.client_host.removeprefix("/"),
-            sorted(Partition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions),
+            sorted(
+                TopicPartition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions
+            ),
         )
         for m in found.members
     ]
-    return Group(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)
+    return GroupDescription(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import raise_for
 from pykbroker.wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -13,7 +13,7 @@ from pykbroker.wire.messages.describe_log_dirs import (
 
 
 def describe_log_dirs(
-    connection: Connection, wanted: list[DescribableLogDirTopic] | None = None
+    connection: BrokerConnection, wanted: list[DescribableLogDirTopic] | None = None
 ) -> list[DescribeLogDirsResult]:
     """Describe the log directories of this broker, with the partitions wanted (None: all).
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from pykbroker.client.client import Client
 from pykbroker.client.errors import raise_for
-from pykbroker.client.offsets import Partition, commit_offsets
+from pykbroker.client.offsets import TopicPartition, commit_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
-from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
+from pykbroker.wire.internal.consumer_protocol_assignment import TopicPartition as AssignedTopic
 from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
 from pykbroker.wire.internal.coordinator import decode_versioned, encode_versioned
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -41,7 +42,7 @@ class Membership:
         self._generation = -1
         self._heartbeat_due = 0.0
 
-    def join(self) -> list[Partition]:
+    def join(self) -> list[TopicPartition]:
         """Join, or rejoin after a rebalance began; returns the assigned partitions.
 
         Raises the KafkaError of the response.
@@ -57,7 +58,9 @@ class Membership:
                     raise
                 continue
             self._heartbeat_due = self._client.clock.monotonic() + _HEARTBEAT_INTERVAL_S
-            return sorted(Partition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions)
+            return sorted(
+                TopicPartition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions
+            )
 
     def still_in(self) -> bool:
         """Send a heartbeat if one is due; False if the member must rejoin."""
@@ -74,7 +77,7 @@ class Membership:
             return False
         return True
 
-    def commit(self, offsets: Mapping[Partition, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit as this member.
 
         Raises the KafkaError of the response: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION and the like after a rebalance.
@@ -160,12 +163,14 @@ class Membership:
             raise KafkaError(error_code(answer.error_code))
 
 
-def range_assignment(subscribed: Mapping[str, Iterable[str]], counts: Mapping[str, int]) -> dict[str, list[Partition]]:
+def range_assignment(
+    subscribed: Mapping[str, Iterable[str]], counts: Mapping[str, int]
+) -> dict[str, list[TopicPartition]]:
     """Assign each topic's partitions in even ranges to its subscribers, ordered by member id, as Kafka's RangeAssignor.
 
     ``subscribed`` gives each member's topics, ``counts`` each topic's number of partitions.
     """
-    assigned: dict[str, list[Partition]] = {member: [] for member in subscribed}
+    assigned: dict[str, list[TopicPartition]] = {member: [] for member in subscribed}
     by_topic: dict[str, list[str]] = defaultdict(list)
     for member in sorted(subscribed):
         for topic in subscribed[member]:
@@ -175,16 +180,16 @@ def range_assignment(subscribed: Mapping[str, Iterable[str]], counts: Mapping[st
         start = 0
         for place, member in enumerate(members):
             end = start + each + (1 if place < more else 0)
-            assigned[member] += (Partition(topic, index) for index in range(start, end))
+            assigned[member] += (TopicPartition(topic, index) for index in range(start, end))
             start = end
     return assigned
 
 
-def _encoded(partitions: list[Partition]) -> bytes:
+def _encoded(partitions: list[TopicPartition]) -> bytes:
     topics: dict[str, list[int]] = defaultdict(list)
     for topic, index in partitions:
         topics[topic].append(index)
     assignment = ConsumerProtocolAssignment(
-        assigned_partitions=[TopicPartition(topic=topic, partitions=indexes) for topic, indexes in topics.items()]
+        assigned_partitions=[AssignedTopic(topic=topic, partitions=indexes) for topic, indexes in topics.items()]
     )
     return encode_versioned(assignment, 0)

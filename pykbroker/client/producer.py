@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from pykbroker.client.client import Client
 from pykbroker.client.errors import raise_for
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -32,11 +32,11 @@ class Producer:
         self._acks = acks
         self._compression = compression
         self._producer_id, self._producer_epoch = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
-        self._sequences: dict[Partition, int] = defaultdict(int)
+        self._sequences: dict[TopicPartition, int] = defaultdict(int)
         if acks == ALL and client.any().supports(ApiKey.INIT_PRODUCER_ID):
             client.retrying(self._init_producer_id)
 
-    def send(self, partition: Partition, records: list[Record]) -> int:
+    def send(self, partition: TopicPartition, records: list[Record]) -> int:
         """Write one batch and return its base offset, -1 with acks=0.
 
         Raises the KafkaError with which the broker refuses it.
@@ -53,7 +53,7 @@ class Producer:
         self._sequences[partition] = (self._sequences[partition] + len(records)) & 0x7FFFFFFF
         return offset
 
-    def _send(self, partition: Partition, batch: bytes) -> int:
+    def _send(self, partition: TopicPartition, batch: bytes) -> int:
         request = ProduceRequest(
             acks=self._acks,
             timeout_ms=int(self._client.timeout_s * 1000),

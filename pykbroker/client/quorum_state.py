@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import raise_for
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
@@ -19,7 +19,7 @@ from pykbroker.wire.messages.describe_quorum import (
 _METADATA_LOG = "__cluster_metadata"
 
 
-def describe_quorum(connection: Connection) -> DescribeQuorumResponse:
+def describe_quorum(connection: BrokerConnection) -> DescribeQuorumResponse:
     """Describe the quorum. Raises the KafkaError of the response."""
     partition = DescribeQuorumRequestPartitionData(partition_index=0)
     topic = DescribeQuorumRequestTopicData(topic_name=_METADATA_LOG, partitions=[partition])
@@ -36,7 +36,7 @@ def metadata_partition(answer: DescribeQuorumResponse) -> DescribeQuorumResponse
     return found
 
 
-def read_quorum(connection: Connection) -> DescribeQuorumResponsePartitionData | None:
+def read_quorum(connection: BrokerConnection) -> DescribeQuorumResponsePartitionData | None:
     """Return the state of the metadata log; None without KRaft, or without the permission to describe it."""
     with suppress(KafkaError):
         return metadata_partition(describe_quorum(connection)) if connection.supports(ApiKey.DESCRIBE_QUORUM) else None

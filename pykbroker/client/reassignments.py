@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, raise_for, refusal
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -23,18 +23,20 @@ from pykbroker.wire.messages.list_partition_reassignments import (
 )
 
 
-def ongoing_moves(client: Client) -> dict[Partition, OngoingPartitionReassignment]:
+def ongoing_moves(client: Client) -> dict[TopicPartition, OngoingPartitionReassignment]:
     """Return the ongoing reassignments, sorted by partition. Raises ClientError."""
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=int(client.timeout_s * 1000))
     answer = client.controller().call(request, ListPartitionReassignmentsResponse)
     _check(answer.error_code, answer.error_message)
-    found = {Partition(topic.name, each.partition_index): each for topic in answer.topics for each in topic.partitions}
+    found = {
+        TopicPartition(topic.name, each.partition_index): each for topic in answer.topics for each in topic.partitions
+    }
     return dict(sorted(found.items()))
 
 
 def alter_moves(
-    client: Client, wanted: Mapping[Partition, list[int] | None]
-) -> dict[Partition, ReassignablePartitionResponse]:
+    client: Client, wanted: Mapping[TopicPartition, list[int] | None]
+) -> dict[TopicPartition, ReassignablePartitionResponse]:
     """Request these replicas (None: cancel); returns the result of each partition. Raises ClientError."""
     topics: dict[str, list[ReassignablePartition]] = defaultdict(list)
     for partition, brokers in wanted.items():
@@ -46,7 +48,9 @@ def alter_moves(
     answer = client.controller().call(request, AlterPartitionReassignmentsResponse)
     _check(answer.error_code, answer.error_message)
     return {
-        Partition(topic.name, each.partition_index): each for topic in answer.responses for each in topic.partitions
+        TopicPartition(topic.name, each.partition_index): each
+        for topic in answer.responses
+        for each in topic.partitions
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pykbroker.client.client import TRANSACTION, Client
 from pykbroker.client.errors import ClientError, raise_for
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.transaction_state import active_producers
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from pykbroker.wire.messages.write_txn_markers import (
@@ -35,7 +35,7 @@ def fence(client: Client, transactional_id: str) -> dict[str, Any]:
     return {"producer": answer.producer_id, "epoch": answer.producer_epoch}
 
 
-def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict[str, Any]:
+def end_hanging(client: Client, partition: TopicPartition, start_offset: int) -> dict[str, Any]:
     """Write an abort marker for the transaction that began at ``start_offset``.
 
     Raises the KafkaError of the response, or ClientError.
@@ -61,7 +61,7 @@ def end_hanging(client: Client, partition: Partition, start_offset: int) -> dict
 
 
 def write_abort_marker(
-    client: Client, partition: Partition, producer_id: int, producer_epoch: int, coordinator_epoch: int
+    client: Client, partition: TopicPartition, producer_id: int, producer_epoch: int, coordinator_epoch: int
 ) -> None:
     """Write an abort marker for a producer's transaction in one partition. Raises the KafkaError of the response."""
     marker = WritableTxnMarker(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pykbroker.client.client import TRANSACTION, Client
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import ClientError, UsageError, raise_for, refusal
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages import list_transactions as listing
 from pykbroker.wire.messages.describe_producers import (
@@ -25,7 +25,7 @@ ANY_DURATION = -1
 
 
 def listed_transactions(
-    connection: Connection, request: listing.ListTransactionsRequest
+    connection: BrokerConnection, request: listing.ListTransactionsRequest
 ) -> list[listing.TransactionState]:
     """List the transactions that this broker coordinates.
 
@@ -65,7 +65,7 @@ def described_transaction(client: Client, name: str) -> TransactionState:
     return client.retrying(ask)
 
 
-def active_producers(client: Client, partition: Partition, node: int | None = None) -> list[ProducerState]:
+def active_producers(client: Client, partition: TopicPartition, node: int | None = None) -> list[ProducerState]:
     """Return the active producers on the leader of a partition (or on replica ``node``), by producer id.
 
     Raises the KafkaError of the response.

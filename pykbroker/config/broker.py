@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pykbroker.config.consistency import check_together
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
-from pykbroker.config.definitions.known import CURRENT, Definitions
+from pykbroker.config.definitions.definition_set import CURRENT, Definitions
 from pykbroker.config.listeners import Listener, check_ports, parse_listeners, protocol_map
 from pykbroker.config.setting import ConfigError, Setting
 

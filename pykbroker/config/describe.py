@@ -19,7 +19,7 @@ from pykbroker.metadata.java_maps import hash_of_text, in_map_order
 UNKNOWN_TYPE = 0
 
 
-class Entry(NamedTuple):
+class ConfigEntry(NamedTuple):
     """One setting of a resource. ``value`` is None where it is not set or secret."""
 
     name: str
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     is_sensitive: bool = False
 
 
-def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[Entry]:
+def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
     """The settings of a topic; internal ones only where they are overridden."""
     layers = layers_in_force(config)
     defaults = config.topic_defaults()
@@ -47,7 +47,7 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[E
     ]
 
 
-def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[Entry]:
+def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
     """The settings of a group; what it does not override, the broker's ``group.<name>`` decides."""
     layers = layers_in_force(config)
 
@@ -69,7 +69,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[E
     ]
 
 
-def describe_client_metrics(overrides: Mapping[str, str]) -> list[Entry]:
+def describe_client_metrics(overrides: Mapping[str, str]) -> list[ConfigEntry]:
     """The settings of a client metrics subscription."""
     return [
         _overridable(setting, overrides, Source.CLIENT_METRICS_CONFIG, lambda _name: [], value_text(setting.default))
@@ -77,7 +77,7 @@ def describe_client_metrics(overrides: Mapping[str, str]) -> list[Entry]:
     ]
 
 
-def describe_broker(layers: Layers) -> list[Entry]:
+def describe_broker(layers: Layers) -> list[ConfigEntry]:
     """All settings of one broker: unknown ones, and Kafka's; in one bucket of Kafka's map, in the order of the tables
     here.
     """
@@ -87,7 +87,7 @@ def describe_broker(layers: Layers) -> list[Entry]:
     return [_broker_entry(layers, name) for name in [*others, *named]]
 
 
-def describe_cluster_default(layers: Layers) -> list[Entry]:
+def describe_cluster_default(layers: Layers) -> list[ConfigEntry]:
     """The cluster-wide dynamic settings; values as they were written."""
     entries = []
     for name, text in layers.cluster_default.items():
@@ -118,17 +118,17 @@ def _overridable(
     source: Source,
     inherited: Callable[[str], list[Synonym]],
     inherited_value: str | None,
-) -> Entry:
+) -> ConfigEntry:
     name = setting.name
     synonyms = inherited(name)
     value = inherited_value
     if name in overrides:
         value = value_text(setting.parse(overrides[name]))
         synonyms = [Synonym(name, value, source), *synonyms]
-    return Entry(name, value, synonyms[0].source if synonyms else Source.DEFAULT_CONFIG, synonyms, setting.type)
+    return ConfigEntry(name, value, synonyms[0].source if synonyms else Source.DEFAULT_CONFIG, synonyms, setting.type)
 
 
-def _broker_entry(layers: Layers, name: str) -> Entry:
+def _broker_entry(layers: Layers, name: str) -> ConfigEntry:
     synonyms = layers.synonyms(name)
     setting = setting_of(name, layers.definitions)
     sensitive = setting is None or setting.sensitive
@@ -137,7 +137,7 @@ def _broker_entry(layers: Layers, name: str) -> Entry:
         found = layers.find(name)
         value = value_text(layers.definitions.default_value(name) if found is None else setting.parse(found[1]))
     exact = exactly(name, layers.definitions)
-    return Entry(
+    return ConfigEntry(
         name,
         value,
         synonyms[0].source if synonyms else Source.DEFAULT_CONFIG,

@@ -10,28 +10,30 @@ from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.setting import REQUIRED, value_text
 
 
-class Difference(NamedTuple):
+class DefaultDifference(NamedTuple):
     value: Any
     reason: str
 
 
 _ONE_MACHINE: Final = "one machine is the usual home; more brokers can be asked for"
 
-OUR_DEFAULTS: Final[dict[str, Difference]] = {
-    "node.id": Difference(1, "no file is needed to start"),
-    "process.roles": Difference(("broker", "controller"), "the controller lives in the same process"),
-    "controller.listener.names": Difference(("CONTROLLER",), "the controller needs no listener of its own"),
-    "group.initial.rebalance.delay.ms": Difference(
+OUR_DEFAULTS: Final[dict[str, DefaultDifference]] = {
+    "node.id": DefaultDifference(1, "no file is needed to start"),
+    "process.roles": DefaultDifference(("broker", "controller"), "the controller lives in the same process"),
+    "controller.listener.names": DefaultDifference(("CONTROLLER",), "the controller needs no listener of its own"),
+    "group.initial.rebalance.delay.ms": DefaultDifference(
         150,
         "a test should not wait three seconds for its first record; with no wait, kafka-python may miss its first assignment",
     ),
-    "group.streams.initial.rebalance.delay.ms": Difference(150, "as for other groups"),
-    "metadata.log.max.record.bytes.between.snapshots": Difference(1024**2, "a start should not read 20 MB of metadata"),
-    "offsets.topic.replication.factor": Difference(1, _ONE_MACHINE),
-    "transaction.state.log.replication.factor": Difference(1, _ONE_MACHINE),
-    "transaction.state.log.min.isr": Difference(1, _ONE_MACHINE),
-    "share.coordinator.state.topic.replication.factor": Difference(1, _ONE_MACHINE),
-    "share.coordinator.state.topic.min.isr": Difference(1, _ONE_MACHINE),
+    "group.streams.initial.rebalance.delay.ms": DefaultDifference(150, "as for other groups"),
+    "metadata.log.max.record.bytes.between.snapshots": DefaultDifference(
+        1024**2, "a start should not read 20 MB of metadata"
+    ),
+    "offsets.topic.replication.factor": DefaultDifference(1, _ONE_MACHINE),
+    "transaction.state.log.replication.factor": DefaultDifference(1, _ONE_MACHINE),
+    "transaction.state.log.min.isr": DefaultDifference(1, _ONE_MACHINE),
+    "share.coordinator.state.topic.replication.factor": DefaultDifference(1, _ONE_MACHINE),
+    "share.coordinator.state.topic.min.isr": DefaultDifference(1, _ONE_MACHINE),
 }
 
 

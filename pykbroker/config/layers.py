@@ -9,7 +9,7 @@ from itertools import dropwhile
 from typing import Final, NamedTuple
 
 from pykbroker.config.definitions.broker import DYNAMIC_ONLY
-from pykbroker.config.definitions.known import CURRENT, Definitions
+from pykbroker.config.definitions.definition_set import CURRENT, Definitions
 from pykbroker.config.setting import Setting, value_text
 
 

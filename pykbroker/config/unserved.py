@@ -91,10 +91,10 @@ def warnings(config: BrokerConfig) -> Iterator[str]:
         yield f"The controller's listener {', '.join(unopened)} is not opened: {_HERE}"
     elsewhere = [server for server in config[_BOOTSTRAP] if not _is_here(server, config)]
     if elsewhere:
-        yield f"{_BOOTSTRAP} names {', '.join(elsewhere)}, and nobody is asked there: {_HERE}, alone in its quorum"
+        yield f"{_BOOTSTRAP} names {', '.join(elsewhere)}, and this broker does not connect to it: {_HERE}, alone in its quorum"
     for voter in config[_VOTERS]:
         if not _is_here(voter.partition("@")[2], config):
-            yield f"{_VOTERS} names {voter}, and nobody is asked there: {_HERE}"
+            yield f"{_VOTERS} names {voter}, and this broker does not connect to it: {_HERE}"
 
 
 def nearest(name: str, config: Iterable[str] | BrokerConfig) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pykbroker.container import health, places
+from pykbroker.container import health, writable_files
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def tell_ready(node: Node) -> None:
     """Print the lines and write the summary."""
     try:
-        places.write(json.dumps(node.summary()), health.READY)
+        writable_files.write(json.dumps(node.summary()), health.READY)
     except OSError as error:
         logging.getLogger(__name__).warning(
             "%s cannot be written, so health is asked over HTTP alone: %s", health.READY, error

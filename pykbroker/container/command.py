@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pykbroker.container import data_directory, health, places
+from pykbroker.container import data_directory, health, writable_files
 from pykbroker.container.announced import tell_ready
 
 #: Default of ``serve``: clients come from outside the container, where its loopback address is another one's.
@@ -21,7 +21,7 @@ def main(words: Sequence[str], environment: Mapping[str, str] = os.environ, read
     if words[:1] == ["serve"]:
         from pykbroker.cli.serve import main as serve
 
-        places.remove(ready)
+        writable_files.remove(ready)
         return serve([*words[1:], *defaults(words[1:])], tell=tell_ready)
     sys.argv = ["pykbroker", *words]
     runpy.run_module(

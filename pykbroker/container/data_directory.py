@@ -96,7 +96,7 @@ def lost(directory: str, mounted: Sequence[Mount]) -> str | None:
     return "is in the container, and no volume" if mount.point == "/" else None
 
 
-def told(directories: Sequence[str], mounted: Sequence[Mount]) -> Iterator[str]:
+def notices(directories: Sequence[str], mounted: Sequence[Mount]) -> Iterator[str]:
     """Yield a sentence for each log directory whose data ends with the container."""
     for directory in directories:
         if reason := lost(directory, mounted):

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pykbroker.container import places
+from pykbroker.container import writable_files
 from pykbroker.container.options import HTTP, HTTP_VARIABLE, OFF
 from pykbroker.steered.http_options import parse
 
 #: The broker's summary, as ``serve --json`` prints it, written when it is ready.
-READY: Final = places.RUN / "ready.json"
+READY: Final = writable_files.RUN / "ready.json"
 _PATIENCE_S: Final = 10
 _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 #: Listeners in the order in which they are asked: those on which an answer needs least.
@@ -39,7 +39,7 @@ def main(environment: Mapping[str, str] = os.environ, ready: Path = READY) -> in
 def summary(ready: Path = READY) -> dict[str, Any] | None:
     """Return what the running broker said when it became ready; None before."""
     try:
-        said: dict[str, Any] = json.loads(places.find(ready).read_text(encoding="utf-8"))
+        said: dict[str, Any] = json.loads(writable_files.find(ready).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return said
@@ -74,7 +74,7 @@ def _asked_by_http(address: str) -> int:
 
 def _asked_by_kafka(listeners: Iterable[tuple[str, str, int]]) -> int:
     """One that answers is enough: brokers of a process are stopped one by one on purpose."""
-    from pykbroker.client.connection import Connection
+    from pykbroker.client.connection import BrokerConnection
     from pykbroker.client.errors import ClientError
     from pykbroker.security.client.settings import ClientSecurity
     from pykbroker.wire.errors import KafkaError
@@ -82,7 +82,7 @@ def _asked_by_kafka(listeners: Iterable[tuple[str, str, int]]) -> int:
     for protocol, host, port in listeners:
         security = ClientSecurity(protocol, _any_certificate()) if protocol.endswith("SSL") else None
         try:  # ApiVersions is answered before a client authenticates
-            Connection(host, port, timeout_s=_PATIENCE_S, client_id="health", security=security).close()
+            BrokerConnection(host, port, timeout_s=_PATIENCE_S, client_id="health", security=security).close()
         except (ClientError, KafkaError) as error:
             if not _wants_certificate(error):
                 print(f"{host}:{port} ({protocol}): {error}", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import Final
 
 from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.container import places
+from pykbroker.container import writable_files
 from pykbroker.runtime.levels import LEVELS
 from pykbroker.steered.http_options import protected_by
 
@@ -23,7 +23,7 @@ _REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
 #: The token file that is created if a token is required and none is given.
-TOKEN: Final = places.RUN / "http-token"
+TOKEN: Final = writable_files.RUN / "http-token"
 
 
 def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Path = TOKEN) -> list[str]:
@@ -48,7 +48,7 @@ def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> 
     if named:
         return [*made, "--http-token-file", named]
     if protected_by(config) is not None:
-        made_at = places.write(secrets.token_urlsafe(32) + "\n", token)
+        made_at = writable_files.write(secrets.token_urlsafe(32) + "\n", token)
         print(f"pykbroker: HTTP requires the token that was made in {made_at}", file=sys.stderr)
         return [*made, "--http-token-file", str(made_at)]
     return made

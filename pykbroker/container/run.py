@@ -14,7 +14,7 @@ from typing import Final
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
-from pykbroker.container import advice, data_directory, derived, health, places, server_properties
+from pykbroker.container import advice, data_directory, derived, health, server_properties, writable_files
 from pykbroker.container.announced import tell_ready
 from pykbroker.container.options import arguments
 from pykbroker.storage.directories.contents import ForeignDirectoryError
@@ -48,7 +48,7 @@ def configure(path: Path, environment: MutableMapping[str, str] | None = None) -
     given = os.environ if environment is None else environment
     try:
         data_dir = data_directory.default(given, data_directory.mounts())
-        places.write(server_properties.text(derived.complete(given), data_dir), path)
+        writable_files.write(server_properties.text(derived.complete(given), data_dir), path)
     except (derived.BadEnvironment, PropertiesError, OSError) as error:
         return _fail(str(error))
     for sentence in advice.on(given):
@@ -58,8 +58,8 @@ def configure(path: Path, environment: MutableMapping[str, str] | None = None) -
 
 def launch(path: Path, overrides: Sequence[str] = ()) -> int:
     """Serve with the settings of a file until a signal; ``overrides`` are NAME=VALUE and win. Returns the exit status."""
-    places.remove(health.READY)
-    path = places.find(path)
+    writable_files.remove(health.READY)
+    path = writable_files.find(path)
     try:
         config = BrokerConfig(load(path) | dict(_name_and_value(word) for word in overrides))
         prepare(config, os.environ)
@@ -75,7 +75,7 @@ def launch(path: Path, overrides: Sequence[str] = ()) -> int:
         )
     except (ConfigError, PropertiesError, ForeignDirectoryError, ValueError) as error:
         return _fail(advice.where(str(error), os.environ))
-    for sentence in data_directory.told(config.log_dirs, data_directory.mounts()):
+    for sentence in data_directory.notices(config.log_dirs, data_directory.mounts()):
         print(f"pykbroker: {sentence}", file=sys.stderr)
     from pykbroker.cli.serve import main as serve
 

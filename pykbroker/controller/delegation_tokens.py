@@ -15,7 +15,7 @@ from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.features import METADATA_VERSION
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import MetadataImage
-from pykbroker.security.delegation_tokens import Settings, hmac_of, secret_of
+from pykbroker.security.delegation_tokens import DelegationTokenSettings, hmac_of, secret_of
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
 from pykbroker.wire.internal.remove_delegation_token_record import RemoveDelegationTokenRecord
@@ -39,7 +39,13 @@ class TokenPlanner:
     """Plans changes of an image's tokens. It follows the image with an index by secret, since requests name tokens by it."""
 
     def __init__(
-        self, image: MetadataImage, settings: Settings, now_ms: Callable[[], int], rng: Random, *, since: int
+        self,
+        image: MetadataImage,
+        settings: DelegationTokenSettings,
+        now_ms: Callable[[], int],
+        rng: Random,
+        *,
+        since: int,
     ) -> None:
         """``since`` is the metadata.version from which on tokens exist."""
         self._image = image

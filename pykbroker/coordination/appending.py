@@ -43,15 +43,9 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: in
     """Append the records of a step and replay them; returns the error code for clients."""
     if not outcome.atomic:
         return _append_each(loaded, outcome.records, codec, now_ms)
-    failure = _append(
-        loaded, codec, outcome.records, [codec.encode(each) for each in outcome.records], now_ms, outcome.producer
-    )
-    if failure is not None:
-        return shown(failure)
-    producer_id = -1 if outcome.producer is None else outcome.producer[0]
-    for record in outcome.records:
-        loaded.shard.replay(record._replace(producer_id=producer_id))
-    return None
+    encoded = [codec.encode(each) for each in outcome.records]
+    failure = _append(loaded, codec, outcome.records, encoded, now_ms, outcome.producer)
+    return None if failure is None else shown(failure)
 
 
 def _append_each(
@@ -72,8 +66,6 @@ def _append_each(
             batch = [codec.encode(record) for record in kept]
         failure = _append(loaded, codec, kept, batch, now_ms) if kept else None
         if failure is None:
-            for record in kept:
-                loaded.shard.replay(record)
             continue
         first_failure = first_failure or shown(failure)
         if failure not in _TOO_LARGE:
@@ -90,6 +82,7 @@ def _append(
     now_ms: int,
     producer: tuple[int, int] | None = None,
 ) -> ErrorCode | None:
+    """Append one batch and replay it."""
     try:
         appended = append_internal(loaded.partition, batch, now_ms, producer)
     except KafkaError as error:
@@ -97,4 +90,8 @@ def _append(
         return error.code
     if appended.committed is not None:
         loaded.uncommitted(map(codec.owner_of, records), appended.last_offset + 1)
+    producer_id = -1 if producer is None else producer[0]
+    first_offset = appended.last_offset + 1 - len(records)
+    for offset, record in enumerate(records, first_offset):
+        loaded.shard.replay(record._replace(producer_id=producer_id, offset=offset))
     return None

@@ -85,4 +85,4 @@ class LogReplay(Generic[S]):
                 log.warning("Skipping record %d of %r: %s", stored.offset, self.partition, error)
                 continue
             if record is not None:
-                self.shard.replay(record._replace(producer_id=header.producer_id))
+                self.shard.replay(record._replace(producer_id=header.producer_id, offset=stored.offset))

@@ -17,13 +17,15 @@ from pykbroker.wire.errors import ErrorCode
 class CoordinatorRecord(NamedTuple):
     """A coordinator record in decoded form; a value of None is a tombstone.
 
-    ``producer_id`` is the producer of the transaction that the record belongs to, else -1.
+    ``producer_id`` is the producer of the transaction that the record belongs to, else -1; ``offset`` is its place in the log
+    when it is replayed.
     """
 
     key: Any
     value: Any
     value_version: int
     producer_id: int = -1
+    offset: int = -1
 
 
 @dataclass(slots=True)

@@ -92,7 +92,7 @@ def _refusal(resource: DescribeConfigsResource, error: KafkaError) -> DescribeCo
     )
 
 
-def _config(entry: describe.Entry, include_synonyms: bool) -> DescribeConfigsResourceResult:
+def _config(entry: describe.ConfigEntry, include_synonyms: bool) -> DescribeConfigsResourceResult:
     synonyms = [
         DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
         for synonym in (entry.synonyms if include_synonyms else ())
@@ -116,7 +116,7 @@ def _document(resource_type: int, configs: list[DescribeConfigsResourceResult]) 
         config.documentation = documentation(resource_type, config.name)
 
 
-def _describe_topic(broker: Broker, name: str) -> list[describe.Entry]:
+def _describe_topic(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     validate_topic_name(name)
     image = broker.cluster.metadata.image
     if image.topic(name) is None:
@@ -124,7 +124,7 @@ def _describe_topic(broker: Broker, name: str) -> list[describe.Entry]:
     return describe.describe_topic(broker.cluster.config, image.topic_config(name))
 
 
-def _describe_broker(broker: Broker, name: str) -> list[describe.Entry]:
+def _describe_broker(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     if not name:
         return describe.describe_cluster_default(_layers(broker))
     if _broker_id(name) != broker.node_id:
@@ -135,7 +135,7 @@ def _describe_broker(broker: Broker, name: str) -> list[describe.Entry]:
     return describe.describe_broker(_layers(broker))
 
 
-def _describe_loggers(broker: Broker, name: str) -> list[describe.Entry]:
+def _describe_loggers(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
     if _broker_id(name) != broker.node_id:
@@ -143,18 +143,18 @@ def _describe_loggers(broker: Broker, name: str) -> list[describe.Entry]:
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {broker.node_id} but received {name}"
         )
     return [
-        describe.Entry(logger, level, Source.DYNAMIC_BROKER_LOGGER_CONFIG, [], describe.UNKNOWN_TYPE)
+        describe.ConfigEntry(logger, level, Source.DYNAMIC_BROKER_LOGGER_CONFIG, [], describe.UNKNOWN_TYPE)
         for logger, level in loggers.levels().items()
     ]
 
 
-def _describe_client_metrics(broker: Broker, name: str) -> list[describe.Entry]:
+def _describe_client_metrics(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
     return describe.describe_client_metrics(broker.cluster.metadata.image.config(CLIENT_METRICS_RESOURCE, name))
 
 
-def _describe_group(broker: Broker, name: str) -> list[describe.Entry]:
+def _describe_group(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
     overrides = broker.cluster.metadata.image.config(GROUP_RESOURCE, name)

@@ -17,8 +17,8 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.fetching.answer import without_records
-from pykbroker.handlers.fetching.asked import READ_COMMITTED, Asked
 from pykbroker.handlers.fetching.attempt import Attempt
+from pykbroker.handlers.fetching.context import READ_COMMITTED, FetchContext
 from pykbroker.handlers.in_slices import in_slices, is_small
 from pykbroker.partitions.fetch_sessions import FetchItem, ItemKey, requested
 from pykbroker.runtime.waits import Deferred, as_wait
@@ -59,7 +59,7 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
         session = broker.fetch_sessions.begin(request, ctx.api_version)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
-    items: dict[ItemKey, FetchItem] = {}  # each once, as ``Asked`` has them
+    items: dict[ItemKey, FetchItem] = {}  # each once, as ``FetchContext`` has them
     for topic, asked in requested(request, ctx.api_version) if session is None else ():
         items[topic, asked.partition] = FetchItem(topic, asked)
         yield 1
@@ -104,7 +104,7 @@ def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchRespo
     return response
 
 
-class _Fetch(Asked):
+class _Fetch(FetchContext):
     """One request: its partitions are read at least once, and again when woken, until there is enough or max wait has passed."""
 
     new_bytes = 0

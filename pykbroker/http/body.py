@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from aiohttp import hdrs, web
 
-from pykbroker.http.connection import Connection
-from pykbroker.steered.refusal import Refusal
+from pykbroker.http.connection import HttpConnection
+from pykbroker.steered.refusal import VerbRefused
 
 #: Larger bodies are parsed in a thread.
 _PARSED_HERE: Final = 64 * 1024
@@ -18,21 +18,21 @@ _PLAIN: Final = ("", "identity")
 
 
 async def read(request: web.Request, most: int) -> bytes:
-    """Return the body, at most ``most`` bytes. Raises Refusal."""
+    """Return the body, at most ``most`` bytes. Raises VerbRefused."""
     if request.headers.get(hdrs.CONTENT_ENCODING, "").strip().lower() not in _PLAIN:
-        raise Refusal(415, "a body is sent as it is, without Content-Encoding")
+        raise VerbRefused(415, "a body is sent as it is, without Content-Encoding")
     if (request.content_length or 0) > most:
         raise _too_large(most)
     connection = request.protocol
-    assert isinstance(connection, Connection)
+    assert isinstance(connection, HttpConnection)
     try:
         with connection.taking_body():
             async with asyncio.timeout(connection.patience_s):
                 return await _all(request, most)
     except TimeoutError as error:
-        raise Refusal(408, f"the body did not come within {connection.patience_s:g} seconds") from error
+        raise VerbRefused(408, f"the body did not come within {connection.patience_s:g} seconds") from error
     except web.RequestPayloadError as error:
-        raise Refusal(400, "the body is not what its headers say") from error
+        raise VerbRefused(400, "the body is not what its headers say") from error
 
 
 async def _all(request: web.Request, most: int) -> bytes:
@@ -44,20 +44,20 @@ async def _all(request: web.Request, most: int) -> bytes:
     return bytes(found)
 
 
-def _too_large(most: int) -> Refusal:
-    return Refusal(413, f"a body has at most {most} bytes here")
+def _too_large(most: int) -> VerbRefused:
+    return VerbRefused(413, f"a body has at most {most} bytes here")
 
 
 async def read_object(request: web.Request, most: int) -> dict[str, Any]:
-    """Return the JSON object of the body, an empty one if there is no body. Raises Refusal."""
+    """Return the JSON object of the body, an empty one if there is no body. Raises VerbRefused."""
     raw = await read(request, most) or b"{}"
     try:
         text = raw.decode(json.detect_encoding(raw), "surrogatepass")
         said = json.loads(text) if len(raw) <= _PARSED_HERE else await asyncio.to_thread(_FAIR.decode, text)
     except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"the body is no JSON: {error}") from error
+        raise VerbRefused(400, f"the body is no JSON: {error}") from error
     if not isinstance(said, dict):
-        raise Refusal(400, "the body is an object of JSON, in braces")
+        raise VerbRefused(400, "the body is an object of JSON, in braces")
     return said
 
 

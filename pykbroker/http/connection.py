@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _LINGERING_S: Final = 2.0
 
 
-class Connection(web.RequestHandler):
+class HttpConnection(web.RequestHandler):
     """See the module. It has one request at a time in hand. ``others`` are the open connections, itself included, the oldest first."""
 
-    def __init__(self, server: web.Server, patience_s: float, others: dict[Connection, None]) -> None:
+    def __init__(self, server: web.Server, patience_s: float, others: dict[HttpConnection, None]) -> None:
         super().__init__(
             server,
             loop=asyncio.get_running_loop(),
@@ -125,12 +125,12 @@ async def at_work(
 ) -> web.StreamResponse:
     """Tell the connection that the broker works at its request."""
     connection = request.protocol
-    assert isinstance(connection, Connection)
+    assert isinstance(connection, HttpConnection)
     with connection.at_work():
         return await handler(request)
 
 
-def make_room(connections: Collection[Connection]) -> bool:
+def make_room(connections: Collection[HttpConnection]) -> bool:
     """Close the connection whose client keeps the broker waiting for longest; False if there is none."""
     waiting = [each for each in connections if each.owes_since is not None]
     if not waiting:

@@ -2,7 +2,7 @@
 
 Acts that Kafka lacks change what all clients have (faults, brokers, clock, reset, snapshots): they require Alter on the
 cluster, with which access lists can be changed, too. What shows the requests or the metadata of everybody requires
-ClusterAction, as a broker has it. The doors ask before a handler is called, by ``asker.py``; a test walks every route.
+ClusterAction, as a broker has it. The routers ask before a handler is called, by ``principal.py``; a test walks every route.
 """
 
 from __future__ import annotations

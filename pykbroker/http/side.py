@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
-from pykbroker.http.connection import Connection, at_work, make_room
+from pykbroker.http.connection import HttpConnection, at_work, make_room
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, own_names, problem
-from pykbroker.http.metrics.brokers import Brokers
-from pykbroker.http.metrics.certificates import Certificates
-from pykbroker.http.metrics.connections import Connections
-from pykbroker.http.metrics.groups import Groups
+from pykbroker.http.metrics.brokers import BrokerCollector
+from pykbroker.http.metrics.certificates import CertificateCollector
+from pykbroker.http.metrics.connections import ConnectionCollector
+from pykbroker.http.metrics.groups import GroupCollector
 from pykbroker.http.metrics.lag import LoopLag
 from pykbroker.http.metrics.meter import RequestMeter
-from pykbroker.http.metrics.partitions import Partitions
-from pykbroker.http.metrics.process import Process
-from pykbroker.http.metrics.quotas import Quotas
-from pykbroker.http.metrics.requests import Requests
+from pykbroker.http.metrics.partitions import PartitionCollector
+from pykbroker.http.metrics.process import OwnProcessCollector
+from pykbroker.http.metrics.quotas import QuotaCollector
+from pykbroker.http.metrics.requests import RequestCollector
 from pykbroker.http.metrics.scrape import NoCluster, Scrapes
-from pykbroker.http.metrics.storage import Storage
-from pykbroker.http.metrics.transactions import Transactions
+from pykbroker.http.metrics.storage import StorageCollector
+from pykbroker.http.metrics.transactions import TransactionCollector
 from pykbroker.network.binding import create_server
 from pykbroker.process import listening
 from pykbroker.process.life import BETWEEN
@@ -53,7 +53,7 @@ _BACKLOG: Final = 100
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class _Refused(asyncio.Protocol):
+class _RefusedHttp(asyncio.Protocol):
     """A connection beyond the limit, while the broker is at work for all others."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -72,21 +72,31 @@ class HttpSide:
         clock = self._clock = SystemClock()  # the system clock, since a test's may stand still
         self._meter = RequestMeter(clock)
         self._lag = LoopLag(clock)
-        self._brokers, self._storage = Brokers(), Storage()
+        self._brokers, self._storage = BrokerCollector(), StorageCollector()
         self._scrapes = Scrapes(
             lambda: node.current,
             [
-                *(Requests(self._meter, clock), Connections(lambda node_id: node.server.sockets(node_id).connections)),
-                Certificates(node.certificates_end),
-                *(Quotas(node.limiting), self._brokers, Partitions(), Groups(), Transactions(), self._storage),
-                Process(self._lag, clock),
+                *(
+                    RequestCollector(self._meter, clock),
+                    ConnectionCollector(lambda node_id: node.server.sockets(node_id).connections),
+                ),
+                CertificateCollector(node.certificates_end),
+                *(
+                    QuotaCollector(node.limiting),
+                    self._brokers,
+                    PartitionCollector(),
+                    GroupCollector(),
+                    TransactionCollector(),
+                    self._storage,
+                ),
+                OwnProcessCollector(self._lag, clock),
             ],
             clock,
         )
         self._imported: set[str] = set()
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
-        self._connections: dict[Connection, None] = {}
+        self._connections: dict[HttpConnection, None] = {}
         self._leave: list[Callable[[], None]] = []
 
     async def open(self) -> None:
@@ -113,10 +123,10 @@ class HttpSide:
         assert self._runner is not None
         server = self._runner.server
         if server is None:
-            return _Refused()
+            return _RefusedHttp()
         if len(self._connections) >= _MOST_CONNECTIONS and not make_room(self._connections):
-            return _Refused()
-        return Connection(server, self._options.patience_s, self._connections)
+            return _RefusedHttp()
+        return HttpConnection(server, self._options.patience_s, self._connections)
 
     def _application(self) -> web.Application:
         app = web.Application(middlewares=[at_work, guard(self._options, page.PATHS)])
@@ -132,24 +142,24 @@ class HttpSide:
         return app
 
     async def _ask_console(self, request: web.Request) -> web.StreamResponse:
-        await self._import_in_thread("pykbroker.http.console.door")
-        from pykbroker.http.console import console, door, registry  # noqa: PLC0415 - may never be used
+        await self._import_in_thread("pykbroker.http.console.router")
+        from pykbroker.http.console import console, registry, router  # noqa: PLC0415 - may never be used
 
         if self._console is None:
             address = self._options.schema_registry
-            known = None if address is None else registry.Registry(address)
+            known = None if address is None else registry.CachedRegistry(address)
             self._console = console.Console(self._node, self._meter, self._clock, known)
-        return await door.answer(request, self._console)
+        return await router.answer(request, self._console)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
-        await self._import_in_thread("pykbroker.http.api.door", "pykbroker.steered.steering")
-        from pykbroker.http.api import door  # noqa: PLC0415 - not needed for metrics only
+        await self._import_in_thread("pykbroker.http.api.router", "pykbroker.steered.steering")
+        from pykbroker.http.api import router  # noqa: PLC0415 - not needed for metrics only
 
         if self._steering is None:
             if self._node.current is None:
                 return problem(503, BETWEEN)
             self._steering = self._make_steering()
-        return await door.answer(request, self._steering)
+        return await router.answer(request, self._steering)
 
     async def _import_in_thread(self, *modules: str) -> None:
         """Import the API or the console in a thread: it takes a tenth of a second, and clients are served meanwhile."""

@@ -19,13 +19,13 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pykbroker.lake import ledger
-from pykbroker.lake.archive_progress import Sight
-from pykbroker.lake.checkpoint_repair import Mending
-from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.archive_progress import ArchiveProgress
+from pykbroker.lake.checkpoint_repair import CheckpointRepair
+from pykbroker.lake.cluster import SourceCluster
 from pykbroker.lake.errors import DataLost, LakeError, sentence
-from pykbroker.lake.extreme_timestamps import ODD, SIGN, OddRecords
+from pykbroker.lake.extreme_timestamps import ODD, SIGN, ExtremeTimestamps
 from pykbroker.lake.lake import CHECKPOINT, Lake
-from pykbroker.lake.ledger import Entry, Offsets, Place, Range
+from pykbroker.lake.ledger import LakePartition, LedgerEntry, Offsets, Range
 from pykbroker.lake.lost_offsets import losses
 from pykbroker.lake.record_columns import with_date
 
@@ -48,19 +48,19 @@ class ArchiveOptions:
 class Archive:
     """One run of the job; ``sight`` has its progress."""
 
-    def __init__(self, lake: Lake, cluster: Cluster, options: ArchiveOptions) -> None:
+    def __init__(self, lake: Lake, cluster: SourceCluster, options: ArchiveOptions) -> None:
         self.lake = lake
         self.cluster = cluster
         self.options = options
-        self.sight = Sight(Entry())
+        self.sight = ArchiveProgress(LedgerEntry())
         self._say: Callable[[str], None] = lambda _: None
 
     def run(
         self,
-        tell: Callable[[Sight], None],
+        tell: Callable[[ArchiveProgress], None],
         ended: Callable[[], bool] = lambda: False,
         say: Callable[[str], None] = lambda _: None,
-    ) -> Sight:
+    ) -> ArchiveProgress:
         """Run until the end of the topics or until ``ended`` returns True; the next run repeats a batch that was interrupted.
 
         ``say`` is called with a sentence if the checkpoint was damaged and is made anew, or if records are kept beside the table.
@@ -69,7 +69,7 @@ class Archive:
         """
         self._say = say
         self.lake.table.recover()
-        if mended := Mending(self.lake, self.cluster.ids, self._begins).run():
+        if mended := CheckpointRepair(self.lake, self.cluster.ids, self._begins).run():
             say(mended)
         self._check_nothing_is_lost()
         self._look_ahead()
@@ -94,7 +94,7 @@ class Archive:
                 with suppress(Exception):  # Java may be gone, which is said already
                     query.stop()
 
-    def _seen(self, query: StreamingQuery) -> Sight:
+    def _seen(self, query: StreamingQuery) -> ArchiveProgress:
         """The progress. What is only shown never ends the job: the form of reports differs between versions of Spark."""
         with suppress(ValueError, LookupError, TypeError, AttributeError):
             self.sight.seen(query.lastProgress)
@@ -103,7 +103,7 @@ class Archive:
     def _look_ahead(self) -> None:
         """Ask for the lag, to show it before Spark's first report."""
         places = self.cluster.partitions(self.cluster.matching(self.options.topics))
-        self.sight = Sight(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
+        self.sight = ArchiveProgress(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
 
     def _start(self) -> StreamingQuery:
         options = {
@@ -142,26 +142,26 @@ class Archive:
         self.sight.took(entry)
         table.tidy_after(batch)
 
-    def _around_odd(self, before: Entry, batch: int, ends: Offsets) -> DataFrame:
+    def _around_odd(self, before: LedgerEntry, batch: int, ends: Offsets) -> DataFrame:
         """The batch without the records whose timestamps Spark cannot hold; these are kept beside the table."""
         starts = before.starts(ends, ledger.offsets_of(self._checkpointed("sources/0/0")))
         begins = self.cluster.earliest(starts) if self.options.record_losses else {}
         ranges = {
             place: (min(max(start, begins.get(place, 0)), ends[place]), ends[place]) for place, start in starts.items()
         }
-        records = OddRecords(self.lake, self.cluster)
+        records = ExtremeTimestamps(self.lake, self.cluster)
         kept = records.keep(batch, ranges)
         self._say(
             f"Spark's timestamps cannot hold those of {len(kept)} records, which are kept in "
             f"{self.lake.folder.at(ODD)}/{batch:012d}.json, not in the table: {_shown([str(each) for each in kept])}."
         )
-        odd: dict[Place, list[int]] = {}
+        odd: dict[LakePartition, list[int]] = {}
         for each in kept:
             odd.setdefault(each.place, []).append(each.offset)
         loss = {"failOnDataLoss": str(not self.options.record_losses).lower()}
         return with_date(records.around(ranges, odd, loss))
 
-    def _read_before(self, before: Entry, batch: int, ends: Offsets) -> dict[Place, int]:
+    def _read_before(self, before: LedgerEntry, batch: int, ends: Offsets) -> dict[LakePartition, int]:
         """Partitions that the previous batch did not have and an earlier one had, as where --topics has matched less meanwhile, and the end of
         what was read of them: Spark takes them for new ones, and reads them from their beginning.
         """
@@ -172,7 +172,7 @@ class Archive:
             if place in before.partitions and place not in previous
         }
 
-    def _same_topics(self, before: Entry, topics: Collection[str]) -> dict[str, str]:
+    def _same_topics(self, before: LedgerEntry, topics: Collection[str]) -> dict[str, str]:
         """The ids of a batch's topics. Raises DataLost if one was made anew since the previous batch."""
         ids = self.cluster.ids(topics)
         _refuse_mixture(before, {}, ids)
@@ -181,12 +181,12 @@ class Archive:
     def _begins(self) -> Offsets:
         return self.cluster.earliest(self.cluster.partitions(self.cluster.matching(self.options.topics)))
 
-    def _entry_after(self, before: Entry, taken: DataFrame, batch: int, ends: Offsets) -> Entry:
+    def _entry_after(self, before: LedgerEntry, taken: DataFrame, batch: int, ends: Offsets) -> LedgerEntry:
         initial = ledger.offsets_of(self._checkpointed("sources/0/0"))
         is_julian = f.min("timestamp") < f.lit(_GREGORIAN).cast("timestamp")
         counted = taken.groupBy("topic", "partition").agg(f.count("*"), is_julian).collect()
-        rows = {Place(*row[:2]): row[2] for row in counted}
-        if moved := [str(Place(*row[:2])) for row in counted if row[3]]:
+        rows = {LakePartition(*row[:2]): row[2] for row in counted}
+        if moved := [str(LakePartition(*row[:2])) for row in counted if row[3]]:
             self._say(
                 f"Batch {batch} has timestamps before {_GREGORIAN}, which Spark's Kafka source moves by the difference of the Julian and the "
                 f"Gregorian calendar: {_shown(moved)}."
@@ -204,7 +204,7 @@ class Archive:
             )
         return text
 
-    def _gone(self, starts: Offsets, ends: Offsets) -> dict[Place, Range]:
+    def _gone(self, starts: Offsets, ends: Offsets) -> dict[LakePartition, Range]:
         """The offsets of this batch that the broker no longer has."""
         begins = self.cluster.earliest(starts)
         limits = {place: min(begin, ends[place]) for place, begin in begins.items()}
@@ -229,7 +229,7 @@ class Archive:
                 "archive waits for topics."
             )
 
-    def _raise_for_expired(self, entry: Entry) -> None:
+    def _raise_for_expired(self, entry: LedgerEntry) -> None:
         gone = list(ledger.expired(entry, self.cluster.earliest(entry.partitions)))
         if gone:
             shown = _shown([f"{place} offsets {start} to {end - 1}" for place, (start, end) in gone])
@@ -273,7 +273,7 @@ class Archive:
             raise LakeError(f"The job failed after batch {self.sight.batch}: {sentence(message)}") from None
 
 
-def _refuse_mixture(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> None:
+def _refuse_mixture(entry: LedgerEntry, ends: Offsets, ids: Mapping[str, str]) -> None:
     for place, how in ledger.made_anew(entry, ends, ids).items():
         raise DataLost(
             f"{place} was {how}: the topic was deleted and made anew. "

@@ -7,16 +7,16 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from pykbroker.lake.ledger import Entry, Offsets, behind, flat
+from pykbroker.lake.ledger import LedgerEntry, Offsets, behind, flat
 
 
-class Sight:
+class ArchiveProgress:
     """The progress that is shown while the job runs. ``rows`` counts this run's; ``entry`` is the lake's state.
 
     The beginnings and ends of logs are those at the start of the job; Spark's reports update the ends.
     """
 
-    def __init__(self, entry: Entry, begins: Offsets | None = None, ends: Offsets | None = None) -> None:
+    def __init__(self, entry: LedgerEntry, begins: Offsets | None = None, ends: Offsets | None = None) -> None:
         self.entry = entry
         self.rows = 0
         self.batches = 0
@@ -37,14 +37,14 @@ class Sight:
     def batch(self) -> int:
         return self.entry.batch
 
-    def took(self, entry: Entry) -> None:
+    def took(self, entry: LedgerEntry) -> None:
         """A batch was added. One that the lake has already is not counted: a stream that was killed repeats it."""
         if entry.batch > self.entry.batch:
             self.rows += entry.rows
             self.batches += 1
         self.entry = entry
 
-    def seen(self, report: Any) -> Sight:
+    def seen(self, report: Any) -> ArchiveProgress:
         """Take Spark's last report of a batch, if there is one; returns itself."""
         if report is not None and report["sources"]:
             self._ends |= flat(_offsets(report["sources"][0]["latestOffset"]))  # absent for a repeated batch

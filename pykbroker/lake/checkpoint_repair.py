@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 from pykbroker.lake import ledger
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.lake import CHECKPOINT, Lake
-from pykbroker.lake.ledger import Entry, Offsets, Place
+from pykbroker.lake.ledger import LakePartition, LedgerEntry, Offsets
 from pykbroker.lake.ledger_files import LEDGER
 from pykbroker.lake.tables.table import RECORDS
 
@@ -29,7 +29,7 @@ _MOST_TORN = 3
 Ids = Callable[[Collection[str]], dict[str, str]]
 
 
-class Mending:
+class CheckpointRepair:
     """Looks at the ledger and the checkpoint of a lake that no job writes to.
 
     ``ids`` returns topic ids; ``begins`` the log start offsets of the topics that are archived, for a lake whose first batch was not
@@ -63,7 +63,7 @@ class Mending:
 
     # What is damaged
 
-    def _last_entry(self) -> tuple[Entry, list[int]]:
+    def _last_entry(self) -> tuple[LedgerEntry, list[int]]:
         """The last entry that is whole, and the later ones that are not."""
         torn: list[int] = []
         for batch in reversed(self.lake.batches()):
@@ -73,9 +73,9 @@ class Mending:
                 torn.append(batch)
                 if len(torn) > _MOST_TORN:
                     raise
-        return Entry(), torn
+        return LedgerEntry(), torn
 
-    def _check_ledger(self, last: Entry, torn: list[int], offsets: list[int], commits: list[int]) -> None:
+    def _check_ledger(self, last: LedgerEntry, torn: list[int], offsets: list[int], commits: list[int]) -> None:
         """Refuse a ledger that was deleted: batches would be counted from 0 again, and be mistaken for those in the table."""
         known = max([last.batch, *torn])
         deleted = known < 0 and self.folder.exists(RECORDS) and 0 not in offsets
@@ -85,7 +85,7 @@ class Mending:
                 "a folder of its own."
             )
 
-    def _faults(self, last: Entry, offsets: list[int], commits: list[int]) -> list[str]:
+    def _faults(self, last: LedgerEntry, offsets: list[int], commits: list[int]) -> list[str]:
         """What Spark would stumble over: it reads the last two files of offsets and the last of commits, and does not say which is damaged."""
         found = [
             f"{CHECKPOINT}/{name} is damaged"
@@ -117,7 +117,7 @@ class Mending:
         except (LakeError, ValueError, LookupError, TypeError, AttributeError):
             return None
 
-    def _left_out(self, last: Entry) -> set[Place]:
+    def _left_out(self, last: LedgerEntry) -> set[LakePartition]:
         """Partitions of the lake that the stream no longer reads, as where their topic was deleted and this was accepted."""
         for batch in (last.batch, last.batch - 1):
             ends = self._parsed(f"offsets/{batch}", ledger.source_offsets)
@@ -127,13 +127,13 @@ class Mending:
 
     # What is made anew
 
-    def _closed(self, before: Entry, batch: int) -> Entry:
+    def _closed(self, before: LedgerEntry, batch: int) -> LedgerEntry:
         """The entry of a batch, from the rows that the table has of it; the batch stays without rows if it was not added."""
         taken = self.lake.table.append(self.lake.table.empty(), batch)
         counted = taken.groupBy("topic", "partition").agg(f.min("offset"), f.max("offset"), f.count("*")).collect()
-        begins = {Place(*row[:2]): row[2] for row in counted}
-        ends = {Place(*row[:2]): row[3] + 1 for row in counted}
-        rows = {Place(*row[:2]): row[4] for row in counted}
+        begins = {LakePartition(*row[:2]): row[2] for row in counted}
+        ends = {LakePartition(*row[:2]): row[3] + 1 for row in counted}
+        rows = {LakePartition(*row[:2]): row[4] for row in counted}
         if counted:  # the batch was added, so it ended where it was to end, behind the last row: there may be markers
             planned = self._parsed(f"offsets/{batch}", ledger.source_offsets) or {}
             ends |= {place: end for place, end in planned.items() if end > ends.get(place, 0)}
@@ -144,7 +144,7 @@ class Mending:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return before.with_ids(ids).after(batch, now, ends, begins, rows, {})
 
-    def _make_anew(self, last: Entry, left_out: set[Place]) -> None:
+    def _make_anew(self, last: LedgerEntry, left_out: set[LakePartition]) -> None:
         """Write the files from which Spark starts the batch after ``last``. It starts no earlier than the last of them is there."""
         self.folder.delete(DAMAGED)
         if self.folder.exists(CHECKPOINT):
@@ -161,6 +161,6 @@ class Mending:
         self.folder.write(f"{CHECKPOINT}/{name}", text)
 
 
-def _agree(entry: Entry, ends: Offsets) -> bool:
+def _agree(entry: LedgerEntry, ends: Offsets) -> bool:
     """Whether these are the offsets at which the entry's batch ended."""
     return all(place in entry.partitions and entry.partitions[place].until == end for place, end in ends.items())

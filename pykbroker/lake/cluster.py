@@ -11,7 +11,7 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.ledger import LakePartition
 from pykbroker.lake.spark_session import CONNECTOR, need_class
 
 _SILENT_S = 30
@@ -21,7 +21,7 @@ them on the same connection, so with Kafka's default of 500, every partition of 
 """
 
 
-class Cluster:
+class SourceCluster:
     """A cluster, by its bootstrap servers. ``options`` are settings of Kafka's Java client. Raises Missing if Spark lacks the client.
 
     The methods raise LakeError if the cluster does not answer or refuses.
@@ -63,14 +63,16 @@ class Cluster:
         with self._admin() as admin:
             return {str(name) for name in admin.listTopics().names().get() if compiled.matcher(name).matches()}
 
-    def partitions(self, topics: Iterable[str]) -> set[Place]:
+    def partitions(self, topics: Iterable[str]) -> set[LakePartition]:
         """The partitions of the topics that exist."""
         wanted = set(topics)
         with self._admin() as admin:
             there = wanted & set(admin.listTopics().names().get())
             described = admin.describeTopics(self._list(there)).allTopicNames().get()
             return {
-                Place(topic, partition.partition()) for topic in there for partition in described[topic].partitions()
+                LakePartition(topic, partition.partition())
+                for topic in there
+                for partition in described[topic].partitions()
             }
 
     def ids(self, topics: Iterable[str]) -> dict[str, str]:
@@ -83,11 +85,11 @@ class Cluster:
             found = {topic: described[topic].topicId() for topic in there}
             return {topic: str(each.toString()) for topic, each in found.items() if not each.equals(none)}
 
-    def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
+    def earliest(self, places: Iterable[LakePartition]) -> dict[LakePartition, int]:
         """The log start offsets of the partitions that exist."""
         return self._offsets(places, "earliest")
 
-    def ends(self, places: Iterable[Place]) -> dict[Place, int]:
+    def ends(self, places: Iterable[LakePartition]) -> dict[LakePartition, int]:
         """The last stable offsets of the partitions that exist."""
         return self._offsets(places, "latest")
 
@@ -104,7 +106,7 @@ class Cluster:
                 if "compact" in found[resource].get("cleanup.policy").value().split(",")
             }
 
-    def records(self, place: Place, start: int, end: int) -> Iterator[Any]:
+    def records(self, place: LakePartition, start: int, end: int) -> Iterator[Any]:
         """The committed records of a partition in this range of offsets, as Kafka's own consumer returns them; one by one, so for a few."""
         clients = self._jvm.org.apache.kafka.clients.consumer
         bytes_of = self._jvm.org.apache.kafka.common.serialization.ByteArrayDeserializer
@@ -129,7 +131,7 @@ class Cluster:
         finally:
             consumer.close()
 
-    def _offsets(self, places: Iterable[Place], which: str) -> dict[Place, int]:
+    def _offsets(self, places: Iterable[LakePartition], which: str) -> dict[LakePartition, int]:
         wanted = set(places)
         there = self.partitions({place.topic for place in wanted}) & wanted
         spec = getattr(self._jvm.org.apache.kafka.clients.admin.OffsetSpec, which)()
@@ -140,7 +142,7 @@ class Cluster:
             asked[self._jvm.org.apache.kafka.common.TopicPartition(place.topic, place.partition)] = spec
         with self._admin() as admin:
             found = admin.listOffsets(asked, options).all().get()
-            return {Place(str(key.topic()), int(key.partition())): int(found[key].offset()) for key in found}
+            return {LakePartition(str(key.topic()), int(key.partition())): int(found[key].offset()) for key in found}
 
     @contextmanager
     def _admin(self) -> Iterator[Any]:

@@ -17,10 +17,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.cluster import SourceCluster
 from pykbroker.lake.errors import LakeError, written_by
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.ledger import Place, Range, nested
+from pykbroker.lake.ledger import LakePartition, Range, nested
 from pykbroker.lake.ledger_files import numbered
 
 ODD = "odd"
@@ -31,27 +31,27 @@ _SCANNED = 1000
 _LIMIT_MS = (1 << 63) // 1000
 """Milliseconds before this one, and after its negative, fit into 64-bit microseconds."""
 
-Odd = Mapping[Place, list[int]]
+Odd = Mapping[LakePartition, list[int]]
 
 
-class OddRecords:
+class ExtremeTimestamps:
     """The records of a lake that are kept beside its table: ``odd/000000000007.json`` has those of batch 7, one on each line."""
 
-    def __init__(self, lake: Lake, cluster: Cluster) -> None:
+    def __init__(self, lake: Lake, cluster: SourceCluster) -> None:
         self._lake = lake
         self._cluster = cluster
 
-    def known(self) -> dict[Place, list[int]]:
+    def known(self) -> dict[LakePartition, list[int]]:
         """The offsets of all records that are kept."""
-        found: dict[Place, list[int]] = {}
+        found: dict[LakePartition, list[int]] = {}
         for name in numbered(self._lake.folder.names(ODD)):
             text = self._lake.folder.read(f"{ODD}/{name}") or ""
             with written_by("archive", self._lake.folder.at(f"{ODD}/{name}")):
                 for each in map(json.loads, text.splitlines()):
-                    found.setdefault(Place(each["topic"], each["partition"]), []).append(each["offset"])
+                    found.setdefault(LakePartition(each["topic"], each["partition"]), []).append(each["offset"])
         return found
 
-    def keep(self, batch: int, ranges: Mapping[Place, Range]) -> list[Kept]:
+    def keep(self, batch: int, ranges: Mapping[LakePartition, Range]) -> list[Kept]:
         """Find such records in these ranges, and write them down. Raises LakeError if they are too many."""
         found: list[Kept] = []
         for place, limits in sorted(ranges.items()):
@@ -65,7 +65,7 @@ class OddRecords:
         self._lake.folder.write(f"{ODD}/{batch:012d}.json", "".join(f"{each.line}\n" for each in found))
         return found
 
-    def around(self, ranges: Mapping[Place, Range], odd: Odd, options: Mapping[str, str]) -> DataFrame:
+    def around(self, ranges: Mapping[LakePartition, Range], odd: Odd, options: Mapping[str, str]) -> DataFrame:
         """The broker's records in these ranges, as Spark's Kafka source has them, without the odd ones."""
         pieces = {place: list(_between(limits, odd.get(place, []))) for place, limits in ranges.items()}
         layers = [
@@ -74,7 +74,7 @@ class OddRecords:
         ]
         return reduce(DataFrame.union, (self._read(layer, options) for layer in layers or [{}]))
 
-    def _read(self, ranges: Mapping[Place, Range], options: Mapping[str, str]) -> DataFrame:
+    def _read(self, ranges: Mapping[LakePartition, Range], options: Mapping[str, str]) -> DataFrame:
         assigned: dict[str, list[int]] = {}
         for place in ranges:
             assigned.setdefault(place.topic, []).append(place.partition)
@@ -86,7 +86,7 @@ class OddRecords:
         reader = self._lake.spark.read.format("kafka")
         return reader.options(**self._cluster.spark_options(), **options, **chosen).load()
 
-    def _search(self, place: Place, start: int, end: int) -> Iterator[Kept]:
+    def _search(self, place: LakePartition, start: int, end: int) -> Iterator[Kept]:
         if start >= end or self._is_readable(place, start, end):
             return
         if end - start <= _SCANNED:
@@ -98,7 +98,7 @@ class OddRecords:
         yield from self._search(place, start, middle)
         yield from self._search(place, middle, end)
 
-    def _is_readable(self, place: Place, start: int, end: int) -> bool:
+    def _is_readable(self, place: LakePartition, start: int, end: int) -> bool:
         try:
             self._read({place: (start, end)}, {"failOnDataLoss": "false"}).agg({"timestamp": "max"}).collect()
         except (PySparkException, Py4JJavaError) as error:
@@ -111,7 +111,7 @@ class OddRecords:
 class Kept(NamedTuple):
     """A record that is kept: where it is, its timestamp in milliseconds, and its line of JSON."""
 
-    place: Place
+    place: LakePartition
     offset: int
     timestamp: int
     line: str
@@ -120,7 +120,7 @@ class Kept(NamedTuple):
         return f"{self.place} offset {self.offset} with {self.timestamp} ms"
 
 
-def _kept(place: Place, record: Any) -> Kept:
+def _kept(place: LakePartition, record: Any) -> Kept:
     headers = [{"key": str(each.key()), "value": _text(each.value())} for each in record.headers().toArray()]
     fields = {
         "topic": place.topic, "partition": place.partition, "offset": record.offset(), "timestamp": record.timestamp(),

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.errors import Missing
 from pykbroker.lake.hadoop_folder import Folder
-from pykbroker.lake.ledger import Entry
-from pykbroker.lake.ledger_files import LEDGER, Book, described
+from pykbroker.lake.ledger import LedgerEntry
+from pykbroker.lake.ledger_files import LEDGER, LedgerFiles, described
 from pykbroker.lake.spark_session import check_jars
 from pykbroker.lake.tables.delta import DeltaTable
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import ParquetTable
-from pykbroker.lake.tables.table import A_DAY, History, Table
+from pykbroker.lake.tables.table import A_DAY, SnapshotRetention, Table
 
 CHECKPOINT = "checkpoint"
 KEPT = 1000
@@ -29,12 +29,14 @@ TABLES: dict[Format, type[Table]] = {
 }
 
 
-class Lake(Book):
+class Lake(LedgerFiles):
     """A lake. ``open`` opens an existing one; ``create`` makes one, or checks that the existing one is the same."""
 
     folder: Folder
 
-    def __init__(self, spark: SparkSession, folder: Folder, description: Description, history: History = A_DAY) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Folder, description: Description, history: SnapshotRetention = A_DAY
+    ) -> None:
         super().__init__(folder, description)
         check_jars(spark, description.format)
         self.spark = spark
@@ -42,13 +44,13 @@ class Lake(Book):
         self.table = TABLES[description.format](spark, folder, history=history)
 
     @classmethod
-    def open(cls, spark: SparkSession, path: str, history: History = A_DAY) -> Lake:
+    def open(cls, spark: SparkSession, path: str, history: SnapshotRetention = A_DAY) -> Lake:
         """Open the lake at ``path``. Raises Missing if there is none or its format's jars are missing, LakeError if it is damaged."""
         folder = Folder(spark, path)
         return cls(spark, folder, described(folder, path), history)
 
     @classmethod
-    def create(cls, spark: SparkSession, path: str, wanted: Description, history: History = A_DAY) -> Lake:
+    def create(cls, spark: SparkSession, path: str, wanted: Description, history: SnapshotRetention = A_DAY) -> Lake:
         """Make a lake at ``path``, or open it. Raises LakeError if its description is another, Missing if the folder has other content or the
         format's jars are missing.
         """
@@ -62,7 +64,7 @@ class Lake(Book):
             folder.write(FILE, wanted.to_json())
         return cls(spark, folder, wanted, history)
 
-    def write_entry(self, entry: Entry) -> None:
+    def write_entry(self, entry: LedgerEntry) -> None:
         """Write the entry of a batch, and remove the oldest."""
         self.folder.write(f"{LEDGER}/{entry.batch:012d}.json", entry.to_json())
         self.folder.delete(f"{LEDGER}/{entry.batch - KEPT:012d}.json")

@@ -19,7 +19,7 @@ MOST_RANGES = 100
 """The number of ranges of lost offsets that are kept for a partition: the longest."""
 
 
-class Place(NamedTuple):
+class LakePartition(NamedTuple):
     """A partition; as text, it has the name of its directory in Kafka."""
 
     topic: str
@@ -29,7 +29,7 @@ class Place(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-Offsets = Mapping[Place, int]
+Offsets = Mapping[LakePartition, int]
 
 
 class Lost(NamedTuple):
@@ -48,7 +48,7 @@ NOTHING = Lost(0, ())
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PartitionProgress:
     """One partition: every offset from ``begin`` up to, not including, ``until`` was read or is among those ``lost``.
 
     There are fewer rows than offsets if there were transaction markers, aborted records or compaction.
@@ -61,7 +61,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """The state after batch ``batch``, which added ``rows`` at ``at`` (ISO 8601, UTC).
 
     ``ids`` are topic ids, by which a topic that was made anew is detected; brokers before Kafka 2.8 have none.
@@ -70,23 +70,23 @@ class Entry:
     batch: int = -1
     at: str = ""
     rows: int = 0
-    partitions: dict[Place, Progress] = field(default_factory=dict)
+    partitions: dict[LakePartition, PartitionProgress] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
 
     @property
     def total_rows(self) -> int:
         return sum(progress.rows for progress in self.partitions.values())
 
-    def of_topic(self, topic: str) -> dict[int, Progress]:
+    def of_topic(self, topic: str) -> dict[int, PartitionProgress]:
         """The progress of each partition of a topic."""
         return {place.partition: each for place, each in self.partitions.items() if place.topic == topic}
 
-    def chosen(self, topics: str) -> Entry:
+    def chosen(self, topics: str) -> LedgerEntry:
         """The same entry with only the topics whose whole name matches the regular expression."""
         chosen = {place: each for place, each in self.partitions.items() if re.fullmatch(topics, place.topic)}
         return replace(self, partitions=chosen)
 
-    def starts(self, ends: Offsets, initial: Offsets) -> dict[Place, int]:
+    def starts(self, ends: Offsets, initial: Offsets) -> dict[LakePartition, int]:
         """The start offsets of the next batch, which ends at ``ends``: the end of this one, else the stream's initial offset, else 0."""
         return {
             place: self.partitions[place].until if place in self.partitions else min(initial.get(place, 0), end)
@@ -94,21 +94,21 @@ class Entry:
         }
 
     def after(
-        self, batch: int, at: str, ends: Offsets, initial: Offsets, rows: Offsets, lost: Mapping[Place, Lost]
-    ) -> Entry:
+        self, batch: int, at: str, ends: Offsets, initial: Offsets, rows: Offsets, lost: Mapping[LakePartition, Lost]
+    ) -> LedgerEntry:
         """The entry after ``batch``, which read up to ``ends`` and added ``rows``; other partitions stay as they are."""
         partitions = dict(self.partitions)
         for place, start in self.starts(ends, initial).items():
-            before = partitions.get(place, Progress(start, start))
+            before = partitions.get(place, PartitionProgress(start, start))
             partitions[place] = replace(
                 before,
                 until=ends[place],
                 rows=before.rows + rows.get(place, 0),
                 lost=before.lost.and_then(lost.get(place, NOTHING)),
             )
-        return Entry(batch, at, sum(rows.values()), partitions, self.ids)
+        return LedgerEntry(batch, at, sum(rows.values()), partitions, self.ids)
 
-    def with_ids(self, ids: Mapping[str, str]) -> Entry:
+    def with_ids(self, ids: Mapping[str, str]) -> LedgerEntry:
         """The same entry, with the ids of more topics."""
         return replace(self, ids={**self.ids, **ids})
 
@@ -122,11 +122,11 @@ class Entry:
         return json.dumps(fields)
 
     @classmethod
-    def from_json(cls, text: str) -> Entry:
+    def from_json(cls, text: str) -> LedgerEntry:
         """The entry that ``to_json`` wrote. Raises ValueError, LookupError or TypeError for anything else."""
         fields = json.loads(text)
         partitions = {
-            Place(item["topic"], item["partition"]): Progress(
+            LakePartition(item["topic"], item["partition"]): PartitionProgress(
                 item["begin"],
                 item["until"],
                 item["rows"],
@@ -141,13 +141,13 @@ def _ranges(found: list[list[int]]) -> tuple[Range, ...]:
     return tuple((start, until) for start, until in found)
 
 
-def offsets_of(text: str) -> dict[Place, int]:
+def offsets_of(text: str) -> dict[LakePartition, int]:
     """Offsets as Spark's Kafka source writes them: ``{"topic": {"0": 12}}``, after a version."""
     return flat(json.loads(text[text.index("{") :]))
 
 
-def flat(offsets: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
-    return {Place(topic, int(number)): end for topic, ends in offsets.items() for number, end in ends.items()}
+def flat(offsets: Mapping[str, Mapping[str, int]]) -> dict[LakePartition, int]:
+    return {LakePartition(topic, int(number)): end for topic, ends in offsets.items() for number, end in ends.items()}
 
 
 def nested(offsets: Offsets) -> dict[str, dict[str, int]]:
@@ -158,19 +158,19 @@ def nested(offsets: Offsets) -> dict[str, dict[str, int]]:
     return found
 
 
-def source_offsets(log: str) -> dict[Place, int]:
+def source_offsets(log: str) -> dict[LakePartition, int]:
     """The offsets in a file of a checkpoint's ``offsets/``: a version, metadata, then the line of the one source."""
     return offsets_of(log.splitlines()[2])
 
 
-def expired(entry: Entry, earliest: Offsets) -> Iterator[tuple[Place, Range]]:
+def expired(entry: LedgerEntry, earliest: Offsets) -> Iterator[tuple[LakePartition, Range]]:
     """The ranges that expired before the stream read them; ``earliest`` are the log start offsets."""
     for place, progress in sorted(entry.partitions.items()):
         if earliest.get(place, 0) > progress.until:
             yield place, (progress.until, earliest[place])
 
 
-def made_anew(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> dict[Place, str]:
+def made_anew(entry: LedgerEntry, ends: Offsets, ids: Mapping[str, str]) -> dict[LakePartition, str]:
     """Partitions of topics that were deleted and made anew, and the evidence: the topic has another id or, if ids are unknown, the
     partition ends before the offsets that were read.
     """
@@ -184,13 +184,13 @@ def made_anew(entry: Entry, ends: Offsets, ids: Mapping[str, str]) -> dict[Place
     return found
 
 
-def behind(entry: Entry, earliest: Offsets, ends: Offsets) -> int:
+def behind(entry: LedgerEntry, earliest: Offsets, ends: Offsets) -> int:
     """The number of offsets of these logs that were not read."""
     read = {place: progress.until for place, progress in entry.partitions.items()}
     return sum(max(end - max(read.get(place, 0), earliest.get(place, end)), 0) for place, end in ends.items())
 
 
-def as_numbers(entry: Entry) -> list[dict[str, Any]]:
+def as_numbers(entry: LedgerEntry) -> list[dict[str, Any]]:
     """A row for each partition, for output."""
     return [
         {

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 from pykbroker.lake.description import FILE, Description
 from pykbroker.lake.errors import LakeError, Missing, written_by
-from pykbroker.lake.ledger import Entry
+from pykbroker.lake.ledger import LedgerEntry
 
 LEDGER = "ledger"
 _NUMBERED = re.compile(r"\d{12}\.json")
@@ -78,7 +78,7 @@ class LocalFolder:
         return found
 
 
-class Book:
+class LedgerFiles:
     """The description of a lake, and its ledger."""
 
     def __init__(self, folder: Readable, description: Description) -> None:
@@ -91,23 +91,23 @@ class Book:
         folder = LocalFolder(path)
         return cls(folder, described(folder, str(path)))
 
-    def last_entry(self) -> Entry:
+    def last_entry(self) -> LedgerEntry:
         """The ledger's newest entry; an empty one before the first batch. Raises LakeError if it is damaged."""
         batches = self.batches()
-        return self.entry(batches[-1]) if batches else Entry()
+        return self.entry(batches[-1]) if batches else LedgerEntry()
 
     def batches(self) -> list[int]:
         """The batches whose entries are kept, in order."""
         return [int(name.removesuffix(".json")) for name in numbered(self.folder.names(LEDGER))]
 
-    def entry(self, batch: int) -> Entry:
+    def entry(self, batch: int) -> LedgerEntry:
         """The ledger's entry of a batch; an empty one if there is none. Raises LakeError if it is damaged."""
         name = f"{LEDGER}/{batch:012d}.json"
         text = self.folder.read(name)
         with written_by(
             "archive", self.folder.at(name), "If it is the ledger's last entry, the next archive makes it anew."
         ):
-            return Entry() if text is None else Entry.from_json(text)
+            return LedgerEntry() if text is None else LedgerEntry.from_json(text)
 
 
 def numbered(names: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from pykbroker.lake.hadoop_folder import Folder
-from pykbroker.lake.ledger import MOST_RANGES, Lost, Place, Range
+from pykbroker.lake.ledger import MOST_RANGES, LakePartition, Lost, Range
 
 LOST = "lost"
 _PARTITION = ["topic", "partition"]
@@ -21,7 +21,9 @@ _LIMITS = "topic STRING, partition INT, start BIGINT, limit BIGINT"
 _GAPS = "topic STRING, partition INT, from BIGINT, until BIGINT"
 
 
-def losses(folder: Folder, batch: int, taken: DataFrame, gone: Mapping[Place, Range]) -> dict[Place, Lost]:
+def losses(
+    folder: Folder, batch: int, taken: DataFrame, gone: Mapping[LakePartition, Range]
+) -> dict[LakePartition, Lost]:
     """The offsets in the ranges that are ``gone`` from the broker and that the rows ``taken`` do not have.
 
     This is an upper bound: transaction markers, aborted records and compaction leave gaps that cannot be distinguished any more.
@@ -32,14 +34,14 @@ def losses(folder: Folder, batch: int, taken: DataFrame, gone: Mapping[Place, Ra
     _gaps(taken, gone).write.mode("overwrite").json(written)
     gaps = taken.sparkSession.read.schema(_GAPS).json(written).withColumn("length", f.expr("until - `from`"))
     longest = f.row_number().over(Window.partitionBy(*_PARTITION).orderBy(f.desc("length"), "from"))
-    ranges: dict[Place, list[Range]] = {}
+    ranges: dict[LakePartition, list[Range]] = {}
     for row in gaps.withColumn("rank", longest).where(f.col("rank") <= MOST_RANGES).collect():
-        ranges.setdefault(Place(row.topic, row.partition), []).append((row["from"], row["until"]))
-    sums = {Place(*row[:2]): row[2] for row in gaps.groupBy(*_PARTITION).agg(f.sum("length")).collect()}
+        ranges.setdefault(LakePartition(row.topic, row.partition), []).append((row["from"], row["until"]))
+    sums = {LakePartition(*row[:2]): row[2] for row in gaps.groupBy(*_PARTITION).agg(f.sum("length")).collect()}
     return {place: Lost(sums[place], tuple(sorted(found))) for place, found in ranges.items()}
 
 
-def _gaps(taken: DataFrame, gone: Mapping[Place, Range]) -> DataFrame:
+def _gaps(taken: DataFrame, gone: Mapping[LakePartition, Range]) -> DataFrame:
     limits = taken.sparkSession.createDataFrame([(*place, *limits) for place, limits in gone.items()], _LIMITS)
     there = taken.join(f.broadcast(limits), _PARTITION).where("offset < limit").select(*_PARTITION, "start", "offset")
     ends = limits.select(*_PARTITION, "start", f.col("limit").alias("offset"))

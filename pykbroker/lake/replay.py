@@ -19,8 +19,8 @@ from pyspark.sql.window import Window
 from pykbroker.lake.bounded_calls import ended_within
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.ledger import Place
-from pykbroker.lake.replay_progress import Course
+from pykbroker.lake.ledger import LakePartition
+from pykbroker.lake.replay_progress import ReplayProgress
 from pykbroker.lake.replay_task import COORDINATOR_S, SENT, Sending, committed
 from pykbroker.lake.row_counts import shortages
 
@@ -59,20 +59,20 @@ class Replay:
         entry = lake.last_entry()
         self._entry = entry.chosen(options.topics)
         self._places = {place: progress.until for place, progress in self._entry.partitions.items()}
-        self._course = Course(self._places)
+        self._course = ReplayProgress(self._places)
         ids = entry.ids
         self._origins = {
             place.topic: f"{lake.description.cluster_id} {ids.get(place.topic, '')}".rstrip() for place in self._places
         }
 
-    def look(self) -> Course:
+    def look(self) -> ReplayProgress:
         """The progress; the last known one if the cluster does not answer."""
         try:
             return self._course.seen(self._positions(_LOOK_S))
         except (KafkaException, LakeError):  # ``run`` reports it
             return self._course
 
-    def run(self) -> dict[Place, int]:
+    def run(self) -> dict[LakePartition, int]:
         """Send the records; returns the number of sent rows of each partition. Raises LakeError if the lake is not whole, the topics do not
         fit or the cluster refuses.
         """
@@ -94,12 +94,12 @@ class Replay:
             first = rows.agg(f.min("ms")).first()[0]
             sending = replace(sending, begun_s=time.time(), first_ms=first or 0, speed=self.options.speed)
         sent = self._arranged(rows).mapInArrow(sending.send, SENT).groupBy("topic", "partition").agg(f.sum("rows"))
-        return {Place(row[0], row[1]): row[2] for row in sent.collect()}
+        return {LakePartition(row[0], row[1]): row[2] for row in sent.collect()}
 
-    def _last(self, rows: DataFrame) -> dict[Place, int]:
+    def _last(self, rows: DataFrame) -> dict[LakePartition, int]:
         """The position of each partition behind its last row. Markers and aborted records, or rows that are filtered out, may follow."""
         found = rows.groupBy("topic", "partition").agg(f.max("offset")).collect()
-        return {Place(*row[:2]): row[2] + 1 for row in found}
+        return {LakePartition(*row[:2]): row[2] + 1 for row in found}
 
     def _check_whole(self) -> None:
         """A replay goes on behind what it has sent, so a row that is missing now would never be sent."""
@@ -131,7 +131,7 @@ class Replay:
         for future in admin.create_topics(new).values() if new else ():
             future.result(timeout=_TIMEOUT_S)
 
-    def _positions(self, within_s: float = COORDINATOR_S) -> dict[Place, int]:
+    def _positions(self, within_s: float = COORDINATOR_S) -> dict[LakePartition, int]:
         """The next archived offset of each partition, after what earlier runs with this name have sent.
 
         Raises LakeError if those runs replayed another lake, KafkaException if the cluster does not answer.
@@ -149,7 +149,7 @@ class Replay:
             positions[place] = max(each.offset, 0)
         return positions
 
-    def _check_same(self, place: Place, sent: str) -> None:
+    def _check_same(self, place: LakePartition, sent: str) -> None:
         """Compare prefixes: earlier versions committed positions with the cluster id alone, or without one."""
         ours = self._origins[place.topic]
         if not (sent.startswith(ours) or ours.startswith(sent)):
@@ -158,7 +158,7 @@ class Replay:
                 "where it ended there says nothing of this one. Give this replay a name of its own with --name."
             )
 
-    def _rows(self, positions: Mapping[Place, int]) -> DataFrame:
+    def _rows(self, positions: Mapping[LakePartition, int]) -> DataFrame:
         options = self.options
         limits = [(*place, positions[place], until) for place, until in self._places.items()]
         schema = "topic STRING, partition INT, from BIGINT, until BIGINT"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pykbroker.lake.ledger import Offsets
 
 
-class Course:
+class ReplayProgress:
     """Progress in archived offsets. Some offsets have no row, and filters exclude some; ``aim`` knows the last that are sent."""
 
     def __init__(self, ends: Offsets, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,7 +24,7 @@ class Course:
         self._begin = None
         self.seen(positions)
 
-    def seen(self, positions: Offsets) -> Course:
+    def seen(self, positions: Offsets) -> ReplayProgress:
         """Take the committed positions, which include those of earlier runs; returns itself."""
         self._left = sum(max(end - positions.get(place, 0), 0) for place, end in self._ends.items())
         if self._begin is None:

@@ -185,7 +185,7 @@ class _Line:
             self._membership = ended_within(_ENDING_S, group.consumer_group_metadata)
             ended_within(_ENDING_S, group.close)
         except KafkaException as error:
-            raise LakeError(f"{self._from}, to {self._place.topic}: {self._told(error)}") from None
+            raise LakeError(f"{self._from}, to {self._place.topic}: {self._without_secrets(error)}") from None
 
     def send(self, row: Mapping[str, Any]) -> None:
         """Send a row, unless an earlier run has. Raises LakeError if the record cannot be sent unchanged or is refused."""
@@ -230,7 +230,7 @@ class _Line:
             advice = _SILENT.format(self._sending.name) if error.name() in _TIMED_OUT else ""
             self._refusal = self._refusal or f"{self._place.topic} did not take a record: {error.str()}.{advice}"
 
-    def _told(self, error: BaseException) -> str:
+    def _without_secrets(self, error: BaseException) -> str:
         """What is said of an error: the broker's reason if it gave one."""
         advice = _SILENT.format(self._sending.name) if _is_silence(error) else ""
         return self._refusal or f"{_said(error)}{advice}"
@@ -239,7 +239,7 @@ class _Line:
         """The error to raise. Aborting the transaction first makes librdkafka deliver all reports, which have the broker's reason."""
         if not isinstance(error, Stuck):
             self._give_up()
-        return LakeError(f"{self._from}, {offsets}: {self._told(error)}")
+        return LakeError(f"{self._from}, {offsets}: {self._without_secrets(error)}")
 
     def _give_up(self) -> None:
         """Abort the transaction, if the producer still answers."""

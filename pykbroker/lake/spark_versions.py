@@ -10,7 +10,7 @@ from pykbroker.lake.description import Format
 from pykbroker.lake.errors import Missing
 
 
-class Line(NamedTuple):
+class SparkReleases(NamedTuple):
     """The releases of Spark with the same first two numbers. Of the connector, Maven has no later patch than ``newest_patch``."""
 
     newest_patch: int
@@ -19,13 +19,17 @@ class Line(NamedTuple):
 
 
 LINES = {
-    (4, 0): Line(4, "io.delta:delta-spark_2.13:4.0.0", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"),
-    (4, 1): Line(3, "io.delta:delta-spark_4.1_2.13:4.1.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"),
+    (4, 0): SparkReleases(
+        4, "io.delta:delta-spark_2.13:4.0.0", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"
+    ),
+    (4, 1): SparkReleases(
+        3, "io.delta:delta-spark_4.1_2.13:4.1.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+    ),
 }
 SUPPORTED = "4.0 and 4.1"
 
 
-def line_of(version: str) -> Line:
+def line_of(version: str) -> SparkReleases:
     """The line of a version of PySpark. Raises Missing if the lake does not run on it."""
     found = LINES.get(_numbers(version)[:2])
     if found is None:

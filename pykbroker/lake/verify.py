@@ -12,11 +12,11 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.cluster import SourceCluster
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.extreme_timestamps import OddRecords
+from pykbroker.lake.extreme_timestamps import ExtremeTimestamps
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.ledger import Entry, Place, Range, made_anew
+from pykbroker.lake.ledger import LakePartition, LedgerEntry, Range, made_anew
 from pykbroker.lake.record_columns import COLUMNS
 from pykbroker.lake.row_counts import rows_within, shortages
 from pykbroker.lake.values.decoded_row_counts import decoded_shortages
@@ -27,7 +27,7 @@ _PLACE = [*_PARTITION, "offset"]
 _COMPARED = ("timestamp", "timestampType", "key", "value", "headers")
 
 
-class Difference(NamedTuple):
+class OffsetDifference(NamedTuple):
     """An offset that differs. ``kind`` is ``missing`` or ``extra`` (in the lake), ``duplicate``, or the columns that differ."""
 
     topic: str
@@ -39,7 +39,7 @@ class Difference(NamedTuple):
 class Compared(NamedTuple):
     """A partition: the range that both sides have, and the number of rows of each in it."""
 
-    place: Place
+    place: LakePartition
     range: Range
     broker_rows: int
     lake_rows: int
@@ -53,7 +53,7 @@ class Report:
 
     partitions: list[Compared]
     ranges_differ: int
-    differences: list[Difference]
+    differences: list[OffsetDifference]
     shortages: list[str]
 
     @property
@@ -61,7 +61,7 @@ class Report:
         return not (self.ranges_differ or self.differences or self.shortages)
 
 
-Sums = dict[Place, tuple[int, int]]
+Sums = dict[LakePartition, tuple[int, int]]
 """For each partition the number of rows of the broker and of the lake."""
 
 
@@ -70,7 +70,7 @@ class Verification:
     """``range_records`` offsets share a checksum; at most ``sample`` differences are reported."""
 
     lake: Lake
-    cluster: Cluster
+    cluster: SourceCluster
     range_records: int = 100_000
     sample: int = 100
 
@@ -83,7 +83,7 @@ class Verification:
         told = [
             *shortages(self.lake, entry),
             *decoded_shortages(self.lake, there),
-            *(_told_anew(place, how) for place, how in anew.items()),
+            *(_rebuilt_note(place, how) for place, how in anew.items()),
         ]
         ranges = self._ranges(entry, anew)
         both = {place: each for place, each in ranges.items() if each[0] < each[1]}
@@ -94,7 +94,7 @@ class Verification:
         ]
         return Report(partitions, count, found, told)
 
-    def _ranges(self, entry: Entry, anew: Collection[Place]) -> dict[Place, Range]:
+    def _ranges(self, entry: LedgerEntry, anew: Collection[LakePartition]) -> dict[LakePartition, Range]:
         """For each partition the offsets that were archived and that the broker still has; empty if the partition is gone."""
         earliest = self.cluster.earliest(entry.partitions)
         return {
@@ -103,7 +103,7 @@ class Verification:
             if place not in anew
         }
 
-    def _compared(self, ranges: Mapping[Place, Range]) -> tuple[Sums, int, list[Difference]]:
+    def _compared(self, ranges: Mapping[LakePartition, Range]) -> tuple[Sums, int, list[OffsetDifference]]:
         """The sums of these partitions, the number of ranges that differ, and a sample of the differences."""
         compacted = self.cluster.compacted({place.topic for place in ranges})
         broker, lake = self._broker(ranges), rows_within(self.lake, ranges).select(*COLUMNS)
@@ -118,10 +118,10 @@ class Verification:
             found = different.collect() if count or compacted else []
         finally:
             buckets.unpersist()
-        return sums, count, sorted(Difference(*row) for row in found)
+        return sums, count, sorted(OffsetDifference(*row) for row in found)
 
-    def _broker(self, ranges: Mapping[Place, Range]) -> DataFrame:
-        records = OddRecords(self.lake, self.cluster)
+    def _broker(self, ranges: Mapping[LakePartition, Range]) -> DataFrame:
+        records = ExtremeTimestamps(self.lake, self.cluster)
         return records.around(ranges, records.known(), {}).select(*COLUMNS)
 
     def _buckets(self, broker: DataFrame, lake: DataFrame) -> DataFrame:
@@ -146,7 +146,7 @@ class Verification:
 def _totals(buckets: DataFrame) -> Sums:
     sums = f.sum("broker_rows").alias("broker"), f.sum("lake_rows").alias("lake")
     found = buckets.groupBy(_PARTITION).agg(*sums).collect()
-    return {Place(row.topic, row.partition): (row.broker, row.lake) for row in found}
+    return {LakePartition(row.topic, row.partition): (row.broker, row.lake) for row in found}
 
 
 def digest() -> Column:
@@ -189,11 +189,11 @@ def _differences(broker: DataFrame, lake: DataFrame, compacted: Iterable[str]) -
     return both.select(*_PLACE, kind.alias("kind")).where("kind IS NOT NULL")
 
 
-def _told_anew(place: Place, how: str) -> str:
+def _rebuilt_note(place: LakePartition, how: str) -> str:
     return f"{place}: {how}: the topic was deleted and made anew, so there is nothing to compare"
 
 
-def _chosen(entry: Entry, topics: str | None) -> Entry:
+def _chosen(entry: LedgerEntry, topics: str | None) -> LedgerEntry:
     chosen = entry.chosen(topics or ".*")
     if not chosen.partitions:
         raise LakeError(

@@ -9,8 +9,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.requests.authentication import Answering, Authenticating, Authentication, Outcome
-from pykbroker.requests.sessions import Session
+from pykbroker.requests.authentication import Answering, Authenticating, Authentication, AuthenticationResult
+from pykbroker.requests.sessions import AuthenticatedSession
 from pykbroker.security.distinguished_names import subject_name
 from pykbroker.security.principals import MappingRules, user
 from pykbroker.security.sasl.conversation import Former
@@ -36,7 +36,7 @@ class ListenerSecurity(NamedTuple):
     sasl: Authenticating | None
 
 
-class Turns:
+class HandshakeQueue:
     """The queue of TLS handshakes that all listeners of the process share, so that its time limit holds for all together."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Turns:
 class Admission:
     """The admission of one listener of one broker."""
 
-    def __init__(self, settings: ListenerSecurity, max_frame: int, turns: Turns) -> None:
+    def __init__(self, settings: ListenerSecurity, max_frame: int, turns: HandshakeQueue) -> None:
         self.settings = settings
         self._max_frame = max_frame
         self._turns = turns
@@ -107,7 +107,7 @@ class _Authentications:
         )
         return authentication.answer
 
-    def _authenticated(self, begun: float | None, outcome: Outcome) -> Answering:
+    def _authenticated(self, begun: float | None, outcome: AuthenticationResult) -> Answering:
         connection = self._connection
         connection.principal = user(outcome.identity.name)
         connection.by_token = outcome.identity.by_token
@@ -115,7 +115,7 @@ class _Authentications:
         answer: Answering = self._dispatcher.answer
         if outcome.lifetime_ms is not None:
             former = Former(connection.principal, outcome.mechanism)
-            answer = Session(
+            answer = AuthenticatedSession(
                 self._dispatcher,
                 self._runtime.clock,
                 outcome.lifetime_ms,

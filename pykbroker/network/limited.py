@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from pykbroker.network.doors import Door, Refused, Rules, taken_over
+from pykbroker.network.acceptor import ConnectionAcceptor, ConnectionRefused, ConnectionRules, taken_over
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 Make = Callable[[], tuple["Connection", "asyncio.BaseProtocol"]]
 
 
-class BrokerRules(Rules, Protocol):
+class BrokerRules(ConnectionRules, Protocol):
     """The connection limits of one broker."""
 
     def begin(self, inside: Iterable[tuple[str, str]]) -> None:
@@ -46,7 +46,7 @@ class Limited:
     def __init__(self, loop: asyncio.AbstractEventLoop, has_descriptors: Callable[[], bool]) -> None:
         self._loop = loop
         self._has_descriptors = has_descriptors
-        self._doors: list[Door] = []
+        self._doors: list[ConnectionAcceptor] = []
         self._inside: dict[Connection, str] = {}
         self._going: set[Connection] = set()
         self._entering: set[asyncio.Task[bool]] = set()
@@ -61,7 +61,7 @@ class Limited:
     def open(self, server: asyncio.Server, backlog: int, listener: str, make: Make) -> None:
         """Replace a server of the loop by doors; ``make`` creates the connections."""
         for listening in taken_over(server, backlog):
-            self._doors.append(Door(self._loop, listening, listener, self, partial(self._enter, make)))
+            self._doors.append(ConnectionAcceptor(self._loop, listening, listener, self, partial(self._enter, make)))
 
     def turn_away(self) -> None:
         """Close the connections that wait: they connected to brokers that no longer exist."""
@@ -111,7 +111,7 @@ class Limited:
 
     def take(self, listener: str, address: str) -> None:
         if not self._has_descriptors():
-            raise Refused("the limit on open files (ulimit -n) allows no more connections")
+            raise ConnectionRefused("the limit on open files (ulimit -n) allows no more connections")
         self._rules.take(listener, address)
 
     # ---- in and out --------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ class _Nothing:
         return False
 
 
-class _Waiting:
+class _QueuedBatch:
     __slots__ = ("appended", "epoch", "now_ms", "records", "transaction_version")
 
     def __init__(self, records: bytearray, epoch: int, transaction_version: int) -> None:
@@ -78,26 +78,26 @@ class AppendQueue:
         self._partition = partition
         self._runtime = runtime
         self._emptied = emptied
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_QueuedBatch] = deque()
 
     def add(self, records: Buffer, transaction_version: int) -> Deferred[AppendResult]:
         """Append a copy of ``records`` after all that wait. The wait fails with the KafkaErrors of ``Partition.append``, or
         NOT_LEADER_OR_FOLLOWER or UNKNOWN_TOPIC_OR_PARTITION if the partition has changed meanwhile.
         """
-        one = _Waiting(bytearray(records), self._partition.leader_epoch, transaction_version)
+        one = _QueuedBatch(bytearray(records), self._partition.leader_epoch, transaction_version)
         self._runtime.memory.received.count(len(one.records))
         self._waiting.append(one)
         if len(self._waiting) == 1:
             self._begin(one)
         return one.appended
 
-    def _begin(self, one: _Waiting) -> None:
+    def _begin(self, one: _QueuedBatch) -> None:
         """Begin the first that waits."""
         attempt(self._validated, one).map(lambda validated: self._append(one, validated)).fold(
             lambda done: self._finish(one, done)
         ).or_log("appending to %r", self._partition)
 
-    def _validated(self, one: _Waiting) -> Deferred[Validated]:
+    def _validated(self, one: _QueuedBatch) -> Deferred[Validated]:
         self._check(one)
         log = self._partition.log
         one.now_ms = self._runtime.clock.now_ms()
@@ -108,7 +108,7 @@ class AppendQueue:
         except ContentNotRead as unread:
             return self._read(one, unread)
 
-    def _read(self, one: _Waiting, unread: ContentNotRead) -> Deferred[Validated]:
+    def _read(self, one: _QueuedBatch, unread: ContentNotRead) -> Deferred[Validated]:
         """Read the records in a thread, once there is memory for it."""
         from pykbroker.storage.log.content import read_content  # noqa: PLC0415 - start-up counts
 
@@ -135,20 +135,20 @@ class AppendQueue:
         granted = memory.decompressed.take(needed) or Deferred.completed(None)
         return granted.chain(lambda _: attempt(runtime.offload, read).fold(over))
 
-    def _check(self, one: _Waiting) -> None:
+    def _check(self, one: _QueuedBatch) -> None:
         partition = self._partition
         if partition.deleted:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition.leader_epoch != one.epoch:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
-    def _append(self, one: _Waiting, validated: Validated) -> AppendResult:
+    def _append(self, one: _QueuedBatch, validated: Validated) -> AppendResult:
         self._check(one)
         return self._partition.append_batch(
             one.records, one.now_ms, Origin.CLIENT, one.transaction_version, None, validated
         )
 
-    def _finish(self, one: _Waiting, done: Deferred[AppendResult]) -> None:
+    def _finish(self, one: _QueuedBatch, done: Deferred[AppendResult]) -> None:
         self._runtime.memory.received.give(len(one.records))
         self._waiting.popleft()
         if not self._waiting:

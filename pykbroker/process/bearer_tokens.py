@@ -63,11 +63,11 @@ class BearerTokens:
 
     def _signed(self, settings: MechanismSettings) -> Mechanism:
         try:
-            from pykbroker.security.sasl.signed_tokens import Rules, SignedTokens  # noqa: PLC0415 - an extra
+            from pykbroker.security.sasl.signed_tokens import ClaimRules, SignedTokens  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise ConfigError(f"signed tokens of OAUTHBEARER need PyJWT: {install_hint('security')}") from error
         value = settings.value
-        rules = Rules(
+        rules = ClaimRules(
             value("sasl.oauthbearer.expected.audience"),
             value("sasl.oauthbearer.expected.issuer"),
             value("sasl.oauthbearer.clock.skew.seconds"),

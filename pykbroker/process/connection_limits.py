@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pykbroker.config.consistency import connection_limits
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
-from pykbroker.network.doors import Refused
+from pykbroker.network.acceptor import ConnectionRefused
 from pykbroker.quotas.connections import (
     ConnectionLimits,
     ConnectionQuotas,
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 RATE: Final = "connection_creation_rate"
 #: The most refused addresses that are remembered, to log each once.
-_MOST_TOLD: Final = 1000
+_MOST_LOGGED: Final = 1000
 
 
 class BrokerLimits:
@@ -47,7 +47,7 @@ class BrokerLimits:
         self.quotas = ConnectionQuotas(limits, windows)
         self._windows = windows
         self._clock = clock
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         #: Refused connections, by limit.
         self.refused: Counter[str] = Counter()
         #: The number of waiting connections.
@@ -70,14 +70,14 @@ class BrokerLimits:
         except TooManyConnections as error:
             self.refused["max.connections.per.ip"] += 1
             self._tell(listener, address, error)
-            raise Refused(str(error)) from error
+            raise ConnectionRefused(str(error)) from error
         except ConnectionThrottled as error:
             self.refused[RATE] += 1
-            raise Refused(str(error), error.ms) from error
+            raise ConnectionRefused(str(error), error.ms) from error
 
     def left(self, listener: str, address: str) -> None:
         address = _plain(address)
-        self._told.discard(address)
+        self._logged.discard(address)
         self.quotas.left(listener, address)
 
     def excess(self) -> int:
@@ -88,10 +88,10 @@ class BrokerLimits:
 
     def _tell(self, listener: str, address: str, error: TooManyConnections) -> None:
         """Log a refusal once per address, until one of its connections ends."""
-        if address not in self._told:
-            if len(self._told) >= _MOST_TOLD:
-                self._told.clear()
-            self._told.add(address)
+        if address not in self._logged:
+            if len(self._logged) >= _MOST_LOGGED:
+                self._logged.clear()
+            self._logged.add(address)
             log.warning("Connections from %s on listener %s are refused: %s", address, listener, error)
 
 
@@ -146,7 +146,7 @@ class ConnectionLimiting:
 
     def _known(self, names: set[str], found: Mapping[str, str]) -> None:
         for name in sorted(names - found.keys()):
-            log.error("Host %s cannot be resolved: the limit on its connections applies to nobody", name)
+            log.error("Host %s cannot be resolved: the limit on its connections has no effect", name)
         self._addresses.update({name: name for name in names} | dict(found))
         self._apply()
 

@@ -9,9 +9,9 @@ from typing import Final
 from pykbroker.config.listener_security import MechanismSettings
 from pykbroker.config.setting import ConfigError
 from pykbroker.extras import install_hint
-from pykbroker.security.exposed import warn_if_exposed
+from pykbroker.security.file_permissions import warn_if_exposed
 from pykbroker.security.kerberos.login_module import SERVICE, file_of, is_true
-from pykbroker.security.kerberos.names import RuleError, ShortNames
+from pykbroker.security.kerberos.names import NameRuleError, ShortNames
 from pykbroker.security.sasl.gssapi import GssapiExchange
 from pykbroker.security.sasl.mechanism import Mechanism
 
@@ -29,7 +29,7 @@ def with_tickets(settings: MechanismSettings) -> Mechanism:
     principal = _principal(options)
     try:
         from pykbroker.security.kerberos.acceptor import Acceptor, default_realm  # noqa: PLC0415 - an extra
-        from pykbroker.security.kerberos.words import KerberosError  # noqa: PLC0415 - an extra
+        from pykbroker.security.kerberos.errors import KerberosError  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError(_MISSING.format(error)) from error
     if (key_table := file_of(options, "keyTab")) is not None:
@@ -37,7 +37,7 @@ def with_tickets(settings: MechanismSettings) -> Mechanism:
     try:
         acceptor = Acceptor(principal, key_table)
         names = ShortNames(settings.value(_RULES), default_realm())
-    except (KerberosError, RuleError) as error:
+    except (KerberosError, NameRuleError) as error:
         raise ConfigError(f"GSSAPI: {error}") from error
     return partial(GssapiExchange, acceptor.begin, names.user)
 

@@ -62,7 +62,7 @@ class LogLineWriter(logging.Handler):
     def _tell_of_dropped(self) -> None:
         dropped, self._dropped = self._dropped, 0
         if dropped:
-            text = f"{dropped} log lines are missing here: nobody read the log as fast as it was written"
+            text = f"{dropped} log lines are missing here: the log was not read as fast as it was written"
             self._waiting.put(self._own(text))
 
     def _own(self, text: str) -> str:

@@ -10,7 +10,7 @@ from pykbroker.config.listener_security import CALLBACK_HANDLER, MechanismSettin
 from pykbroker.config.setting import ConfigError
 from pykbroker.security.sasl.mechanism import Authenticated, Mechanism
 from pykbroker.security.sasl.plain import PlainExchange, users_of
-from pykbroker.security.sasl.scram import HASHES, MECHANISMS, Found, ScramExchange
+from pykbroker.security.sasl.scram import HASHES, MECHANISMS, FoundCredential, ScramExchange
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -77,12 +77,12 @@ class Mechanisms:
 def _scram(number: int, cluster: Callable[[], Cluster]) -> ScramExchange:
     image = cluster().metadata.image
 
-    def find(name: str, is_token: bool) -> Found | None:
+    def find(name: str, is_token: bool) -> FoundCredential | None:
         if is_token:
             secrets = cluster().token_secrets
             return None if secrets is None else secrets.find(name, number)
         credential = image.scram.get((name, number))
-        return None if credential is None else Found(credential, Authenticated(name))
+        return None if credential is None else FoundCredential(credential, Authenticated(name))
 
     return ScramExchange(HASHES[number], find, lambda: f"{cluster().runtime.random.getrandbits(_NONCE_BITS):x}")
 

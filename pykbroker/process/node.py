@@ -31,7 +31,7 @@ from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
-from pykbroker.process.one_by_one import OneByOne, done
+from pykbroker.process.single_brokers import SingleBrokers, done
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 Prepare = Callable[["Cluster"], "Deferred[None]"]
 
 
-class Beside(Protocol):
+class Service(Protocol):
     """A service beside the brokers (HTTP, the control socket), which runs from when clients are accepted until the stop."""
 
     async def open(self) -> None:
@@ -75,7 +75,7 @@ async def serve(
     with_parent: bool = False,
     as_reached: bool = False,
     release: Release | None = None,
-    beside: Callable[[Node], Sequence[Beside]] = lambda _: (),
+    beside: Callable[[Node], Sequence[Service]] = lambda _: (),
     before_clients: Prepare | None = None,
     follow: Callable[[Life], None] | None = None,
     clock: Clock | None = None,
@@ -164,7 +164,7 @@ class Node:
             self.lives.follow(begun)
         self.lives.follow(lambda life: self.server.take_up(life.cluster))
         #: Stops, starts and describes single brokers.
-        self.brokers = OneByOne(self._ids, self.server, self._changing, lambda: self._lifecycle)
+        self.brokers = SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     def _made_secure(self) -> SecuredListeners | None:
         """The secured listeners, or None. Raises StartFailed."""

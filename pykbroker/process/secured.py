@@ -22,10 +22,10 @@ from pykbroker.config.listener_security import (
 from pykbroker.config.listeners import Listener
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.image import BROKER_RESOURCE, MetadataImage
-from pykbroker.network.admission import Admission, ListenerSecurity, Turns
+from pykbroker.network.admission import Admission, HandshakeQueue, ListenerSecurity
 from pykbroker.process.mechanisms import Mechanisms
 from pykbroker.requests.authentication import Authenticating
-from pykbroker.security.exposed import warn_if_exposed
+from pykbroker.security.file_permissions import warn_if_exposed
 from pykbroker.security.principals import MappingRules, RuleError
 from pykbroker.security.tls.settings import TlsError
 from pykbroker.storage.directories.contents import METADATA_LOG
@@ -57,11 +57,11 @@ class SecuredListeners:
         """Raises ConfigError, naming the listener."""
         self._mechanisms = Mechanisms(cluster)
         self._listeners = {each.name: each for each in config.listeners if each.security_protocol != "PLAINTEXT"}
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._renewal: Renewal | None = None
         self._renewed: dict[str, str] = {}
         self._life: Life | None = None
-        turns = Turns()
+        turns = HandshakeQueue()
         made = self._unaltered = {name: self._made(config, listener) for name, listener in self._listeners.items()}
         self._brokers = {
             node_id: _OfBroker(
@@ -179,22 +179,22 @@ class SecuredListeners:
     def _tell_of_metadata(self, cluster: Cluster) -> None:
         """Log a warning about a metadata log that others can read, as Apache Kafka makes it, once."""
         path = f"{cluster.logs.metadata_directory.path}/{METADATA_LOG}-0"
-        if path not in self._told:
-            self._told.add(path)
+        if path not in self._logged:
+            self._logged.add(path)
             warn_if_exposed(path, "credentials of SCRAM, and passwords in altered settings")
 
     def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
         """Log warnings about cipher suites and a store, once for all listeners and brokers."""
-        if made.tls is not None and made.tls.besides and listener not in self._told:
-            self._told.add(listener)
+        if made.tls is not None and made.tls.besides and listener not in self._logged:
+            self._logged.add(listener)
             log.warning(
                 "Listener %s offers %s, too: before Python 3.15 the suites of TLS 1.3 cannot be chosen one by one. A connection whose "
                 "suite has fewer bits than those of ssl.cipher.suites is refused",
                 *(listener, ", ".join(made.tls.besides)),
             )
         location = config.listener_value(listener, "ssl.keystore.location")
-        if made.tls is not None and location is not None and location not in self._told:
-            self._told.add(location)
+        if made.tls is not None and location is not None and location not in self._logged:
+            self._logged.add(location)
             warn_if_exposed(location, "a private key")
             if made.tls.is_weak:
                 log.warning(

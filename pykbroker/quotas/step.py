@@ -115,11 +115,11 @@ class _Measured:
             self._refused(error)
         self._handled_since(began)
         if isinstance(answer, Deferred):
-            told: Deferred[Any] = answer.map(self._told_later).recover(KafkaError, self._refused)
-            told.when_abandoned = answer.abandon
-            return told
-        told_now: Answer = self._told(answer)
-        return told_now
+            later: Deferred[Any] = answer.map(self._measured_later).recover(KafkaError, self._refused)
+            later.when_abandoned = answer.abandon
+            return later
+        throttled: Answer = self._measured(answer)
+        return throttled
 
     def _handled_since(self, began: float) -> None:
         self._seconds = self._clock.monotonic() - began
@@ -132,14 +132,14 @@ class _Measured:
 
     # ---- the response ------------------------------------------------------------------------------------------------
 
-    def _told_later(self, response: Any) -> Any:
+    def _measured_later(self, response: Any) -> Any:
         """A request that waited is throttled by the quotas of now, as in Apache Kafka, not by those of when it came."""
         if self._rest is not None:
             self._rest.resumed()
         self._read_limits()
-        return self._told(response)
+        return self._measured(response)
 
-    def _told(self, response: Any) -> Any:
+    def _measured(self, response: Any) -> Any:
         if self._fetch is not None:
             return self._fetched(self._fetch, response)
         return self._throttled(response, self._wait_ms(response))

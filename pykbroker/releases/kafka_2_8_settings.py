@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pykbroker.config.definitions.known import Definitions
-from pykbroker.config.definitions.words import INT, LONG, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.definitions.abbreviations import INT, LONG, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.definitions.definition_set import Definitions
 from pykbroker.config.setting import Setting, table
 from pykbroker.releases.settings import earlier
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.config.definitions import known
-from pykbroker.config.definitions.known import Definitions
+from pykbroker.config.definitions import definition_set
+from pykbroker.config.definitions.definition_set import Definitions
 from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.metadata import features as current
 from pykbroker.metadata.features import Features
@@ -37,7 +37,7 @@ class Release:
     name: str
     table: tuple[ServedApi, ...] = SUPPORTED
     features: Features = current.CURRENT
-    definitions: Definitions = known.CURRENT
+    definitions: Definitions = definition_set.CURRENT
     #: Steps of the dispatcher, each for one API.
     amendments: Mapping[ApiKey, Step] = field(default_factory=dict)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pykbroker.config.definitions.known import CURRENT, Definitions
-from pykbroker.config.definitions.words import (
+from pykbroker.config.definitions.abbreviations import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -18,6 +17,7 @@ from pykbroker.config.definitions.words import (
     SHORT,
     STRING,
 )
+from pykbroker.config.definitions.definition_set import CURRENT, Definitions
 from pykbroker.config.rules import at_least
 from pykbroker.config.setting import Setting, table
 

@@ -50,14 +50,14 @@ class AsReached:
         if amend is None:
             return handle
 
-        def told(broker: Broker, ctx: RequestContext, request: Any) -> Answer:
+        def answer(broker: Broker, ctx: RequestContext, request: Any) -> Answer:
             answer = handle(broker, ctx, request)
             host = self._host(ctx)
             if host is None or answer is None:
                 return answer
             return answer.map(partial(amend, host)) if isinstance(answer, Deferred) else amend(host, answer)
 
-        return told
+        return answer
 
     def _host(self, ctx: RequestContext) -> str | None:
         if ctx.listener not in self._listeners or ctx.connection is None:
@@ -80,10 +80,10 @@ def _plain(address: str) -> str:
 
 def _metadata(host: str, response: MetadataResponse) -> MetadataResponse:
     """Rewrites a copy of the answer and its brokers, since cached answers are shared."""
-    told = MetadataResponse(*(getattr(response, name) for name in MetadataResponse.__slots__))
-    told.brokers = [copy(each) for each in response.brokers]
-    _brokers(host, told)
-    return told
+    answer = MetadataResponse(*(getattr(response, name) for name in MetadataResponse.__slots__))
+    answer.brokers = [copy(each) for each in response.brokers]
+    _brokers(host, answer)
+    return answer
 
 
 def _brokers(host: str, response: Any) -> Any:

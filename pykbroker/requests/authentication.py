@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pykbroker.handlers import api_versions
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.runtime.waits import Deferred
-from pykbroker.security.sasl.conversation import Conversation, Failed, Former, State, Unexpected, UnknownMechanism
+from pykbroker.security.sasl.conversation import (
+    AuthenticationFailed,
+    Conversation,
+    Former,
+    State,
+    Unexpected,
+    UnknownMechanism,
+)
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.headers import RequestHeader, begin_response, decode_request_header
@@ -43,7 +50,7 @@ class Authenticating(NamedTuple):
     max_reauth_ms: Mapping[str, int]
 
 
-class Outcome(NamedTuple):
+class AuthenticationResult(NamedTuple):
     """The principal, the mechanism, and the session lifetime: None for as long as the connection."""
 
     identity: Authenticated
@@ -59,7 +66,7 @@ class Authentication:
         settings: Authenticating,
         runtime: Runtime,
         dispatcher: Dispatcher,
-        done: Callable[[Outcome], Answering],
+        done: Callable[[AuthenticationResult], Answering],
         former: Former | None = None,
     ) -> None:
         self._settings = settings
@@ -146,11 +153,11 @@ class Authentication:
         response = SaslAuthenticateResponse()
         try:
             response.auth_bytes = self._conversation.token(bytes(request.auth_bytes)) or b""
-        except Failed as failure:
-            if failure.told is None:
+        except AuthenticationFailed as failure:
+            if failure.client_message is None:
                 raise _Ending(str(failure)) from failure
             response.error_code = ErrorCode.SASL_AUTHENTICATION_FAILED
-            response.error_message = failure.told
+            response.error_message = failure.client_message
             raise _Ending(str(failure), _encoded(header, response)) from failure
         lifetime_ms = self._end()
         if lifetime_ms is not None:
@@ -160,7 +167,7 @@ class Authentication:
     def _raw_token(self, token: bytes) -> Any:
         try:
             answer = self._conversation.token(token)
-        except Failed as failure:
+        except AuthenticationFailed as failure:
             raise _Ending(str(failure)) from failure
         self._end()
         if answer is None:
@@ -179,7 +186,7 @@ class Authentication:
         if identity.expires_ms is not None:
             limits.append(identity.expires_ms - self._runtime.clock.now_ms())
         lifetime_ms = max(0, min(limits)) if limits else None
-        self._next = self._done(Outcome(identity, mechanism, lifetime_ms))
+        self._next = self._done(AuthenticationResult(identity, mechanism, lifetime_ms))
         return lifetime_ms
 
 

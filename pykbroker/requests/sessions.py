@@ -22,7 +22,7 @@ _BETWEEN_NS = 1_000_000_000
 _HANDSHAKE = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
 
 
-class Session:
+class AuthenticatedSession:
     """From one authentication to the next. ``begin_anew`` makes what takes the frames of the next one; ``begun`` is the time
     at which the current one began, if it was not the first.
     """

@@ -76,7 +76,7 @@ class Slices:
         except StopIteration as ended:
             return cast("T | Deferred[T]", ended.value)
         result: Deferred[T] = Deferred()
-        self.add(_told(work, result))
+        self.add(_settling(work, result))
         return result
 
     def begin(self, steps: Steps) -> None:
@@ -160,7 +160,7 @@ def each_alone(pieces: Iterable[Steps]) -> Steps:
             log.exception("Unhandled error in a step of background work; other work goes on")
 
 
-def _told(work: Work[T], result: Deferred[T]) -> Steps:
+def _settling(work: Work[T], result: Deferred[T]) -> Steps:
     """Does the work and passes its result on."""
     try:
         found = yield from work

@@ -36,7 +36,7 @@ class AuditLog:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         #: By denial: when it was last logged, and how often it was repeated since.
-        self._told: dict[tuple[int, Action], tuple[float, int]] = {}
+        self._logged: dict[tuple[int, Action], tuple[float, int]] = {}
         self._second = -1.0
         self._lines = 0
         self._left_out = 0
@@ -54,16 +54,16 @@ class AuditLog:
             return
         action = _shortened(action)
         key, now = (api_key, action), self._now()
-        when, since = self._told.get(key, (None, 0))
+        when, since = self._logged.get(key, (None, 0))
         if when is not None and now - when < _REPEATED_AFTER_S:
-            self._told[key] = when, since + 1
+            self._logged[key] = when, since + 1
             return
         if not self._has_room(now):
             self._left_out += 1
             return
-        if len(self._told) >= _MAX_REMEMBERED:
-            self._told.clear()
-        self._told[key] = now, 0
+        if len(self._logged) >= _MAX_REMEMBERED:
+            self._logged.clear()
+        self._logged[key] = now, 0
         again = f" ({since} more times since it was last logged)" if since else ""
         log.info("%s%s", _line(api_key, action, verdict, count), again)
 

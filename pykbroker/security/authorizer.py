@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.security.acl import Acl
 from pykbroker.security.audit import AuditLog
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME
-from pykbroker.security.rules import SUPER_USER, Action, Rules, Verdict
+from pykbroker.security.rules import SUPER_USER, AclRules, Action, Verdict
 
 if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
@@ -42,7 +42,7 @@ class Authorizer:
     ) -> None:
         self._super_users = frozenset(super_users)
         self._otherwise = otherwise
-        self.rules = Rules(otherwise=otherwise)
+        self.rules = AclRules(otherwise=otherwise)
         self._decisions: dict[_Question, Verdict] = {}
         #: Questions that are allowed and need no audit line, topics also by id: callers may look here instead of asking.
         self.granted: set[tuple[str, str, int, int, str | bytes]] = set()
@@ -53,7 +53,7 @@ class Authorizer:
 
     def load(self, image: MetadataImage) -> None:
         """Read all ACLs from the metadata."""
-        self.rules = Rules((Acl.of(record) for record in image.acls.values()), otherwise=self._otherwise)
+        self.rules = AclRules((Acl.of(record) for record in image.acls.values()), otherwise=self._otherwise)
         self.forget()
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 _MODULES: Final = "org.apache.kafka.common.security"
 
 
-class Shown(Protocol):
+class StoreForms(Protocol):
     """Trust stores and key stores of clients, in the form that each kind of client takes."""
 
     def to_java(self, name: str | None) -> dict[str, str]:
@@ -27,7 +27,7 @@ class Shown(Protocol):
 class ClientSettings:
     """``users`` are the users of PLAIN with their passwords; with SSL, the names in client certificates."""
 
-    def __init__(self, protocol: str, users: Mapping[str, str], shown: Shown) -> None:
+    def __init__(self, protocol: str, users: Mapping[str, str], shown: StoreForms) -> None:
         self.protocol = protocol
         self.users = dict(users)
         self._shown = shown

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pykbroker.security.principals import ANONYMOUS
 from pykbroker.security.sasl.mechanism import Authenticated
-from pykbroker.security.sasl.scram import HASHES, MIN_ITERATIONS, Found, stored_and_server_key
+from pykbroker.security.sasl.scram import HASHES, MIN_ITERATIONS, FoundCredential, stored_and_server_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SALT_BYTES: Final = 20
 
 
-class Settings(Protocol):
+class DelegationTokenSettings(Protocol):
     """The broker's settings, by Kafka's names."""
 
     def __getitem__(self, name: str, /) -> Any: ...
@@ -43,7 +43,7 @@ class Token(Protocol):
     token_id: str
 
 
-def secret_of(settings: Settings) -> bytes | None:
+def secret_of(settings: DelegationTokenSettings) -> bytes | None:
     """delegation.token.secret.key; None if delegation tokens are disabled."""
     key: str | None = settings["delegation.token.secret.key"]
     return key.encode() if key else None
@@ -90,14 +90,14 @@ class TokenSecrets:
     def hmac(self, token_id: str) -> bytes:
         return hmac_of(self._secret, token_id)
 
-    def find(self, token_id: str, mechanism: int) -> Found | None:
+    def find(self, token_id: str, mechanism: int) -> FoundCredential | None:
         """The owner of a token and its credential for a SCRAM mechanism (1 or 2); None if there is no such token."""
         token = self._tokens.get(token_id)
         if token is None:
             return None
         name = token.owner.partition(":")[2]
         identity = Authenticated(name, token.expiration_timestamp, by_token=True)
-        return Found(self._credential(token_id, mechanism), identity)
+        return FoundCredential(self._credential(token_id, mechanism), identity)
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Drop the credentials of deleted tokens; a metadata subscriber."""

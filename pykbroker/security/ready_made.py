@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pykbroker.security.authority import Authority, Certificate
 from pykbroker.security.client.tokens import unsigned_token
-from pykbroker.security.client_settings import ClientSettings, Shown, quoted
+from pykbroker.security.client_settings import ClientSettings, StoreForms, quoted
 
 PROTOCOLS: Final = ("ssl", "sasl_plaintext", "sasl_ssl")
 HOSTS: Final = ("localhost", "127.0.0.1", "::1")
@@ -34,7 +34,7 @@ class ReadyMade(ClientSettings):
         *,
         hosts: Iterable[str] = (),
         authority: Authority | None = None,
-        shown: Shown | None = None,
+        shown: StoreForms | None = None,
         mechanisms: Iterable[str] = (*WITH_PASSWORDS, "OAUTHBEARER"),
         token_key: str | None = None,
     ) -> None:

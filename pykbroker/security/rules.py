@@ -90,7 +90,7 @@ class _ByName:
                 yield from acls
 
 
-class Rules:
+class AclRules:
     """See the module. ``otherwise`` is the decision for resources that no ACL matches."""
 
     def __init__(self, acls: Iterable[Acl] = (), *, otherwise: bool = False) -> None:

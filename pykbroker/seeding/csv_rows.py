@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pykbroker.seeding.json_text import parse
-from pykbroker.seeding.plain import FIELDS, check_fields
+from pykbroker.seeding.plain_records import FIELDS, check_fields
 from pykbroker.seeding.seed import Misfit, Path
 
 NULL: Final = "\\N"

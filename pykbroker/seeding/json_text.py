@@ -8,7 +8,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # missing in 
 from math import isinf
 from typing import Any, NoReturn
 
-from pykbroker.seeding.plain import EXAMPLE, Twice
+from pykbroker.seeding.plain_records import EXAMPLE, DuplicateField
 from pykbroker.seeding.seed import Misfit, Path
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -37,7 +37,7 @@ def parse(text: bytes | str) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    return found if len(found) == len(pairs) else Twice.of(pairs)
+    return found if len(found) == len(pairs) else DuplicateField.of(pairs)
 
 
 def _no_number(text: str) -> NoReturn:

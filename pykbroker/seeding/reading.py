@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.seeding import csv_rows, json_text, understanding
+from pykbroker.seeding import csv_rows, json_text, parsing
 from pykbroker.seeding.seed import At, BadSeed, Misfit, Path, Seed
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def read(given: Seedable) -> Seed:
     if isinstance(given, Mapping):
         source = _Given()
         try:
-            return understanding.document(dict(given), source)
+            return parsing.document(dict(given), source)
         except Misfit as misfit:
             raise BadSeed(At(source, misfit.path), misfit.why) from misfit
     path = File(given)
@@ -92,8 +92,8 @@ class _Text:
 class _Json(_Text):
     def read(self) -> Seed:
         if not self.text.strip():
-            raise Misfit((), f"the file is empty; write an object such as {understanding.EXAMPLE}")
-        return understanding.document(json_text.parse(self.text), self)
+            raise Misfit((), f"the file is empty; write an object such as {parsing.EXAMPLE}")
+        return parsing.document(json_text.parse(self.text), self)
 
     def place(self, path: Path) -> str:
         line, column = json_text.line_and_column(self.text, path)
@@ -109,7 +109,7 @@ class _Yaml(_Text):
         from pykbroker.seeding.yaml_text import YamlText  # noqa: PLC0415 - only for YAML
 
         self._parsed = YamlText(self.text)
-        return understanding.document(self._parsed.value(), self)
+        return parsing.document(self._parsed.value(), self)
 
     def place(self, path: Path) -> str:
         if self._parsed is None:
@@ -137,10 +137,10 @@ class _JsonLines(_Text):
             found = json_text.parse(line)
         except Misfit as misfit:
             raise Misfit(at.path, misfit.why, misfit.mark and (number, misfit.mark[1])) from misfit
-        if understanding.is_topic(found):
-            seed.add(Seed(topics=[understanding.topic_alone(found, self.topic, at)]))
+        if parsing.is_topic(found):
+            seed.add(Seed(topics=[parsing.topic_alone(found, self.topic, at)]))
         else:
-            seed.records.append(understanding.record_alone(found, self.topic, at))
+            seed.records.append(parsing.record_alone(found, self.topic, at))
 
     def place(self, path: Path) -> str:
         number, *rest = path
@@ -153,8 +153,7 @@ class _Csv(_Text):
     def read(self) -> Seed:
         return Seed(
             records=[
-                understanding.record_alone(found, self.topic, At(self, (line,)))
-                for line, found in csv_rows.read(self.text)
+                parsing.record_alone(found, self.topic, At(self, (line,))) for line, found in csv_rows.read(self.text)
             ]
         )
 

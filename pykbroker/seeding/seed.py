@@ -11,7 +11,7 @@ from pykbroker.wire.records import Header
 Path = tuple[str | int, ...]
 
 
-class Source(Protocol):
+class SeedSource(Protocol):
     """What a seed was read from."""
 
     def place(self, path: Path) -> str:
@@ -21,7 +21,7 @@ class Source(Protocol):
 class At(NamedTuple):
     """A place in a source; the line is computed when it is needed."""
 
-    source: Source
+    source: SeedSource
     path: Path
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class BadSeed(ValueError):
 
 
 @dataclass(slots=True)
-class Topic:
+class SeedTopic:
     """A topic to create; -1 is the broker's default."""
 
     name: str
@@ -60,7 +60,7 @@ class Topic:
 
 
 @dataclass(slots=True)
-class Record:
+class SeedRecord:
     """A record to append.
 
     Without ``partition``, the key decides; without ``timestamp``, it gets the time of the append.
@@ -79,8 +79,8 @@ class Record:
 class Seed:
     """Topics, and records in the order of their appends."""
 
-    topics: list[Topic] = field(default_factory=list)
-    records: list[Record] = field(default_factory=list)
+    topics: list[SeedTopic] = field(default_factory=list)
+    records: list[SeedRecord] = field(default_factory=list)
 
     def add(self, other: Seed) -> None:
         """Append another seed to this one. Raises BadSeed if both describe a topic."""

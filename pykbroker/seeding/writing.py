@@ -8,8 +8,8 @@ from pathlib import Path as File
 from typing import Any, Final
 
 from pykbroker.seeding import csv_rows
-from pykbroker.seeding.plain import record_as_plain
-from pykbroker.seeding.seed import Record, Seed, Topic
+from pykbroker.seeding.plain_records import record_as_plain
+from pykbroker.seeding.seed import Seed, SeedRecord, SeedTopic
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv")
 #: Formats of the records' files in a folder.
@@ -78,7 +78,7 @@ def lines(seed: Seed) -> Iterator[dict[str, Any]]:
         yield {"topic": record.topic, **_record(record)}
 
 
-def _topic(topic: Topic) -> dict[str, Any]:
+def _topic(topic: SeedTopic) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if topic.partitions > 0:
         said["partitions"] = topic.partitions
@@ -89,7 +89,7 @@ def _topic(topic: Topic) -> dict[str, Any]:
     return said
 
 
-def _record(record: Record) -> dict[str, Any]:
+def _record(record: SeedRecord) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if record.partition is not None:
         said["partition"] = record.partition

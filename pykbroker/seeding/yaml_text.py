@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from pykbroker.extras import install_hint
-from pykbroker.seeding.plain import Twice, Written
+from pykbroker.seeding.plain_records import DuplicateField, Written
 from pykbroker.seeding.seed import Misfit, Path
 
 _NULL = "tag:yaml.org,2002:null"
@@ -87,7 +87,7 @@ class YamlText:
                     for key, value in node.value
                 ]
                 found = dict(pairs)
-                return found if len(found) == len(pairs) else Twice.of(pairs)
+                return found if len(found) == len(pairs) else DuplicateField.of(pairs)
             case "sequence":
                 return [self._value(each, (*path, number), (*above, node)) for number, each in enumerate(node.value)]
         return self._scalar(node, path)

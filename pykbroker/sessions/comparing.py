@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pykbroker.sessions.session import Exchange
+from pykbroker.sessions.session import RecordedExchange
 
 #: Fields with generated ids, and the kind of id: later requests contain them.
 IDS: Final = {
@@ -96,7 +96,7 @@ class Comparing:
         kind = IDS.get(name)
         return recorded if kind is None else self._ids.get((kind, _key(recorded)), recorded)
 
-    def compare(self, recorded: Exchange, now: Exchange) -> None:
+    def compare(self, recorded: RecordedExchange, now: RecordedExchange) -> None:
         """Record how the responses differ."""
         self.played.requests += 1
         if recorded.closed is not None or now.closed is not None:
@@ -107,7 +107,7 @@ class Comparing:
         self.played.by_nature["correlation_id"] += 1
         self._walk(recorded, "", "", recorded.answer or {}, now.answer or {})
 
-    def _walk(self, exchange: Exchange, path: str, name: str, was: Any, now: Any) -> None:
+    def _walk(self, exchange: RecordedExchange, path: str, name: str, was: Any, now: Any) -> None:
         if isinstance(was, dict) and isinstance(now, dict) and not (_is_bytes(was) and "read" not in was):
             for each in was.keys() | now.keys() if "read" not in was else ("read",):
                 inside = f"{path}.{each}" if path else each
@@ -118,7 +118,7 @@ class Comparing:
         elif was != now:
             self._unequal(exchange, path, name, was, now)
 
-    def _unequal(self, exchange: Exchange, path: str, name: str, was: Any, now: Any) -> None:
+    def _unequal(self, exchange: RecordedExchange, path: str, name: str, was: Any, now: Any) -> None:
         kind = IDS.get(name)
         if kind is not None and not any(each in (_MISSING, "", -1) for each in (was, now)):
             known = self._ids.setdefault((kind, _key(was)), now)
@@ -130,7 +130,7 @@ class Comparing:
             return
         self._differs(exchange, path, was, now)
 
-    def _differs(self, exchange: Exchange, path: str, was: Any, now: Any) -> None:
+    def _differs(self, exchange: RecordedExchange, path: str, was: Any, now: Any) -> None:
         self.played.differences.append(Difference(exchange.line, str(exchange), path, was, now))
 
 
@@ -139,7 +139,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def _ended(exchange: Exchange) -> str:
+def _ended(exchange: RecordedExchange) -> str:
     return "answered" if exchange.closed is None else f"closed ({exchange.closed})"
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.sessions.comparing import Comparing, Played
 from pykbroker.sessions.recording import api_key, read_answer
-from pykbroker.sessions.session import BadSession, Exchange, Session
+from pykbroker.sessions.session import BadSession, RecordedExchange, Session
 from pykbroker.sessions.values import struct
 from pykbroker.wire.apis import ApiKey, request_class
 from pykbroker.wire.batch_header import BatchHeader, iter_batches, write_batch_header
@@ -50,7 +50,7 @@ class _Connection:
         self._socket = socket.create_connection(address, timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         #: Requests in flight, in order, with the correlation ids of their responses.
-        self.waiting: deque[tuple[Exchange, int]] = deque()
+        self.waiting: deque[tuple[RecordedExchange, int]] = deque()
         self.sent = 0
 
     def close(self) -> None:
@@ -125,10 +125,10 @@ class _Player:
         self._stack = stack
         self._connections: dict[int, _Connection] = {}
         self._comparing = Comparing()
-        self._answers: dict[int, Exchange] = {}
+        self._answers: dict[int, RecordedExchange] = {}
 
     def play(self) -> Played:
-        happened: list[tuple[int, Exchange, bool]] = []
+        happened: list[tuple[int, RecordedExchange, bool]] = []
         for exchange in self._session.exchanges:
             happened.append((exchange.asked, exchange, True))
             if exchange.answered is not None:
@@ -140,7 +140,7 @@ class _Player:
                 self._comparing.compare(exchange, self._answer(exchange))
         return self._comparing.played
 
-    def _connection(self, exchange: Exchange) -> _Connection:
+    def _connection(self, exchange: RecordedExchange) -> _Connection:
         connection = self._connections.get(exchange.connection)
         if connection is None:
             connection = _Connection(self._brokers[exchange.broker], self._timeout_s)
@@ -148,7 +148,7 @@ class _Player:
             self._connections[exchange.connection] = connection
         return connection
 
-    def _ask(self, exchange: Exchange) -> None:
+    def _ask(self, exchange: RecordedExchange) -> None:
         connection = self._connection(exchange)
         try:
             frame = self._frame(exchange, connection.sent)
@@ -162,7 +162,7 @@ class _Player:
         if exchange.answered is None or exchange.answer is not None or exchange.closed is not None:
             connection.waiting.append((exchange, connection.sent - 1))
 
-    def _frame(self, exchange: Exchange, correlation_id: int) -> bytes:
+    def _frame(self, exchange: RecordedExchange, correlation_id: int) -> bytes:
         if exchange.frame is not None:
             data = base64.b64decode(exchange.frame, validate=True)
             return len(data).to_bytes(4, "big") + data
@@ -186,7 +186,7 @@ class _Player:
                         write_batch_header(data, position, _with_producer(header, now))
                 partition.records = bytes(data)
 
-    def _answer(self, exchange: Exchange) -> Exchange:
+    def _answer(self, exchange: RecordedExchange) -> RecordedExchange:
         """Await the response to a request."""
         connection = self._connection(exchange)
         while exchange.line not in self._answers:
@@ -220,8 +220,8 @@ class _Player:
         connection.waiting.clear()
 
 
-def _over(exchange: Exchange, closed: str | None) -> Exchange:
-    return Exchange(
+def _over(exchange: RecordedExchange, closed: str | None) -> RecordedExchange:
+    return RecordedExchange(
         *(exchange.line, exchange.asked, exchange.connection, exchange.broker, exchange.at_ms),
         *(exchange.api, exchange.version, exchange.client_id),
         closed=closed,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.runtime.waits import Deferred
-from pykbroker.sessions.session import Exchange, Session
+from pykbroker.sessions.session import RecordedExchange, Session
 from pykbroker.sessions.values import plain
 from pykbroker.wire.apis import APIS, ApiKey, request_class, response_class
 from pykbroker.wire.errors import ErrorCode, WireError
@@ -51,12 +51,12 @@ class Recorder:
             self._answered(noted, answered)
         return answered
 
-    def _asked(self, broker: Broker, peer: Peer, frame: bytes) -> Exchange:
+    def _asked(self, broker: Broker, peer: Peer, frame: bytes) -> RecordedExchange:
         now_ms = broker.cluster.runtime.clock.now_ms()
         if self._began_ms is None:
             self._began_ms = now_ms
         known = self._connections.setdefault(id(peer), (peer, len(self._connections) + 1))
-        noted = Exchange(0, self._next(), known[1], broker.node_id, now_ms - self._began_ms)
+        noted = RecordedExchange(0, self._next(), known[1], broker.node_id, now_ms - self._began_ms)
         try:
             header, position = decode_request_header(frame, 0)
             noted.api, noted.version = ApiKey(header.api_key).name, header.api_version
@@ -71,19 +71,19 @@ class Recorder:
         self._happened += 1
         return self._happened
 
-    def _answered(self, noted: Exchange, pieces: list[Any] | None) -> None:
+    def _answered(self, noted: RecordedExchange, pieces: list[Any] | None) -> None:
         noted.answered = self._next()
         if pieces is None:
             return
         frame = b"".join(map(bytes, pieces))[4:]
         read_answer(noted, frame)
 
-    def _closed(self, noted: Exchange, why: str) -> None:
+    def _closed(self, noted: RecordedExchange, why: str) -> None:
         noted.answered = self._next()
         noted.closed = why
 
 
-def read_answer(noted: Exchange, frame: bytes) -> None:
+def read_answer(noted: RecordedExchange, frame: bytes) -> None:
     """Record the response in a frame. Raises WireError."""
     key, version = ApiKey[noted.api], noted.version
     if key == ApiKey.API_VERSIONS:

@@ -17,7 +17,7 @@ class BadSession(ValueError):
 
 
 @dataclass(slots=True)
-class Exchange:
+class RecordedExchange:
     """A request with its response.
 
     ``asked`` and ``answered`` are positions in the order of events; without ``answered``, the request was open when the
@@ -56,7 +56,7 @@ _OPTIONAL: Final = ("request", "frame", "answered", "answer", "answer_version", 
 class Session:
     """The requests in the order of their arrival."""
 
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[RecordedExchange] = field(default_factory=list)
 
     @property
     def brokers(self) -> list[int]:
@@ -69,7 +69,7 @@ class Session:
         lines += [
             {
                 name: value
-                for name in Exchange.__slots__
+                for name in RecordedExchange.__slots__
                 if name != "line" and ((value := getattr(each, name)) is not None or name not in _OPTIONAL)
             }
             for each in self.exchanges
@@ -87,7 +87,7 @@ class Session:
                     if number == 1:
                         _check_head(found)
                     else:
-                        session.exchanges.append(Exchange(line=number, **found))
+                        session.exchanges.append(RecordedExchange(line=number, **found))
                 except (ValueError, TypeError) as error:
                     raise BadSession(
                         f"{path}:{number}: {error}; write sessions with kafka.recording({str(path)!r})"

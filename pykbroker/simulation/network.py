@@ -35,7 +35,7 @@ class Disconnected(Exception):
 
 
 @dataclass(slots=True)
-class Faults:
+class NetworkFaults:
     """How unkind the network is, as shares of all requests."""
 
     lost_requests: float = 0.0
@@ -50,7 +50,7 @@ class Network:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.faults = Faults()
+        self.faults = NetworkFaults()
         #: How often each fault struck.
         self.seen = {"lost request": 0, "lost answer": 0, "delay": 0}
         #: Requests that a broker has left without an answer for too long, in words.

@@ -34,7 +34,7 @@ LONGEST_OFFLOAD_MS = 20
 _LONGEST_TURN_MS = 3
 
 
-class Server:
+class SimulatedServer:
     """See the module. Node ids count from 1."""
 
     def __init__(self, world: World, brokers: int, settings: dict[str, str]) -> None:

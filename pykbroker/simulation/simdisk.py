@@ -68,7 +68,7 @@ def _apply(content: bytearray, position: int, data: bytes | None) -> None:
 
 
 @dataclass(slots=True)
-class _Change:
+class _NameChange:
     """A change of names: ``path`` is given to ``inode``, moved to ``target``, or, with neither, removed with all below it."""
 
     path: str
@@ -95,7 +95,7 @@ class _Change:
         else:
             names[self.path] = self.inode
 
-    def follow(self, moved: _Change) -> None:
+    def follow(self, moved: _NameChange) -> None:
         """A directory above was moved, later than this was done but made to last earlier: it is of the same directory still."""
         if _is_in(self.path, moved.path):
             self.path = moved.target + self.path[len(moved.path) :]
@@ -179,7 +179,7 @@ class SimulatedDisk:
         self._names: dict[str, _Inode | None] = {"/": None}
         self._durable_names: dict[str, _Inode | None] = {"/": None}
         #: Unsynced changes of names, in order.
-        self._pending: list[_Change] = []
+        self._pending: list[_NameChange] = []
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
@@ -238,14 +238,14 @@ class SimulatedDisk:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return inode
 
-    def _change(self, change: _Change) -> None:
+    def _change(self, change: _NameChange) -> None:
         change.apply(self._names)
         self._pending.append(change)
 
     def _set(self, path: str, inode: _Inode | None) -> None:
         if posixpath.dirname(path) not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        self._change(_Change(path, inode))
+        self._change(_NameChange(path, inode))
 
     def open(self, path: str) -> SimulatedFile:
         return SimulatedFile(self, path)
@@ -308,20 +308,20 @@ class SimulatedDisk:
         if old not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), old)
         self.operation(f"rename {old} {new}")
-        self._change(_Change(old, target=new))
+        self._change(_NameChange(old, target=new))
 
     def remove(self, path: str) -> None:
         if path in self._names:
             self.operation(f"remove {path}")
-            self._change(_Change(path, removes=True))
+            self._change(_NameChange(path, removes=True))
 
     def remove_tree(self, path: str) -> None:
         self.operation(f"remove tree {path}")
-        self._change(_Change(path, removes=True))
+        self._change(_NameChange(path, removes=True))
 
     def sync_directory(self, path: str) -> None:
         self.operation(f"sync directory {path}")
-        rest: list[_Change] = []
+        rest: list[_NameChange] = []
         for change in self._pending:
             if change.directory != path:
                 rest.append(change)

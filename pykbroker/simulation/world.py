@@ -10,7 +10,7 @@ from random import Random
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.network import Network
-from pykbroker.simulation.server import Server
+from pykbroker.simulation.server import SimulatedServer
 from pykbroker.simulation.simdisk import SimulatedDisk
 
 
@@ -27,7 +27,7 @@ class World:
         self.trace: list[tuple[int, str]] = []
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
-        self.server = Server(self, brokers, settings or {})
+        self.server = SimulatedServer(self, brokers, settings or {})
         self.network = Network(self)
 
     def randomness(self, purpose: str) -> Random:

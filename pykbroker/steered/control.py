@@ -85,8 +85,8 @@ class Control:
 
     async def _carry_out(self, request: Any) -> dict[str, Any]:
         from pykbroker.process.life import LifeEnded  # noqa: PLC0415 - imported with the first request
-        from pykbroker.steered.call import Call  # noqa: PLC0415
-        from pykbroker.steered.refusal import Refusal  # noqa: PLC0415
+        from pykbroker.steered.call import VerbCall  # noqa: PLC0415
+        from pykbroker.steered.refusal import VerbRefused  # noqa: PLC0415
         from pykbroker.steered.verbs.table import VERBS  # noqa: PLC0415
 
         try:
@@ -99,8 +99,8 @@ class Control:
                 return {"error": f"{request} is not a command of this version"}
             said = {name: value for name, value in request.items() if name != "command"}
             path = {name: str(value) for name, value in said.items()}
-            return await VERBS[command](self.steering(), Call(path=path, body=said))
-        except (Refusal, LifeEnded, KafkaError, OSError) as error:
+            return await VERBS[command](self.steering(), VerbCall(path=path, body=said))
+        except (VerbRefused, LifeEnded, KafkaError, OSError) as error:
             return {"error": str(error)}
 
 

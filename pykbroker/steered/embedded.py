@@ -58,9 +58,9 @@ class Setup:
         """Create the seed's topics and records, except for topics that exist in a ``data_dir``."""
         if self.seed is None:
             return Deferred.completed(None)
-        from pykbroker.seeding.sowing import sow  # noqa: PLC0415 - start-up counts
+        from pykbroker.seeding.loading import load_seed  # noqa: PLC0415 - start-up counts
 
-        return sow(cluster, self.seed, only_new=True).map(lambda _: None)
+        return load_seed(cluster, self.seed, only_new=True).map(lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from pykbroker.process.node import Beside, Node
+    from pykbroker.process.node import Node, Service
     from pykbroker.steered.http_options import HttpOptions
     from pykbroker.steered.steering import Steering
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class MakeSide(Protocol):
     """Creates the HTTP side of a node; ``steering`` is called with the first request to its API."""
 
-    def __call__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering], /) -> Beside:
+    def __call__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering], /) -> Service:
         """Create it, not yet opened."""
         ...
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Refusal(Exception):
+class VerbRefused(Exception):
     """A request is refused: an HTTP status, and what to do instead."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -16,8 +16,8 @@ class Refusal(Exception):
 
 @contextmanager
 def refusing(status: int, *errors: type[Exception]) -> Iterator[None]:
-    """Turn these errors into Refusal with their text."""
+    """Turn these errors into VerbRefused with their text."""
     try:
         yield
     except errors as error:
-        raise Refusal(status, str(error)) from error
+        raise VerbRefused(status, str(error)) from error

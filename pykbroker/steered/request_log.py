@@ -1,7 +1,7 @@
 """The request log of a test: requests of clients with their answers.
 
 It keeps the last requests, up to a number of messages and of structs in them, and the first bytes of records. So it costs some
-microseconds per request and some megabytes at most. Secrets are hidden (``hiding.py``).
+microseconds per request and some megabytes at most. Secrets are hidden (``redaction.py``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.runtime.waits import Deferred
-from pykbroker.steered.hiding import without_secrets
+from pykbroker.steered.redaction import without_secrets
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.headers import decode_request_header
@@ -92,7 +92,7 @@ class RequestLog:
         #: Requests that were put off (NotYet) and come again, with the time of their first arrival.
         self._put_off: dict[tuple[str, int], tuple[Request, float]] = {}
         #: The last error that closed a connection after this step.
-        self._told: CloseConnection | None = None
+        self._recorded_error: CloseConnection | None = None
 
     def clear(self) -> None:
         """Remove all requests."""
@@ -122,7 +122,7 @@ class RequestLog:
         def closed(error: CloseConnection) -> None:
             noted.took_ms = (clock.monotonic() - began) * 1000
             noted.closed = str(error)
-            self._told = error
+            self._recorded_error = error
 
         try:
             answer = proceed()
@@ -157,7 +157,7 @@ class RequestLog:
 
     def refused(self, broker: Broker, peer: Peer, frame: memoryview, error: CloseConnection) -> None:
         """Record a frame that did not reach the steps."""
-        if error is self._told:
+        if error is self._recorded_error:
             return
         try:
             header, _ = decode_request_header(frame, 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.temporary import TESTS, TemporaryFolder
 from pykbroker.steered.outcomes import outcome, present
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.steered.request_log import RequestLog
 from pykbroker.steered.snapshots import Snapshots
 
@@ -46,11 +46,11 @@ class Steering:
             life.at_end(self.requests.clear)
 
     def cluster(self) -> Cluster:
-        """Return the cluster. Raises Refusal while the process stops or is reset."""
+        """Return the cluster. Raises VerbRefused while the process stops or is reset."""
         return present(self.node.lives)
 
     async def outcome(self, wait: Deferred[T]) -> T:
-        """Return the result of a wait. Raises its error, and Refusal if the brokers are reset meanwhile."""
+        """Return the result of a wait. Raises its error, and VerbRefused if the brokers are reset meanwhile."""
         return await outcome(self.node.lives, wait)
 
     @property
@@ -59,10 +59,10 @@ class Steering:
         return self._noted
 
     def note(self, *, on: bool) -> None:
-        """Record requests from now on, or stop recording. Raises Refusal."""
+        """Record requests from now on, or stop recording. Raises VerbRefused."""
         if self.of_a_test:
             if not on:
-                raise Refusal(409, "a test's broker records all requests, for the test")
+                raise VerbRefused(409, "a test's broker records all requests, for the test")
             return
         places = self.node.server.dispatcher.places
         if on and not self._noted:

@@ -7,7 +7,7 @@ See docs/testing.md.
 from pykbroker.steered.request_log import Request
 from pykbroker.testing.faults import BadFault, Fault, NeverMatched, NeverMatchedWarning, PlacedFault
 from pykbroker.testing.kafka import Kafka, KafkaCluster
-from pykbroker.testing.observing import play
+from pykbroker.testing.observations import play
 from pykbroker.testing.records import Record
 from pykbroker.testing.waiting import TimedOut
 

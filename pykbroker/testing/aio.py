@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pykbroker.testing.access import Access
-from pykbroker.testing.acting import Acting
-from pykbroker.testing.asking import Asking
+from pykbroker.testing.actions import Actions
+from pykbroker.testing.queries import Queries
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,27 +38,27 @@ class Aio:
     def __init__(self, kafka: Access) -> None:
         self.kafka = kafka
 
-    create_topic = _awaited(Asking.create_topic)
-    delete_topic = _awaited(Asking.delete_topic)
-    topics = _awaited(Asking.topics)
-    produce = _awaited(Asking.produce)
-    records = _awaited(Asking.records)
-    wait_for_record = _awaited(Asking.wait_for_record)
-    wait_for_records = _awaited(Asking.wait_for_records)
-    seed = _awaited(Asking.seed)
-    export = _awaited(Asking.export)
-    group = _awaited(Asking.group)
-    wait_for_group = _awaited(Asking.wait_for_group)
-    committed = _awaited(Asking.committed)
-    wait_for_committed = _awaited(Asking.wait_for_committed)
-    wait_for_lag = _awaited(Asking.wait_for_lag)
-    transaction = _awaited(Asking.transaction)
-    wait_for_transaction = _awaited(Asking.wait_for_transaction)
-    wait_until = _awaited(Asking.wait_until)
+    create_topic = _awaited(Queries.create_topic)
+    delete_topic = _awaited(Queries.delete_topic)
+    topics = _awaited(Queries.topics)
+    produce = _awaited(Queries.produce)
+    records = _awaited(Queries.records)
+    wait_for_record = _awaited(Queries.wait_for_record)
+    wait_for_records = _awaited(Queries.wait_for_records)
+    seed = _awaited(Queries.seed)
+    export = _awaited(Queries.export)
+    group = _awaited(Queries.group)
+    wait_for_group = _awaited(Queries.wait_for_group)
+    committed = _awaited(Queries.committed)
+    wait_for_committed = _awaited(Queries.wait_for_committed)
+    wait_for_lag = _awaited(Queries.wait_for_lag)
+    transaction = _awaited(Queries.transaction)
+    wait_for_transaction = _awaited(Queries.wait_for_transaction)
+    wait_until = _awaited(Queries.wait_until)
 
-    reset = _awaited(Acting.reset)
-    snapshot = _awaited(Acting.snapshot)
-    restore = _awaited(Acting.restore)
-    advance = _awaited(Acting.advance)
-    run_retention = _awaited(Acting.run_retention)
-    run_compaction = _awaited(Acting.run_compaction)
+    reset = _awaited(Actions.reset)
+    snapshot = _awaited(Actions.snapshot)
+    restore = _awaited(Actions.restore)
+    advance = _awaited(Actions.advance)
+    run_retention = _awaited(Actions.run_retention)
+    run_compaction = _awaited(Actions.run_compaction)

@@ -58,7 +58,7 @@ class Group:
         return {topic: tuple(sorted(indexes)) for topic, indexes in found.items()}
 
     def __str__(self) -> str:
-        have = "; ".join(f"{member.client_id} has {_told(member.assignment)}" for member in self.members)
+        have = "; ".join(f"{member.client_id} has {_listed(member.assignment)}" for member in self.members)
         return f"group {self.group_id} is {self.state} with {len(self.members)} members" + (
             f" ({have})" if have else ""
         )
@@ -172,5 +172,5 @@ def _assignment(encoded: bytes) -> Partitions:
     return {each.topic: tuple(sorted(each.partitions)) for each in assignment.assigned_partitions}
 
 
-def _told(partitions: Partitions) -> str:
+def _listed(partitions: Partitions) -> str:
     return ", ".join(f"{topic} {list(indexes)}" for topic, indexes in sorted(partitions.items())) or "nothing"

@@ -14,17 +14,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from pykbroker.config.definitions.known import CURRENT
+from pykbroker.config.definitions.definition_set import CURRENT
 from pykbroker.steered.clock import ManualTime
 from pykbroker.steered.embedded import Embedded, Setup
 from pykbroker.steered.intercept import WatchedDispatcher
 from pykbroker.testing import secured
-from pykbroker.testing.acting import Acting
+from pykbroker.testing.actions import Actions
 from pykbroker.testing.aio import Aio
-from pykbroker.testing.asking import Asking, read_seed
 from pykbroker.testing.faults import Faults
 from pykbroker.testing.log_lines import LogLines
-from pykbroker.testing.observing import Observing
+from pykbroker.testing.observations import Observations
+from pykbroker.testing.queries import Queries, read_seed
 from pykbroker.testing.separate import Separate
 from pykbroker.testing.settings import texts
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from pykbroker.releases.release import Release
     from pykbroker.security.ready_made import ReadyMade
     from pykbroker.seeding.reading import Seedable
-    from pykbroker.testing.beside import Beside
+    from pykbroker.testing.http_side import TestHttpSide
 
 _numbers = itertools.count(1)
 _running: weakref.WeakSet[Kafka] = weakref.WeakSet()
 
 
-class Kafka(Asking, Acting, Observing):
+class Kafka(Queries, Actions, Observations):
     """One broker, or several of one cluster, in a thread of this process; a context manager.
 
     ``settings`` are Kafka's broker settings, by name or as keywords with underscores in place of dots. Data is in a temporary
@@ -255,10 +255,10 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
 
 
-def _beside(address: str, host: Embedded) -> Beside:
-    from pykbroker.testing.beside import Beside  # noqa: PLC0415 - start-up counts
+def _beside(address: str, host: Embedded) -> TestHttpSide:
+    from pykbroker.testing.http_side import TestHttpSide  # noqa: PLC0415 - start-up counts
 
-    return Beside(address, host)
+    return TestHttpSide(address, host)
 
 
 def _release(name: str | None) -> Release | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred
-from pykbroker.seeding.harvesting import committed_records, partitions
+from pykbroker.seeding.dumping import committed_records, partitions
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire import records as wire
 from pykbroker.wire.errors import ErrorCode, KafkaError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.definitions.known import CURRENT, Definitions
+from pykbroker.config.definitions.definition_set import CURRENT, Definitions
 from pykbroker.config.setting import ConfigError
 from pykbroker.steered.clock import MANUAL_CLOCK_SETTINGS
 

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 
 from compat_tests.harness.ours import Pykbroker
 from pykbroker.lake.archive import Archive, ArchiveOptions
-from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.cluster import SourceCluster
 from pykbroker.lake.description import Description, Format
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.profile.aggregation import Wanted, measured
+from pykbroker.lake.profile.aggregation import ProfileOptions, measured
 from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.spark_session import SparkOptions, start_session
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decode_options import How, Kind
-from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
+from pykbroker.lake.values.decoded_tables import DecodedTopic
 from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.lake.verify import Verification
 from scripts.bench_lake_job.processor_time import processor_seconds
@@ -38,7 +38,7 @@ class Jobs:
         files = tuple(map(str, jars("spark") + jars("lake")))
         options = SparkOptions(f"local[{given.cores}]", {"spark.driver.memory": HEAP}, files)
         self._spark = start_session(options, tuple(Format), self._folder)
-        self._cluster = Cluster(self._spark, broker.bootstrap)
+        self._cluster = SourceCluster(self._spark, broker.bootstrap)
 
     def run(self) -> None:
         print(f"Java has {HEAP}\n\n| job | records/s | CPU, microseconds a record |\n|---|---:|---:|")
@@ -50,12 +50,12 @@ class Jobs:
         with self._job("verify"):
             report = Verification(lake, self._cluster).run()
         with self._job("profile"):
-            measured(lake, Wanted())
+            measured(lake, ProfileOptions())
         with self._job(
             "decode --as json"
         ):  # from now on there are Python workers, whose time is no longer counted once they exit
-            decoded = Decoded(lake, self._topic)
-            decoded.keep_how(How(Kind.JSON))
+            decoded = DecodedTopic(lake, self._topic)
+            decoded.keep_how(DecodeOptions(ValueFormat.JSON))
             Decode(decoded, Surveyor()).run(lambda _: None)
         with self._job("replay"):
             Replay(lake, self._broker.bootstrap, {}, ReplayOptions(prefix="again-")).run()

@@ -19,17 +19,17 @@ from rich.console import Console
 
 from pykbroker.lake import spark_artifacts
 from pykbroker.lake.archive import Archive, ArchiveOptions
-from pykbroker.lake.cluster import Cluster
+from pykbroker.lake.cluster import SourceCluster
 from pykbroker.lake.description import Description, Format
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.profile.aggregation import Wanted, measured
+from pykbroker.lake.profile.aggregation import ProfileOptions, measured
 from pykbroker.lake.profile.page import page
 from pykbroker.lake.replay import Replay, ReplayOptions
 from pykbroker.lake.spark_session import SparkOptions, start_session
 from pykbroker.lake.values.decode import Decode
-from pykbroker.lake.values.decode_options import How, KeyKind, Kind
-from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, ValueFormat
+from pykbroker.lake.values.decoded_tables import DecodedTopic
 from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.lake.verify import Verification
 from scripts.demo_job.broker import DemoBroker
@@ -92,14 +92,14 @@ def run_lake(options: argparse.Namespace, console: Console, folder: Path) -> int
 def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, str], begin_ms: int) -> int:
     lake = _archived(show, spark, brokers[0], folder / "lake")
     with show.step("decode   ") as said:
-        decoded = Decoded(lake, FLIGHTS)
-        decoded.keep_how(How(Kind.JSON, key=KeyKind.TEXT))
+        decoded = DecodedTopic(lake, FLIGHTS)
+        decoded.keep_how(DecodeOptions(ValueFormat.JSON, key=KeyFormat.TEXT))
         outcome = Decode(decoded, Surveyor()).run(lambda _: None)
         said.append(
             f"{outcome.decoded:,} values into the columns {', '.join(outcome.new_columns)}; {outcome.quarantined} in quarantine"
         )
     with show.step("verify   ") as said:
-        report = Verification(lake, Cluster(spark, brokers[0])).run()
+        report = Verification(lake, SourceCluster(spark, brokers[0])).run()
         said.append("lake and broker are equal" if report.is_equal else f"[red]they differ: {report}")
     with show.step("replay   ") as said:
         slow = _replayed(lake, brokers[1], until_ms=begin_ms + MORNING_MS, speed=SPEED)
@@ -115,7 +115,7 @@ def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, st
     with show.step("profile  ") as said:
         target = folder / "profile.html"
         target.write_text(
-            page(str(folder / "lake"), time.strftime("%Y-%m-%d %H:%M", time.gmtime()), measured(lake, Wanted()))
+            page(str(folder / "lake"), time.strftime("%Y-%m-%d %H:%M", time.gmtime()), measured(lake, ProfileOptions()))
         )
         said.append(f"{target}")
     return 0 if report.is_equal and not unlike and not outcome.quarantined else 1
@@ -139,7 +139,7 @@ def _session(folder: Path, months: int) -> SparkSession:
 
 def _archived(show: Show, spark: SparkSession, bootstrap: str, at: Path) -> Lake:
     with show.step("archive  ") as said:
-        cluster = Cluster(spark, bootstrap)
+        cluster = SourceCluster(spark, bootstrap)
         lake = Lake.create(spark, str(at), Description(Format.PARQUET, cluster.cluster_id()))
         sight = Archive(lake, cluster, ArchiveOptions(FLIGHTS)).run(lambda _: None)
         said.append(f"{sight.rows:,} rows in {at}")

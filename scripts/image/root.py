@@ -174,8 +174,8 @@ def add_scripts(folder: Path, layer: Path) -> None:
     make_writable(layer)
     (packages,) = layer.glob("usr/local/lib/python3*/site-packages")
     sys.path.insert(0, str(packages))
-    from pykbroker.container.tools.elsewhere import INSTEAD
     from pykbroker.container.tools.table import BESIDE, TOOLS
+    from pykbroker.container.tools.unsupported import INSTEAD
 
     for name in BESIDE:
         (programs / name).symlink_to("/usr/local/bin/kafka-tool")

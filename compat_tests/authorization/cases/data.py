@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compat_tests.authorization.cases import case
 from compat_tests.authorization.signing import Asker
-from compat_tests.oracle.asking import records
+from compat_tests.oracle.requests import records
 from pykbroker.security.operations import CLUSTER_ACTION, CREATE, DELETE, DESCRIBE, IDEMPOTENT_WRITE, READ, WRITE
 from pykbroker.security.resources import CLUSTER, TOPIC, TRANSACTIONAL_ID
 from pykbroker.wire.apis import ApiKey

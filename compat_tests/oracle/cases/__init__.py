@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 
-from compat_tests.oracle.asking import Ask
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import APIS, ApiKey
 
 

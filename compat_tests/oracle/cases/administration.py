@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.configs import BROKER, DELETE, SET, change
 from compat_tests.oracle.cases.dynamic_configs import until_value
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

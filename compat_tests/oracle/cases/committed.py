@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.groups import LEAVE, settled_group, subscription
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.join_group import JoinGroupRequestProtocol
 from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity

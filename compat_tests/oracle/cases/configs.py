@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages import alter_configs, incremental_alter_configs
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

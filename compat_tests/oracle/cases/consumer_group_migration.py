@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.consumer_groups import BEAT, beats, group, joins, looks, owns
 from compat_tests.oracle.cases.groups import JOIN, LEAVE
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
 from pykbroker.wire.internal.consumer_protocol_assignment import TopicPartition as Assigned

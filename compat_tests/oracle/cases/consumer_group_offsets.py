@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.consumer_groups import BEAT, beats, group, joins, owns
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.offset_commit import (
@@ -116,7 +116,7 @@ def of_a_consumer_group(ask: Ask) -> None:
     topic, name = reconciled_pair(ask)
     for member, epoch, partition in (("one", 4, 0), ("one", 1, 0), ("one", 2, 1), ("nobody", 3, 0)):
         offsets = [TxnOffsetCommitRequestPartition(partition, 5, -1, "")]
-        topics = [TxnOffsetCommitRequestTopic(topic, offsets)]
+        topics = [TxnOffsetCommitRequestTopic(topic, partitions=offsets)]
         ask(TxnOffsetCommitRequest(ask.name("txn"), name, 1, 0, epoch, member, None, topics))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from compat_tests.oracle.asking import START_MS, Ask, records
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.requests import START_MS, Ask, records
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest

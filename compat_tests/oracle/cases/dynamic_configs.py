@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.configs import (
     APPEND,
@@ -18,6 +17,7 @@ from compat_tests.oracle.cases.configs import (
     describe,
     replace,
 )
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest
 

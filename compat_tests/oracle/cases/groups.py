@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.connection import Closed
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import APIS, ApiKey, request_class
 
 _OF_CONTROLLERS = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compat_tests.oracle.asking import START_MS, Ask, records
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.requests import START_MS, Ask, records
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.oracle.asking import Ask
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.cases.fetching import fetch, of
 from compat_tests.oracle.cases.groups import settled_group
+from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import Transacting, coordinator_ready
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -85,7 +85,7 @@ def a_first_batch_that_is_not_the_first(ask: Ask) -> None:
 
 @case(ApiKey.PRODUCE, since=3)
 def plain_batches_of_a_transactional_producer(ask: Ask) -> None:
-    from compat_tests.oracle.asking import records
+    from compat_tests.oracle.requests import records
     from pykbroker.wire.records import encode_batch
 
     topic, txn = ask.topic(), Transacting(ask)
@@ -207,7 +207,7 @@ def offset_commits_are_refused(ask: Ask) -> None:
     ask(txn.committing_offsets(group, (topic, 0, 5), producer_id=987_654_321))
     ask(txn.committing_offsets(group))
     if ask.version >= 3:
-        ask(txn.committing_offsets(group, (topic, 0, 5), generation_id=3, member_id="nobody"))
+        ask(txn.committing_offsets(group, (topic, 0, 5), generation_id_or_member_epoch=3, member_id="nobody"))
         ask(txn.committing_offsets(group, (topic, 0, 5), member_id="nobody"))
         ask(txn.committing_offsets(group, (topic, 0, 5), group_instance_id="nobody"))
     stored(ask, group, topic)
@@ -222,7 +222,7 @@ def offset_commits_by_members(ask: Ask) -> None:
     ask(txn.committing_offsets(group, (topic, 0, 5)))
     if ask.version >= 3:
         for generation, who in ((1, member), (2, member), (0, member), (1, "nobody"), (-1, member), (1, "")):
-            ask(txn.committing_offsets(group, (topic, 1, 6), generation_id=generation, member_id=who))
+            ask(txn.committing_offsets(group, (topic, 1, 6), generation_id_or_member_epoch=generation, member_id=who))
     stored(ask, group, topic)
     txn.end(commit=True, version=5 if ask.version >= 5 else 3)
     stored(ask, group, topic)
@@ -231,7 +231,7 @@ def offset_commits_by_members(ask: Ask) -> None:
 @case(ApiKey.TXN_OFFSET_COMMIT, since=5)
 def offset_commits_of_a_generation_that_never_was(ask: Ask) -> None:
     topic, group, txn = in_transaction(ask)
-    ask(txn.committing_offsets(group, (topic, 0, 5), generation_id=3, member_id="nobody"))
+    ask(txn.committing_offsets(group, (topic, 0, 5), generation_id_or_member_epoch=3, member_id="nobody"))
     stored(ask, group, topic)
 
 

@@ -2,13 +2,13 @@
 
 from typing import Final
 
+from pykbroker.config.definitions.abbreviations import CLUSTER_WIDE, LONG, MAX_LONG, MEDIUM
 from pykbroker.config.definitions.coordinators import COORDINATORS
 from pykbroker.config.definitions.logs import LOGS
 from pykbroker.config.definitions.quorum import QUORUM
 from pykbroker.config.definitions.remote_storage import REMOTE_STORAGE
 from pykbroker.config.definitions.security import SECURITY
 from pykbroker.config.definitions.server import SERVER
-from pykbroker.config.definitions.words import CLUSTER_WIDE, LONG, MAX_LONG, MEDIUM
 from pykbroker.config.rules import at_least
 from pykbroker.config.setting import Setting, table
 

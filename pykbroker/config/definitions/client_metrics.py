@@ -1,6 +1,6 @@
 """Settings of a client metrics subscription (KIP-714)."""
 
-from pykbroker.config.definitions.words import INT, LIST, MEDIUM
+from pykbroker.config.definitions.abbreviations import INT, LIST, MEDIUM
 from pykbroker.config.rules import UniqueList
 from pykbroker.config.setting import Setting, table
 

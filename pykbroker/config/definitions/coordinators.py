@@ -1,6 +1,6 @@
 """Settings of the coordinators: groups, offsets, transactions, share groups."""
 
-from pykbroker.config.definitions.words import (
+from pykbroker.config.definitions.abbreviations import (
     BOOLEAN,
     CLUSTER_WIDE,
     HIGH,

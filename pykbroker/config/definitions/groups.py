@@ -1,6 +1,6 @@
 """Settings of a group (KIP-848, KIP-932, KIP-1071). One that is not set comes from the broker."""
 
-from pykbroker.config.definitions.words import BOOLEAN, INT, MEDIUM, STRING
+from pykbroker.config.definitions.abbreviations import BOOLEAN, INT, MEDIUM, STRING
 from pykbroker.config.rules import at_least, one_of, share_offset_reset
 from pykbroker.config.setting import Setting, table
 

@@ -1,6 +1,6 @@
 """Settings of logs, topics and replicas."""
 
-from pykbroker.config.definitions.words import (
+from pykbroker.config.definitions.abbreviations import (
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,

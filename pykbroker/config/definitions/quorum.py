@@ -1,6 +1,6 @@
 """Settings of nodes, roles and the metadata quorum."""
 
-from pykbroker.config.definitions.words import BOOLEAN, HIGH, INT, LIST, LONG, LOW, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.definitions.abbreviations import BOOLEAN, HIGH, INT, LIST, LONG, LOW, MAX_LONG, MEDIUM, STRING
 from pykbroker.config.rules import UniqueList, at_least, quorum_bootstrap_servers, quorum_voters
 from pykbroker.config.setting import REQUIRED, Setting, table
 

@@ -1,6 +1,16 @@
 """Settings of tiered storage. They are stored and described; no tier is kept."""
 
-from pykbroker.config.definitions.words import BOOLEAN, CLUSTER_WIDE, DOUBLE, INT, LONG, LOW, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.definitions.abbreviations import (
+    BOOLEAN,
+    CLUSTER_WIDE,
+    DOUBLE,
+    INT,
+    LONG,
+    LOW,
+    MAX_LONG,
+    MEDIUM,
+    STRING,
+)
 from pykbroker.config.rules import at_least, between, non_empty
 from pykbroker.config.setting import Setting, table
 

@@ -1,6 +1,6 @@
 """Settings of TLS, SASL, tokens and principals."""
 
-from pykbroker.config.definitions.words import (
+from pykbroker.config.definitions.abbreviations import (
     BOOLEAN,
     CLASS,
     DOUBLE,

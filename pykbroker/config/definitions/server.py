@@ -1,6 +1,6 @@
 """Settings of listeners, connections, quotas and metrics."""
 
-from pykbroker.config.definitions.words import (
+from pykbroker.config.definitions.abbreviations import (
     BOOLEAN,
     CLASS,
     CLUSTER_WIDE,

@@ -1,6 +1,6 @@
 """Settings of a topic, in Kafka's order (it is the order of complaints). One that is not set comes from the broker."""
 
-from pykbroker.config.definitions.words import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.definitions.abbreviations import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, MEDIUM, STRING
 from pykbroker.config.rules import UniqueList, at_least, between, gzip_level, one_of, throttled_replicas
 from pykbroker.config.setting import Setting, table
 

@@ -3,7 +3,7 @@
 GROUPS = {
     "consumer.assignment.interval.ms": "The least time between two assignments of a consumer group.",
     "consumer.heartbeat.interval.ms": "How often members of a consumer group are told to send heartbeats.",
-    "consumer.session.timeout.ms": "A member of a consumer group that is not heard of for this long is removed.",
+    "consumer.session.timeout.ms": "A member of a consumer group that sends no heartbeat for this long is removed.",
     "share.assignment.interval.ms": "The least time between two assignments of a share group.",
     "share.auto.offset.reset": "Where a share group starts on a partition: latest, earliest, or by_duration:<ISO 8601> "
     "before now.",
@@ -14,13 +14,13 @@ GROUPS = {
     "share.partition.max.record.locks": "How many records of a partition a share group may hold at a time.",
     "share.record.lock.duration.ms": "How long a record is held for the member of a share group that got it.",
     "share.renew.acknowledge.enable": "Whether members of a share group may prolong their hold on a record.",
-    "share.session.timeout.ms": "A member of a share group that is not heard of for this long is removed.",
+    "share.session.timeout.ms": "A member of a share group that sends no heartbeat for this long is removed.",
     "streams.assignment.interval.ms": "The least time between two assignments of a streams group.",
     "streams.heartbeat.interval.ms": "How often members of a streams group are told to send heartbeats.",
     "streams.initial.rebalance.delay.ms": "How long a new streams group waits for more members before its first "
     "assignment.",
     "streams.num.standby.replicas": "How many standby copies each stateful task of a streams group has.",
-    "streams.session.timeout.ms": "A member of a streams group that is not heard of for this long is removed.",
+    "streams.session.timeout.ms": "A member of a streams group that sends no heartbeat for this long is removed.",
 }
 
 CLIENT_METRICS = {

@@ -3,7 +3,7 @@
 QUORUM = {
     "broker.heartbeat.interval.ms": "How often a broker tells the controller that it is alive.",
     "broker.id": "The older name of node.id.",
-    "broker.session.timeout.ms": "A broker that is not heard of for this long is fenced.",
+    "broker.session.timeout.ms": "A broker that sends no heartbeat for this long is fenced.",
     "controller.listener.names": "Listeners that belong to the controller and not to clients.",
     "controller.performance.always.log.threshold.ms": "Controller events slower than this are logged.",
     "controller.performance.sample.period.ms": "How often the controller logs how fast its events are.",

@@ -31,7 +31,7 @@ _CONSUMER: Final = {
 _BY_WORD: Final = {name.replace("_", ""): code for code, name in enumerate(OPERATION_NAMES) if code >= ALL}
 
 
-class Pattern(NamedTuple):
+class ResourcePattern(NamedTuple):
     """A resource pattern."""
 
     kind: int
@@ -43,7 +43,7 @@ class Pattern(NamedTuple):
         return f"ResourcePattern(resourceType={kind}, name={self.name}, patternType={pattern})"
 
 
-class Entry(NamedTuple):
+class AccessControlEntry(NamedTuple):
     """An access control entry: principal, host, operation and permission."""
 
     principal: str
@@ -56,12 +56,12 @@ class Entry(NamedTuple):
         return f"(principal={self.principal}, host={self.host}, operation={operation}, permissionType={permission})"
 
 
-Rules = dict[Pattern, list[Entry]]
+Rules = dict[ResourcePattern, list[AccessControlEntry]]
 
-_CLUSTER: Final = Pattern(resources.CLUSTER, resources.CLUSTER_NAME, LITERAL)
+_CLUSTER: Final = ResourcePattern(resources.CLUSTER, resources.CLUSTER_NAME, LITERAL)
 
 
-def patterns(options: argparse.Namespace) -> list[Pattern]:
+def patterns(options: argparse.Namespace) -> list[ResourcePattern]:
     """Return the patterns of the resources that are named."""
     kinds = {
         resources.TOPIC: options.topic,
@@ -71,7 +71,7 @@ def patterns(options: argparse.Namespace) -> list[Pattern]:
         resources.USER: options.user_principal,
     }
     pattern_type = PATTERN_NAMES.index(options.resource_pattern_type)
-    named = [Pattern(kind, name.strip(), pattern_type) for kind, names in kinds.items() for name in names]
+    named = [ResourcePattern(kind, name.strip(), pattern_type) for kind, names in kinds.items() for name in names]
     if pattern_type == LITERAL and (options.cluster or options.idempotent):
         named.append(_CLUSTER)
     return list(dict.fromkeys(named))
@@ -99,16 +99,18 @@ def rules(options: argparse.Namespace) -> Rules:
     return made
 
 
-def _add(made: Rules, options: argparse.Namespace, named: list[Pattern], role: dict[int, tuple[int, ...]]) -> None:
+def _add(
+    made: Rules, options: argparse.Namespace, named: list[ResourcePattern], role: dict[int, tuple[int, ...]]
+) -> None:
     for pattern in named:
         if pattern.kind in role:
             both = [*made.get(pattern, ()), *_entries(options, role[pattern.kind])]
             made[pattern] = list(dict.fromkeys(both))
 
 
-def _entries(options: argparse.Namespace, wanted: Iterable[int]) -> list[Entry]:
+def _entries(options: argparse.Namespace, wanted: Iterable[int]) -> list[AccessControlEntry]:
     found = [
-        Entry(_principal(who), host.strip(), operation, permission)
+        AccessControlEntry(_principal(who), host.strip(), operation, permission)
         for permission, principals, hosts in (
             (ALLOW, options.allow_principal, options.allow_host),
             (DENY, options.deny_principal, options.deny_host),

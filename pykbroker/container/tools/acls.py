@@ -9,7 +9,7 @@ from typing import Final
 
 from pykbroker.client.client import Client
 from pykbroker.client.errors import raise_for
-from pykbroker.container.tools.acl_rules import Entry, Pattern, Rules, patterns, rules
+from pykbroker.container.tools.acl_rules import AccessControlEntry, ResourcePattern, Rules, patterns, rules
 from pykbroker.container.tools.printing import print_cells, print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.security.acl import Acl, AclFilter
@@ -79,7 +79,7 @@ def _list(client: Client, options: argparse.Namespace) -> None:
     filters = [AclFilter(*each) for each in patterns(options)] or [AclFilter()]
     found: Rules = {}
     for acl in dict.fromkeys(acl for wanted in filters for acl in _described(client, wanted)):
-        found.setdefault(Pattern(*acl[:3]), []).append(Entry(*acl[3:]))
+        found.setdefault(ResourcePattern(*acl[:3]), []).append(AccessControlEntry(*acl[3:]))
     if not options.principal:
         _print(found)
     for principal in options.principal:
@@ -97,7 +97,7 @@ def _print(found: Rules) -> None:
             print_lines()
 
 
-def _print_entries(entries: Sequence[Entry], before_first: str = "") -> None:
+def _print_entries(entries: Sequence[AccessControlEntry], before_first: str = "") -> None:
     """Print entries as Kafka's command does: with a tab before each, and what it has before the first."""
     for number, entry in enumerate(entries):
         print_cells("" if number else before_first, str(entry))
@@ -130,7 +130,7 @@ def _add(client: Client, options: argparse.Namespace) -> None:
     if not all(wanted.values()):
         raise ToolError("You must specify one of: --allow-principal, --deny-principal when trying to add ACLs.")
     for pattern, entries in wanted.items():
-        there = {Entry(*acl[3:]) for acl in _described(client, AclFilter(*pattern))}
+        there = {AccessControlEntry(*acl[3:]) for acl in _described(client, AclFilter(*pattern))}
         for entry in there.intersection(entries):
             print_lines(f"Acl (pattern={pattern}, entry={entry}) already exists.")
         if missing := [entry for entry in entries if entry not in there]:
@@ -140,7 +140,7 @@ def _add(client: Client, options: argparse.Namespace) -> None:
             _create(client, [AclCreation(*_bound(pattern, entry)) for entry in missing])
 
 
-def _bound(pattern: Pattern, entry: Entry) -> Acl:
+def _bound(pattern: ResourcePattern, entry: AccessControlEntry) -> Acl:
     where = (pattern.kind, pattern.name, pattern.type)
     return Acl(*where, entry.principal, entry.host, entry.operation, entry.permission)
 
@@ -156,7 +156,7 @@ def _remove(client: Client, options: argparse.Namespace) -> None:
             _delete(client, [AclFilter(*_bound(pattern, entry)) for entry in entries] or [AclFilter(*pattern)])
 
 
-def _agreed(pattern: Pattern, entries: Sequence[Entry]) -> bool:
+def _agreed(pattern: ResourcePattern, entries: Sequence[AccessControlEntry]) -> bool:
     if entries:
         print_lines("Are you sure you want to remove ACLs: ")
         _print_entries(entries, " ")

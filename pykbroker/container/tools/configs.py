@@ -9,7 +9,7 @@ from typing import Final
 
 from pykbroker.client.client import Client
 from pykbroker.client.config_source import config_source
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import raise_for
 from pykbroker.container.tools import quota_configs
 from pykbroker.container.tools.printing import print_lines
@@ -116,7 +116,7 @@ def entries(text: str | None) -> dict[str, str]:
     return found
 
 
-def _where(client: Client, options: argparse.Namespace) -> Connection:
+def _where(client: Client, options: argparse.Namespace) -> BrokerConnection:
     """Return the broker to ask: a broker describes only its own settings."""
     name = options.entity_name
     if options.entity_type in ("brokers", "broker-loggers") and name:
@@ -124,7 +124,7 @@ def _where(client: Client, options: argparse.Namespace) -> Connection:
     return client.controller()
 
 
-def _no_id(name: str) -> Connection:
+def _no_id(name: str) -> BrokerConnection:
     raise ToolError(f"The entity name for brokers must be a valid integer broker id, found: {name}")
 
 

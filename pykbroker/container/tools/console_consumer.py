@@ -12,7 +12,7 @@ from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.client.client import Client
 from pykbroker.client.fetcher import Fetched, Fetcher
 from pykbroker.client.membership import Membership
-from pykbroker.client.offsets import EARLIEST, LATEST, Partition, committed_offsets, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, TopicPartition, committed_offsets, list_offsets
 from pykbroker.container.tools.console_format import Form
 from pykbroker.container.tools.printing import print_error
 from pykbroker.container.tools.running import Options, ToolError, connect, name_and_value, settings
@@ -74,7 +74,7 @@ class Printing:
         self._membership = Membership(client, group, self._topics()) if group and options.partition is None else None
         self._group = group
         self.printed = 0
-        self._next: dict[Partition, int] = {}
+        self._next: dict[TopicPartition, int] = {}
 
     def _topics(self) -> list[str]:
         if self._options.topic:
@@ -121,14 +121,14 @@ class Printing:
             return
         topics = {name: self._client.topic(name, create=True) for name in self._topics()}
         wanted = [
-            Partition(name, each.partition_index)
+            TopicPartition(name, each.partition_index)
             for name, topic in topics.items()
             for each in topic.partitions
             if self._options.partition in (None, each.partition_index)
         ]
         self._fetcher.assign(self._begin(wanted))
 
-    def _begin(self, partitions: list[Partition]) -> dict[Partition, int]:
+    def _begin(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         offset = self._options.offset
         if offset is not None and offset.isdecimal():
             return dict.fromkeys(partitions, int(offset))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.running import ToolError
 from pykbroker.wire.records import Record
 
@@ -33,7 +33,7 @@ class Form:
         self._between, self._end = said["key.separator"].encode(), said["line.separator"].encode()
         self._null, self._between_headers = said["null.literal"].encode(), said["headers.separator"].encode()
 
-    def line(self, partition: Partition, record: Record) -> bytes:
+    def line(self, partition: TopicPartition, record: Record) -> bytes:
         """Return a record as the console consumer prints it."""
         fields = {
             "timestamp": b"CreateTime:%d" % record.timestamp,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pykbroker.client.client import Client
-from pykbroker.client.group_state import Group, find_groups, kind_of, read_group
+from pykbroker.client.group_state import GroupDescription, find_groups, kind_of, read_group
 from pykbroker.client.offsets import LATEST, committed_offsets, list_offsets
 from pykbroker.container.tools import group_offsets
 from pykbroker.container.tools.columns import print_spaced
@@ -117,7 +117,7 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def _offsets(client: Client, group: Group) -> list[tuple[str, ...]]:
+def _offsets(client: Client, group: GroupDescription) -> list[tuple[str, ...]]:
     committed = committed_offsets(client, group.name)
     members = {partition: member for member in group.members for partition in member.assigned}
     rows: list[tuple[str, ...]] = []

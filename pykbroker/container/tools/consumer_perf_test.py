@@ -55,7 +55,7 @@ def _options() -> Options:
     return made
 
 
-class Reading:
+class PerfConsumer:
     """A group member that reads and counts."""
 
     def __init__(self, client: Client, group: str, topics: list[str], *, latest: bool) -> None:
@@ -88,7 +88,7 @@ class Reading:
 def _run(client: Client, options: argparse.Namespace, group: str) -> None:
     clock = client.clock
     begin_ms, begin = clock.now_ms(), clock.monotonic()
-    with closing(Reading(client, group, _topics(client, options), latest=options.from_latest)) as reading:
+    with closing(PerfConsumer(client, group, _topics(client, options), latest=options.from_latest)) as reading:
         reading.join()
         last = reported = clock.monotonic()
         before = ReadStats()

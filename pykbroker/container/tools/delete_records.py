@@ -6,7 +6,7 @@ from functools import partial
 
 from pykbroker.client.client import Client
 from pykbroker.client.delete_records import delete_before
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.json_plans import check_distinct, entries, number, partition_of
 from pykbroker.container.tools.printing import print_cells, print_lines
@@ -32,7 +32,7 @@ def main(words: list[str]) -> None:
             print_cells(f"partition: {partition}", answer)
 
 
-def _delete(client: Client, partition: Partition, offset: int) -> str:
+def _delete(client: Client, partition: TopicPartition, offset: int) -> str:
     try:
         low = client.retrying(
             partial(delete_before, client, partition, offset), final=(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from pykbroker.client.offsets import EARLIEST, LATEST, Partition, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, TopicPartition, list_offsets
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect
 
@@ -39,7 +39,7 @@ def main(words: list[str]) -> None:
         raise ToolError("--topic-partitions cannot be used with --topic or --partitions")
     with connect(options) as client:
         wanted = [
-            Partition(topic.name or "", each.partition_index)
+            TopicPartition(topic.name or "", each.partition_index)
             for topic in client.metadata(None).topics
             if (not options.topic or topic.name == options.topic)
             and not (options.exclude_internal_topics and topic.is_internal)

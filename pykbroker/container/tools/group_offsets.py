@@ -12,7 +12,14 @@ from typing import Final
 from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.client.client import Client
 from pykbroker.client.errors import raise_for
-from pykbroker.client.offsets import Bounds, Partition, by_topic, chosen_partitions, commit_offsets, committed_offsets
+from pykbroker.client.offsets import (
+    Bounds,
+    TopicPartition,
+    by_topic,
+    chosen_partitions,
+    commit_offsets,
+    committed_offsets,
+)
 from pykbroker.container.tools.columns import print_spaced
 from pykbroker.container.tools.printing import print_error, print_lines
 from pykbroker.container.tools.running import Options, ToolError, exactly_one
@@ -35,7 +42,7 @@ _NOT_SAID: Final = (
     "and want to keep the current default behavior without prompting."
 )
 
-Places = dict[Partition, int]
+Places = dict[TopicPartition, int]
 
 
 def add_options(made: Options) -> None:
@@ -96,8 +103,8 @@ def _plan(client: Client, group: str, form: str, options: argparse.Namespace, *,
     return _target(client, form, options, current, partitions)
 
 
-def _named(client: Client, topics: Sequence[str]) -> list[Partition]:
-    found: list[Partition] = []
+def _named(client: Client, topics: Sequence[str]) -> list[TopicPartition]:
+    found: list[TopicPartition] = []
     for text in topics:
         try:
             found += chosen_partitions(client, text)[0]
@@ -116,7 +123,7 @@ def _of_file(path: str, group: str, *, several: bool) -> Places:
             its_group = row[0] if len(row) == _WITH_GROUP else None if several else group
             try:
                 topic, partition, offset = row[-3:]
-                place = Partition(topic, int(partition)), int(offset)
+                place = TopicPartition(topic, int(partition)), int(offset)
             except ValueError as error:
                 raise ToolError(f"{path}, line {number}: {','.join(row)!r} is not topic,partition,offset.") from error
             if its_group is None:
@@ -127,7 +134,7 @@ def _of_file(path: str, group: str, *, several: bool) -> Places:
 
 
 def _target(
-    client: Client, form: str, options: argparse.Namespace, current: Places, partitions: list[Partition]
+    client: Client, form: str, options: argparse.Namespace, current: Places, partitions: list[TopicPartition]
 ) -> Places:
     """Return the new offset of each partition."""
     bounds = Bounds(client, partitions)
@@ -179,9 +186,9 @@ def delete(client: Client, group: str, options: argparse.Namespace) -> None:
         raise ToolError(f"{len(failed)} of {len(told)} offsets were not deleted.")
 
 
-def _there(client: Client, topics: Sequence[str]) -> tuple[list[Partition], list[str]]:
+def _there(client: Client, topics: Sequence[str]) -> tuple[list[TopicPartition], list[str]]:
     """Return the partitions, and the topics that do not exist."""
-    found: list[Partition] = []
+    found: list[TopicPartition] = []
     unknown: list[str] = []
     for text in topics:
         try:

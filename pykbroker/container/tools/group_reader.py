@@ -8,7 +8,7 @@ from typing import Final
 from pykbroker.client.client import Client
 from pykbroker.client.fetcher import Fetched, Fetcher
 from pykbroker.client.membership import Membership
-from pykbroker.client.offsets import EARLIEST, LATEST, Partition, committed_offsets, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, TopicPartition, committed_offsets, list_offsets
 
 _POLL_S: Final = 0.1
 
@@ -22,7 +22,7 @@ class GroupReader:
         self._fetcher = Fetcher(client)
 
     @property
-    def assigned(self) -> list[Partition]:
+    def assigned(self) -> list[TopicPartition]:
         """What it reads now."""
         return list(self._fetcher.positions)
 
@@ -42,7 +42,7 @@ class GroupReader:
         """What arrives in a moment."""
         return self._fetcher.poll(_POLL_S)
 
-    def commit(self, offsets: Mapping[Partition, int] | None = None) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         """These offsets, or where it is. Raises the answer's KafkaError."""
         self._membership.commit(self._fetcher.positions if offsets is None else offsets)
 

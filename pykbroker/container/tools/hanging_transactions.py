@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from pykbroker.client.client import Client
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.replica_state import read_replicas
 from pykbroker.client.transaction_state import active_producers, described_transaction, listed_transactions
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -14,7 +14,7 @@ from pykbroker.wire.messages.describe_producers import ProducerState
 from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
 
 _NOT_OPEN = -1
-Open = tuple[Partition, ProducerState]
+Open = tuple[TopicPartition, ProducerState]
 
 
 def find_hanging(
@@ -32,19 +32,19 @@ def find_hanging(
     return [(where, each) for where, each in candidates if where not in expected.get(each.producer_id, ())]
 
 
-def _partitions(client: Client, topic: str | None, partition: int | None, broker: int | None) -> list[Partition]:
+def _partitions(client: Client, topic: str | None, partition: int | None, broker: int | None) -> list[TopicPartition]:
     if topic is not None and partition is not None:
-        return [Partition(topic, partition)]
+        return [TopicPartition(topic, partition)]
     names = [topic] if topic is not None else [each.name or "" for each in client.metadata(None).topics]
     return sorted(
-        Partition(name, number)
+        TopicPartition(name, number)
         for name, there in read_replicas(client, names).items()
         for number, replicas in there.items()
         if broker is None or broker in replicas.replicas
     )
 
 
-def _expected(client: Client, producers: Iterable[int]) -> dict[int, set[Partition]]:
+def _expected(client: Client, producers: Iterable[int]) -> dict[int, set[TopicPartition]]:
     """Return the partitions in which a coordinator will end the transaction of each producer that it knows."""
     request = ListTransactionsRequest(producer_id_filters=list(producers))
     if not request.producer_id_filters:
@@ -56,11 +56,11 @@ def _expected(client: Client, producers: Iterable[int]) -> dict[int, set[Partiti
     }
 
 
-def _partitions_in(client: Client, transactional_id: str) -> set[Partition]:
+def _partitions_in(client: Client, transactional_id: str) -> set[TopicPartition]:
     try:
         found = described_transaction(client, transactional_id)
     except KafkaError as error:
         if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             raise
         return set()
-    return {Partition(topic.topic, index) for topic in found.topics for index in topic.partitions}
+    return {TopicPartition(topic.topic, index) for topic in found.topics for index in topic.partitions}

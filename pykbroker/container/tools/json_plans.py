@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.running import ToolError
 
 _VERSION = 1
@@ -30,9 +30,9 @@ def entries(path: str, name: str = "partitions") -> list[dict[str, Any]]:
     return found
 
 
-def partition_of(entry: dict[str, Any]) -> Partition:
+def partition_of(entry: dict[str, Any]) -> TopicPartition:
     """Return topic and partition of an entry. Raises ToolError."""
-    return Partition(text(entry, "topic"), number(entry, "partition"))
+    return TopicPartition(text(entry, "topic"), number(entry, "partition"))
 
 
 def text(entry: dict[str, Any], name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pykbroker.client.client import Client
 from pykbroker.client.errors import raise_for
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of
 from pykbroker.container.tools.printing import print_lines
@@ -47,7 +47,7 @@ def main(words: list[str]) -> None:
 def _options() -> Options:
     made = Options("kafka-leader-election", "Have the preferred replica of partitions lead, or any at all.")
     made.connecting("--command-config", "--admin.config", also=())
-    made.add_argument("--election-type", metavar="TYPE", help="preferred, or unclean where nobody leads")
+    made.add_argument("--election-type", metavar="TYPE", help="preferred, or unclean for partitions without a leader")
     made.add_argument("--topic", metavar="NAME")
     made.add_argument("--partition", metavar="N", type=int)
     made.add_argument("--path-to-json-file", metavar="FILE", help='{"partitions": [{"topic": "t", "partition": 0}]}')
@@ -55,22 +55,22 @@ def _options() -> Options:
     return made
 
 
-def _partitions(options: argparse.Namespace) -> list[Partition] | None:
+def _partitions(options: argparse.Namespace) -> list[TopicPartition] | None:
     """Return the partitions; None for all."""
     if options.all_topic_partitions:
         return None
     if options.topic is not None:
-        return [Partition(options.topic, options.partition)]
+        return [TopicPartition(options.topic, options.partition)]
     found = [partition_of(entry) for entry in entries(options.path_to_json_file)]
     check_distinct(found, "Replica election data contains duplicate partitions")
     return found
 
 
-def _elect(client: Client, kind: str, partitions: list[Partition] | None) -> None:
+def _elect(client: Client, kind: str, partitions: list[TopicPartition] | None) -> None:
     answer = client.controller().call(_request(kind, partitions), ElectLeadersResponse)
     raise_for(answer.error_code)
     found = {
-        Partition(topic.topic, each.partition_id): each
+        TopicPartition(topic.topic, each.partition_id): each
         for topic in answer.replica_election_results
         for each in topic.partition_result
     }
@@ -87,7 +87,7 @@ def _elect(client: Client, kind: str, partitions: list[Partition] | None) -> Non
         raise ToolError(f"{len(failed)} replica(s) could not be elected")
 
 
-def _request(kind: str, partitions: list[Partition] | None) -> ElectLeadersRequest:
+def _request(kind: str, partitions: list[TopicPartition] | None) -> ElectLeadersRequest:
     request = ElectLeadersRequest(election_type=_TYPES[kind], topic_partitions=None, timeout_ms=_TIMEOUT_MS)
     if partitions is not None:
         topics: dict[str, list[int]] = defaultdict(list)
@@ -101,5 +101,5 @@ def _said(result: PartitionResult) -> str:
     return exception(result.error_code, result.error_message)
 
 
-def _joined(partitions: Iterable[Partition]) -> str:
+def _joined(partitions: Iterable[TopicPartition]) -> str:
     return ", ".join(map(str, partitions))

@@ -11,7 +11,7 @@ from typing import Final
 
 from pykbroker.client.client import Client
 from pykbroker.client.log_dir_state import describe_log_dirs
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.exceptions import exception
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.reassignment_plan import Replica
@@ -29,13 +29,13 @@ _PAUSE_S: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplicaLogDirs:
     """The current and the future log directory of a replica; None: none."""
 
     current: str | None = None
     future: str | None = None
 
-    def told(self, replica: Replica, wanted: str) -> str:
+    def status(self, replica: Replica, wanted: str) -> str:
         """Return the progress of a move in the words of Kafka's command."""
         node, partition = replica
         on_broker = f"Partition {partition} on broker {node}"
@@ -53,22 +53,22 @@ class Place:
         return f"{on_broker} is being moved to log dir {self.future} instead of {wanted}."
 
 
-def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, Place]:
+def places(client: Client, replicas: Iterable[Replica]) -> dict[Replica, ReplicaLogDirs]:
     """Return the log directories of each replica. Raises the KafkaError of the response, and ClientError."""
-    by_node: dict[int, list[Partition]] = defaultdict(list)
+    by_node: dict[int, list[TopicPartition]] = defaultdict(list)
     for node, partition in replicas:
         by_node[node].append(partition)
-    found: dict[Replica, Place] = {}
+    found: dict[Replica, ReplicaLogDirs] = {}
     for node, partitions in by_node.items():
         wanted = [DescribableLogDirTopic(topic=name, partitions=them) for name, them in _by_topic(partitions)]
-        current: dict[Partition, str] = {}
-        future: dict[Partition, str] = {}
+        current: dict[TopicPartition, str] = {}
+        future: dict[TopicPartition, str] = {}
         for directory in client.retrying(partial(describe_log_dirs, client.named_node(node), wanted)):
             for topic in directory.topics:
                 for each in topic.partitions:
                     where = future if each.is_future_key else current
-                    where[Partition(topic.name, each.partition_index)] = directory.log_dir
-        found |= {(node, each): Place(current.get(each), future.get(each)) for each in partitions}
+                    where[TopicPartition(topic.name, each.partition_index)] = directory.log_dir
+        found |= {(node, each): ReplicaLogDirs(current.get(each), future.get(each)) for each in partitions}
     return found
 
 
@@ -97,7 +97,7 @@ def move(client: Client, wanted: Mapping[Replica, str], timeout_ms: int) -> None
 
 def _started(client: Client, wanted: Mapping[Replica, str]) -> list[Replica]:
     """Return the moves that were started."""
-    by_node: dict[int, dict[str, list[Partition]]] = defaultdict(lambda: defaultdict(list))
+    by_node: dict[int, dict[str, list[TopicPartition]]] = defaultdict(lambda: defaultdict(list))
     for (node, partition), directory in wanted.items():
         by_node[node][directory].append(partition)
     started = []
@@ -116,7 +116,7 @@ def _started(client: Client, wanted: Mapping[Replica, str]) -> list[Replica]:
         answer = client.named_node(node).call(request, AlterReplicaLogDirsResponse)
         for topic in answer.results:
             for each in topic.partitions:
-                partition = Partition(topic.topic_name, each.partition_index)
+                partition = TopicPartition(topic.topic_name, each.partition_index)
                 if not each.error_code:
                     started.append((node, partition))
                 elif each.error_code != ErrorCode.REPLICA_NOT_AVAILABLE:
@@ -124,7 +124,7 @@ def _started(client: Client, wanted: Mapping[Replica, str]) -> list[Replica]:
     return started
 
 
-def _by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
     grouped: dict[str, list[int]] = defaultdict(list)
     for topic, number in partitions:
         grouped[topic].append(number)

@@ -9,7 +9,7 @@ _PERCENTILES = (0.5, 0.95, 0.99, 0.999)
 
 
 @dataclass
-class _Window:
+class _StatsWindow:
     """Statistics since ``begin``."""
 
     begin: float
@@ -34,12 +34,12 @@ class SendStats:
 
     begin: float
     interval: float
-    _all: _Window = field(init=False)
-    _window: _Window = field(init=False)
+    _all: _StatsWindow = field(init=False)
+    _window: _StatsWindow = field(init=False)
     _latencies: list[tuple[float, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._all, self._window = _Window(self.begin), _Window(self.begin)
+        self._all, self._window = _StatsWindow(self.begin), _StatsWindow(self.begin)
 
     @property
     def records(self) -> int:
@@ -56,7 +56,7 @@ class SendStats:
         window, passed = self._window, now - self._window.begin
         if passed < self.interval:
             return None
-        self._window = _Window(now)
+        self._window = _StatsWindow(now)
         return (
             f"{window.records} records sent, {window.records / passed:.1f} records/sec ({window.size / passed / _MB:.2f} MB/sec), "
             f"{window.mean_ms():.1f} ms avg latency, {1000 * window.longest:.1f} ms max latency."

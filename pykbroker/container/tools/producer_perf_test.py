@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pykbroker.client.client import Client
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.producer import Producer
 from pykbroker.container.tools.perf_stats import SendStats
 from pykbroker.container.tools.printing import print_lines
@@ -95,7 +95,8 @@ def _run(
     client: Client, producer: Producer, options: argparse.Namespace, values: Iterator[bytes], batch_size: int
 ) -> None:
     partitions = [
-        Partition(options.topic, each.partition_index) for each in client.topic(options.topic, create=True).partitions
+        TopicPartition(options.topic, each.partition_index)
+        for each in client.topic(options.topic, create=True).partitions
     ]
     clock = client.clock
     rate = options.throughput if options.throughput > 0 else None

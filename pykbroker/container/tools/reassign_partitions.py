@@ -7,12 +7,12 @@ import random
 from collections.abc import Collection, Iterable, Mapping
 
 from pykbroker.client.client import Client
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.reassignments import alter_moves, ongoing_moves
 from pykbroker.client.replica_state import Replicas, read_replicas
 from pykbroker.container.tools import log_dir_moves
 from pykbroker.container.tools.printing import print_lines
-from pykbroker.container.tools.reassignment_plan import Plan, as_json, check_plan, read_plan, read_topics
+from pykbroker.container.tools.reassignment_plan import ReassignmentPlan, as_json, check_plan, read_plan, read_topics
 from pykbroker.container.tools.reassignment_throttles import clear_throttles, moves, throttle_log_dirs, throttle_moves
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
 from pykbroker.controller.placement import place_partitions
@@ -57,12 +57,12 @@ def _generate(client: Client, options: argparse.Namespace) -> None:
     topics = read_topics(options.topics_to_move_json_file)
     current = _assigned(client, topics)
     brokers = _brokers(client, options)
-    proposed = Plan()
+    proposed = ReassignmentPlan()
     for topic in topics:
         its = {partition: replicas for partition, replicas in current.brokers.items() if partition.topic == topic}
         factor = len(next(iter(its.values())))
         found = place_partitions(brokers, len(its), factor, random.Random())
-        proposed.brokers |= {Partition(topic, number): replicas for number, replicas in enumerate(found)}
+        proposed.brokers |= {TopicPartition(topic, number): replicas for number, replicas in enumerate(found)}
     print_lines("Current partition replica assignment", as_json(current), "")
     print_lines("Proposed partition reassignment configuration", as_json(proposed))
 
@@ -84,17 +84,19 @@ def _brokers(client: Client, options: argparse.Namespace) -> list[BrokerImage]:
     return [BrokerImage(node, 0, bytes(16), {}, {}, rack, fenced=False) for node, rack in sorted(racks.items())]
 
 
-def _assigned(client: Client, topics: Iterable[str], partitions: Collection[Partition] | None = None) -> Plan:
+def _assigned(
+    client: Client, topics: Iterable[str], partitions: Collection[TopicPartition] | None = None
+) -> ReassignmentPlan:
     """Return the current replicas of these partitions, or of all. Raises ToolError for missing ones."""
     found = {
-        Partition(name, number): replicas.replicas
+        TopicPartition(name, number): replicas.replicas
         for name, there in _replicas(client, topics).items()
         for number, replicas in there.items()
     }
     wanted = found.keys() if partitions is None else partitions
     if missing := sorted(set(wanted) - found.keys()):
         raise ToolError(f"Unable to find partition: {', '.join(map(str, missing))}")
-    assigned = Plan({partition: found[partition] for partition in wanted})
+    assigned = ReassignmentPlan({partition: found[partition] for partition in wanted})
     everywhere = [(node, partition) for partition, nodes in assigned.brokers.items() for node in nodes]
     there = set(client.node_ids())
     places = log_dir_moves.places(client, [replica for replica in everywhere if replica[0] in there])
@@ -145,7 +147,7 @@ def _execute(client: Client, options: argparse.Namespace) -> None:
         log_dir_moves.move(client, plan.log_dirs, options.timeout)
 
 
-def _check_brokers(client: Client, plan: Plan) -> None:
+def _check_brokers(client: Client, plan: ReassignmentPlan) -> None:
     there = client.node_ids()
     for replicas in plan.brokers.values():
         for node in replicas:
@@ -157,7 +159,7 @@ def _verify(client: Client, options: argparse.Namespace) -> None:
     plan = read_plan(options.reassignment_json_file)
     ongoing = ongoing_moves(client)
     current = {
-        Partition(name, number): replicas.replicas
+        TopicPartition(name, number): replicas.replicas
         for name, there in read_replicas(client, {each.topic for each in plan.brokers}, may_lack=True).items()
         for number, replicas in there.items()
     }
@@ -175,7 +177,7 @@ def _verify(client: Client, options: argparse.Namespace) -> None:
             )
     found = log_dir_moves.places(client, plan.log_dirs)
     print_lines(
-        *(place.told(replica, plan.log_dirs[replica]) for replica, place in sorted(found.items(), key=_by_replica))
+        *(place.status(replica, plan.log_dirs[replica]) for replica, place in sorted(found.items(), key=_by_replica))
     )
     if not ongoing and all(place.future is None for place in found.values()) and not options.preserve_throttles:
         clear_throttles(client, plan.brokers)
@@ -213,7 +215,7 @@ def _list(client: Client, options: argparse.Namespace) -> None:
         print_lines(f"{partition}: replicas: {_numbers(each.replicas)}.{adding}{removing}")
 
 
-def _check(complaint: str, answers: Mapping[Partition, ReassignablePartitionResponse]) -> None:
+def _check(complaint: str, answers: Mapping[TopicPartition, ReassignablePartitionResponse]) -> None:
     """Raises ToolError if there are errors."""
     refused = [
         f"{partition}: {KafkaError(error_code(each.error_code), each.error_message or None).message}"
@@ -224,15 +226,15 @@ def _check(complaint: str, answers: Mapping[Partition, ReassignablePartitionResp
         raise ToolError("\n".join([f"{complaint}:", *refused]))
 
 
-def _by_replica(item: tuple[tuple[int, Partition], object]) -> tuple[int, Partition]:
+def _by_replica(item: tuple[tuple[int, TopicPartition], object]) -> tuple[int, TopicPartition]:
     return item[0]
 
 
-def _s(items: Mapping[Partition, object] | list[Partition]) -> str:
+def _s(items: Mapping[TopicPartition, object] | list[TopicPartition]) -> str:
     return "" if len(items) == 1 else "s"
 
 
-def _joined(partitions: Iterable[Partition]) -> str:
+def _joined(partitions: Iterable[TopicPartition]) -> str:
     return ",".join(map(str, sorted(partitions)))
 
 

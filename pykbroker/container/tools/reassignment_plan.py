@@ -7,27 +7,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.json_plans import check_distinct, entries, partition_of, text
 from pykbroker.container.tools.running import ToolError
 from pykbroker.runtime.escaping import escaped_json
 
 ANY_LOG_DIR: Final = "any"
-Replica = tuple[int, Partition]
+Replica = tuple[int, TopicPartition]
 """The id of a broker, and what it has a replica of."""
 
 
 @dataclass
-class Plan:
+class ReassignmentPlan:
     """The replicas of each partition, the preferred leader first, and the log directories of replicas, where given."""
 
-    brokers: dict[Partition, list[int]] = field(default_factory=dict)
+    brokers: dict[TopicPartition, list[int]] = field(default_factory=dict)
     log_dirs: dict[Replica, str] = field(default_factory=dict)
 
 
-def read_plan(path: str) -> Plan:
+def read_plan(path: str) -> ReassignmentPlan:
     """Read a plan. Raises ToolError and OSError."""
-    plan = Plan()
+    plan = ReassignmentPlan()
     found = entries(path)
     check_distinct(map(partition_of, found), "Partition reassignment contains duplicate topic partitions")
     for entry in found:
@@ -46,7 +46,7 @@ def read_plan(path: str) -> Plan:
     return plan
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: ReassignmentPlan) -> None:
     """Raises ToolError for a plan that is invalid."""
     if not plan.brokers:
         raise ToolError("Partition reassignment list cannot be empty")
@@ -67,7 +67,7 @@ def read_topics(path: str) -> list[str]:
     return names
 
 
-def as_json(plan: Plan) -> str:
+def as_json(plan: ReassignmentPlan) -> str:
     """Return the plan as JSON; unknown log directories are "any"."""
     partitions = [
         {

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pykbroker.client.client import Client
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import raise_for
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -28,10 +28,10 @@ Move = tuple[set[int], set[int]]
 
 
 def moves(
-    wanted: Mapping[Partition, list[int]],
-    current: Mapping[Partition, list[int]],
-    ongoing: Mapping[Partition, OngoingPartitionReassignment],
-) -> dict[Partition, Move]:
+    wanted: Mapping[TopicPartition, list[int]],
+    current: Mapping[TopicPartition, list[int]],
+    ongoing: Mapping[TopicPartition, OngoingPartitionReassignment],
+) -> dict[TopicPartition, Move]:
     """Return ongoing moves, and those about to start."""
     found = {
         partition: (set(each.replicas) - set(each.adding_replicas), set(each.adding_replicas))
@@ -43,7 +43,7 @@ def moves(
     return found
 
 
-def throttle_moves(client: Client, moving: Mapping[Partition, Move], rate: int) -> None:
+def throttle_moves(client: Client, moving: Mapping[TopicPartition, Move], rate: int) -> None:
     """Limit replication between brokers, in bytes per second. Raises the KafkaError of the response."""
     for topic in sorted({partition.topic for partition in moving}):
         its = {partition.number: move for partition, move in moving.items() if partition.topic == topic}
@@ -64,7 +64,7 @@ def throttle_log_dirs(client: Client, brokers: Iterable[int], rate: int) -> None
     print_lines(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
 
-def clear_throttles(client: Client, wanted: Mapping[Partition, list[int]]) -> None:
+def clear_throttles(client: Client, wanted: Mapping[TopicPartition, list[int]]) -> None:
     """Remove the throttles of all brokers, since those involved are not known. Raises the KafkaError of the response."""
     brokers = sorted({*client.node_ids(), *(node for replicas in wanted.values() for node in replicas)})
     print_lines(f"Clearing broker-level throttles on broker{_s(brokers)} {','.join(map(str, brokers))}")
@@ -94,7 +94,7 @@ def _alter_broker(client: Client, node: int, values: Mapping[str, str | None]) -
     _alter(client.named_node(node), _BROKER, str(node), values)
 
 
-def _alter(connection: Connection, kind: int, name: str, values: Mapping[str, str | None]) -> None:
+def _alter(connection: BrokerConnection, kind: int, name: str, values: Mapping[str, str | None]) -> None:
     configs = [
         AlterableConfig(name=setting, config_operation=_DELETE if value is None else _SET, value=value)
         for setting, value in values.items()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pykbroker.container.tools import later_groups
+from pykbroker.container.tools import other_groups
 
 
 def main(words: list[str]) -> None:
-    later_groups.main("share", "KIP-932", words)
+    other_groups.main("share", "KIP-932", words)

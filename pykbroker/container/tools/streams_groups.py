@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pykbroker.container.tools import later_groups
+from pykbroker.container.tools import other_groups
 
 
 def main(words: list[str]) -> None:
-    later_groups.main("streams", "KIP-1071", words)
+    other_groups.main("streams", "KIP-1071", words)

@@ -59,7 +59,7 @@ def main(name: str, words: list[str]) -> int:
     name = name.removesuffix(".sh")
     module = TOOLS.get(name) or BESIDE.get(name)
     if module is None:
-        from pykbroker.container.tools.elsewhere import INSTEAD
+        from pykbroker.container.tools.unsupported import INSTEAD
 
         instead = f"instead: {INSTEAD[name]}" if name in INSTEAD else f"there are {', '.join(TOOLS)}"
         print_error(f"There is no command {name}; {instead}.")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from pykbroker.client.client import TRANSACTION, Client
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.transaction_end import fence, write_abort_marker
 from pykbroker.client.transaction_state import (
     ANY_DURATION,
@@ -50,7 +50,7 @@ def _options() -> Options:
     abort.add_argument("--start-offset", metavar="N", type=int, help="where it begins")
     for name in ("producer-id", "producer-epoch", "coordinator-epoch"):
         abort.add_argument(f"--{name}", metavar="N", type=int, help="in its place, for brokers before 3.0")
-    hanging = commands.add_parser("find-hanging", description="Find transactions that nobody will end.")
+    hanging = commands.add_parser("find-hanging", description="Find hanging transactions.")
     hanging.add_argument("--broker-id", metavar="ID", type=int, help="where this broker has a replica")
     hanging.add_argument("--max-transaction-timeout", metavar="MINUTES", type=int, default=15)
     hanging.add_argument("--topic", metavar="NAME")
@@ -106,7 +106,7 @@ def _describe(client: Client, options: argparse.Namespace) -> None:
 
 
 def _describe_producers(client: Client, options: argparse.Namespace) -> None:
-    partition = Partition(options.topic, options.partition)
+    partition = TopicPartition(options.topic, options.partition)
     where = "leader" if options.broker_id is None else f"broker {options.broker_id}"
     with _telling(f"Failed to describe producers for partition {partition} on {where}"):
         found = client.retrying(partial(active_producers, client, partition, options.broker_id))
@@ -128,7 +128,7 @@ def _describe_producers(client: Client, options: argparse.Namespace) -> None:
 
 
 def _abort(client: Client, options: argparse.Namespace) -> None:
-    partition = Partition(options.topic, options.partition)
+    partition = TopicPartition(options.topic, options.partition)
     if options.start_offset is not None:
         who = _who_began(client, partition, options.start_offset)
     elif options.producer_id is None:
@@ -145,7 +145,7 @@ def _abort(client: Client, options: argparse.Namespace) -> None:
         write_abort_marker(client, partition, *who)
 
 
-def _who_began(client: Client, partition: Partition, offset: int) -> tuple[int, int, int]:
+def _who_began(client: Client, partition: TopicPartition, offset: int) -> tuple[int, int, int]:
     with _telling(f"Failed to validate producer state for partition {partition}"):
         found = client.retrying(partial(active_producers, client, partition))
     for each in found:
@@ -176,7 +176,7 @@ def _find_hanging(client: Client, options: argparse.Namespace) -> None:
         for partition, each in found
     ]
     print_columns(
-        ("Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
+        ("Topic", "TopicPartition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
          "Duration(min)"), rows,
     )  # fmt: skip
 

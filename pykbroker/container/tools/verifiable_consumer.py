@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pykbroker.cli.signals import ends_are_noted
 from pykbroker.client.fetcher import Fetched
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.events import Events
 from pykbroker.container.tools.group_reader import GroupReader
 from pykbroker.container.tools.running import Options, ToolError, connect
@@ -111,7 +111,7 @@ class _Consuming:
         return taken
 
 
-def _as_json(partitions: list[Partition]) -> list[dict[str, Any]]:
+def _as_json(partitions: list[TopicPartition]) -> list[dict[str, Any]]:
     return [{"topic": each.topic, "partition": each.number} for each in partitions]
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from pykbroker.cli.signals import ends_are_noted
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.producer import Producer
 from pykbroker.container.tools.events import Events
 from pykbroker.container.tools.exceptions import exception_class
@@ -96,7 +96,7 @@ class _Sending:
         for number, some in by_partition.items():
             self.sent += len(some)
             try:
-                base = self._producer.send(Partition(self._options.topic, number), some)
+                base = self._producer.send(TopicPartition(self._options.topic, number), some)
             except (KafkaError, ClientError) as error:
                 for record in some:
                     self._refused(record, error)

@@ -90,7 +90,7 @@ def check_commit(group: None, request: OffsetCommitRequest, version: int) -> Non
 
 def check_commit_in_transaction(group: None, request: TxnOffsetCommitRequest) -> None:
     """Anyone may who names no generation."""
-    if request.generation_id >= 0:
+    if request.generation_id_or_member_epoch >= 0:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 
 

@@ -9,11 +9,13 @@ from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse,
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pykbroker.handlers.fetching.asked import Asked
+    from pykbroker.handlers.fetching.context import FetchContext
     from pykbroker.partitions.fetch_sessions import FetchItem, FetchSession
 
 
-def answer(fetch: Asked, found: list[tuple[FetchItem, PartitionData]], leaders: Collection[int]) -> FetchResponse:
+def answer(
+    fetch: FetchContext, found: list[tuple[FetchItem, PartitionData]], leaders: Collection[int]
+) -> FetchResponse:
     """The response: all that was found, or for an incremental session only what changed, with the endpoints of ``leaders``.
 
     It keeps the order of ``found``, as Kafka's does: a topic is named again where others came in between.

@@ -14,7 +14,7 @@ from pykbroker.wire.frames import CUT_SIZE
 from pykbroker.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 
 if TYPE_CHECKING:
-    from pykbroker.handlers.fetching.asked import Asked
+    from pykbroker.handlers.fetching.context import FetchContext
     from pykbroker.partitions.fetch_sessions import FetchItem
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Work
@@ -54,7 +54,7 @@ class Attempt:
         "urgent",
     )
 
-    def __init__(self, fetch: Asked) -> None:
+    def __init__(self, fetch: FetchContext) -> None:
         self.fetch = fetch
         self.size = 0
         self.counted = 0  # of min_bytes

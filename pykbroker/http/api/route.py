@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from pykbroker.steered.call import Call
+from pykbroker.steered.call import VerbCall
 from pykbroker.steered.verbs.table import VERBS
 
 if TYPE_CHECKING:
-    from pykbroker.http.asker import Asker
+    from pykbroker.http.principal import HttpPrincipal
     from pykbroker.steered.steering import Steering
 
 _LARGEST_BODY: Final = 64 * 1024
@@ -20,10 +20,10 @@ Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HttpCall(Call):
+class HttpCall(VerbCall):
     """A call over HTTP: who asks, and the parameters of the query. All of them are untrusted."""
 
-    asker: Asker
+    asker: HttpPrincipal
     query: Mapping[str, str]
     #: Media type and text, for a route that takes a body other than JSON.
     kind: str = ""
@@ -63,7 +63,7 @@ class Route:
     most: int = _LARGEST_BODY
 
     async def carry_out(self, steering: Steering, call: HttpCall) -> Any:
-        """Do what the route is for; returns the answer. Raises Refusal and KafkaError."""
+        """Do what the route is for; returns the answer. Raises VerbRefused and KafkaError."""
         act = VERBS[self.name] if self.handler is None else self.handler
         return await act(steering, call)
 

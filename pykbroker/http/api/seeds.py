@@ -9,16 +9,16 @@ from pykbroker.http.api.route import HttpCall, Text
 from pykbroker.http.api.schemas import SEED, TEXT
 from pykbroker.security.operations import CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, TOPIC
-from pykbroker.seeding.harvesting import TooMuch, harvest_slowly
+from pykbroker.seeding.dumping import TooMuch, dump_in_slices
+from pykbroker.seeding.loading import load_seed
 from pykbroker.seeding.reading import read_bytes
 from pykbroker.seeding.seed import BadSeed, Seed
-from pykbroker.seeding.sowing import sow
 from pykbroker.seeding.writing import text
-from pykbroker.steered.refusal import Refusal, refusing
+from pykbroker.steered.refusal import VerbRefused, refusing
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.asker import Asker
+    from pykbroker.http.principal import HttpPrincipal
     from pykbroker.steered.steering import Steering
 
 #: Format of a seed to its media type.
@@ -51,8 +51,8 @@ WHICH: Final = {
 }
 
 
-async def _check_sowing(cluster: Cluster, asker: Asker, seed: Seed) -> None:
-    """Require the rights of CreateTopics and Produce, for all topics before any is created. Raises Refusal."""
+async def _check_sowing(cluster: Cluster, asker: HttpPrincipal, seed: Seed) -> None:
+    """Require the rights of CreateTopics and Produce, for all topics before any is created. Raises VerbRefused."""
     written = {record.topic for record in seed.records}
     for number, name in enumerate(dict.fromkeys([*(topic.name for topic in seed.topics), *written])):
         if name in written:
@@ -64,8 +64,8 @@ async def _check_sowing(cluster: Cluster, asker: Asker, seed: Seed) -> None:
             await asyncio.sleep(0)
 
 
-async def _readable(cluster: Cluster, asker: Asker, named: list[str]) -> list[str]:
-    """Return the topics to export: those that were named, or all that the asker may describe. Raises Refusal."""
+async def _readable(cluster: Cluster, asker: HttpPrincipal, named: list[str]) -> list[str]:
+    """Return the topics to export: those that were named, or all that the asker may describe. Raises VerbRefused."""
     topics = cluster.metadata.image.topics
     found = []
     for number, name in enumerate(named or sorted(topics)):
@@ -73,7 +73,7 @@ async def _readable(cluster: Cluster, asker: Asker, named: list[str]) -> list[st
             asker.require(READ, TOPIC, name)
             asker.require(DESCRIBE_CONFIGS, TOPIC, name)
             if name not in topics:
-                raise Refusal(404, f"there is no topic {name[:_LONGEST_NAME]!r}")
+                raise VerbRefused(404, f"there is no topic {name[:_LONGEST_NAME]!r}")
             found.append(name)
         if not number % _AT_ONCE:
             await asyncio.sleep(0)
@@ -86,17 +86,17 @@ async def sown(steering: Steering, call: HttpCall) -> dict[str, Any]:
         seed = await asyncio.to_thread(read_bytes, call.raw, form, "body", call.query.get("topic"))
     await _check_sowing(steering.cluster(), call.asker, seed)
     with refusing(409, BadSeed):
-        done = await steering.outcome(sow(steering.cluster(), seed))
+        done = await steering.outcome(load_seed(steering.cluster(), seed))
     return {"topics": done.topics, "records": done.records}
 
 
 async def harvested(steering: Steering, call: HttpCall) -> Text:
     form = call.query.get("form", "jsonl")
     if form not in _KINDS:
-        raise Refusal(400, f"form is {form[:40]!r}; write one of {', '.join(_KINDS)}")
+        raise VerbRefused(400, f"form is {form[:40]!r}; write one of {', '.join(_KINDS)}")
     named = [name for name in call.query.get("topics", "").split(",") if name]
     names = await _readable(steering.cluster(), call.asker, named)
     with refusing(404, LookupError), refusing(409, TooMuch):
-        seed = await steering.outcome(harvest_slowly(steering.cluster(), names, _MOST_BYTES)) if names else Seed()
+        seed = await steering.outcome(dump_in_slices(steering.cluster(), names, _MOST_BYTES)) if names else Seed()
     with refusing(415, ModuleNotFoundError):
         return Text(_KINDS[form], await asyncio.to_thread(text, seed, f".{form}"))

@@ -8,7 +8,7 @@ from pykbroker.client.errors import raise_for
 from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
 from pykbroker.security.operations import ALL, OPERATION_NAMES
 from pykbroker.security.resources import LITERAL, PATTERN_NAMES, PREFIXED, TOPIC, TYPE_NAMES
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -17,7 +17,7 @@ from pykbroker.wire.messages.describe_acls import DescribeAclsRequest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
 
 _VERSION: Final = 3
@@ -26,7 +26,7 @@ _NAME: Final = 249
 _PRINCIPAL: Final = 1000
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of the access lists that contain ``match``; without an authorizer, none and ``off``."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_PRINCIPAL).lower()
@@ -61,7 +61,7 @@ def _as_json(acl: Acl) -> dict[str, str]:
     }
 
 
-async def add(console: Console, call: Call) -> dict[str, Any]:
+async def add(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Add an access list, in the form of ``listed``."""
     answer = await console.brokers.ask(CreateAclsRequest([AclCreation(*_said(call))]), _VERSION)
     (result,) = answer.results
@@ -69,7 +69,7 @@ async def add(console: Console, call: Call) -> dict[str, Any]:
     return {}
 
 
-async def remove(console: Console, call: Call) -> dict[str, Any]:
+async def remove(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Remove an access list, in the form of ``listed``; returns how many were removed."""
     answer = await console.brokers.ask(DeleteAclsRequest([DeleteAclsFilter(*_said(call))]), _VERSION)
     (result,) = answer.filter_results
@@ -77,8 +77,8 @@ async def remove(console: Console, call: Call) -> dict[str, Any]:
     return {"removed": len(result.matching_acls)}
 
 
-def _said(call: Call) -> Acl:
-    """Parse an access list. Raises Refusal for a filter, or for words that Kafka does not have."""
+def _said(call: ConsoleCall) -> Acl:
+    """Parse an access list. Raises VerbRefused for a filter, or for words that Kafka does not have."""
     return Acl(
         _code(call, "type", TYPE_NAMES, range(TOPIC, len(TYPE_NAMES))),
         call.text("name", most=_NAME),
@@ -90,9 +90,9 @@ def _said(call: Call) -> Acl:
     )
 
 
-def _code(call: Call, word: str, names: tuple[str, ...], codes: Iterable[int]) -> int:
+def _code(call: ConsoleCall, word: str, names: tuple[str, ...], codes: Iterable[int]) -> int:
     known = {names[code]: code for code in codes}
     text = call.text(word, most=40)
     if text not in known:
-        raise Refusal(400, f"{word!r} is one of: {', '.join(known)}")
+        raise VerbRefused(400, f"{word!r} is one of: {', '.join(known)}")
     return known[text]

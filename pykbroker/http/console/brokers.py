@@ -9,13 +9,13 @@ from pykbroker import __version__
 from pykbroker.metadata.image import NO_LEADER
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
 
 _AT_ONCE: Final = 100
 
 
-async def overview(console: Console, call: Call) -> dict[str, Any]:
+async def overview(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return counts of brokers, topics, groups and the like."""
     cluster = console.brokers.cluster()
     image = cluster.metadata.image
@@ -44,7 +44,7 @@ async def overview(console: Console, call: Call) -> dict[str, Any]:
     }
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return the brokers of the process, with their leaderships, replicas and log directories."""
     cluster = console.brokers.cluster()
     leads: Counter[int] = Counter()

@@ -6,12 +6,12 @@ import asyncio
 import copy
 from typing import TYPE_CHECKING
 
-from pykbroker.http.asker import Asker
-from pykbroker.http.console.asking import Brokers
+from pykbroker.http.console.in_process_client import InProcessClient
+from pykbroker.http.principal import HttpPrincipal
 from pykbroker.http.turn import Turn
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.registry import Registry
+    from pykbroker.http.console.registry import CachedRegistry
     from pykbroker.http.metrics.meter import RequestMeter
     from pykbroker.process.node import Node
     from pykbroker.runtime.clock import Clock
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 class Console:
     """State of one HTTP side. ``clock`` is the system clock: the brokers' may be manual."""
 
-    def __init__(self, node: Node, meter: RequestMeter, clock: Clock, registry: Registry | None = None) -> None:
+    def __init__(self, node: Node, meter: RequestMeter, clock: Clock, registry: CachedRegistry | None = None) -> None:
         self.node = node
         self.meter = meter
         self.clock = clock
-        self.brokers = Brokers(node.lives, Asker(node, ""), authorises=bool(node.config["authorizer.class.name"]))
+        self.brokers = InProcessClient(
+            node.lives, HttpPrincipal(node, ""), authorises=bool(node.config["authorizer.class.name"])
+        )
         self.registry = registry
         #: Open connections that follow appended records.
         self.tails: set[asyncio.Task[None]] = set()
@@ -32,7 +34,7 @@ class Console:
     def asked_by(self, host: str) -> Console:
         """Return the same console for who asks from an address: it has the state, and brokers of the asker."""
         made = copy.copy(self)
-        made.brokers = self.brokers.asked_by(Asker(self.node, host))
+        made.brokers = self.brokers.asked_by(HttpPrincipal(self.node, host))
         return made
 
     def turn(self) -> Turn:

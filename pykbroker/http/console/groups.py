@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
-from pykbroker.http.console import places
-from pykbroker.http.console.members import Member, members_of
+from pykbroker.http.console import search_offsets
+from pykbroker.http.console.members import ConsoleMember, members_of
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import GROUP
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
@@ -21,9 +21,9 @@ from pykbroker.wire.messages.offset_commit import (
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.asking import Brokers
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
+    from pykbroker.http.console.in_process_client import InProcessClient
     from pykbroker.wire.messages.list_groups import ListedGroup
 
 _MOST_ROWS: Final = 200
@@ -35,7 +35,7 @@ _FETCH_VERSION, _COMMIT_VERSION = 9, 9
 _TOPIC: Final = 249
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of groups by name."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_TOPIC).lower()
@@ -50,7 +50,7 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
     return {"total": len(found), "start": start, "groups": rows, "limits": limits}
 
 
-async def _all(brokers: Brokers) -> list[ListedGroup]:
+async def _all(brokers: InProcessClient) -> list[ListedGroup]:
     found: list[ListedGroup] = []
     for node_id in brokers.running():
         answer = await brokers.ask(ListGroupsRequest(states_filter=[], types_filter=[]), 5, node_id)
@@ -59,7 +59,7 @@ async def _all(brokers: Brokers) -> list[ListedGroup]:
     return found
 
 
-async def one(console: Console, call: Call) -> dict[str, Any]:
+async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a group with its members, and a page of its partitions with committed offset and lag."""
     name = call.text("group", most=_NAME)
     start, limit = call.whole("start", 0), call.whole("limit", 100, least=1, most=_MOST_OFFSETS)
@@ -90,7 +90,7 @@ def _row(
     partition: tuple[str, int],
     committed: dict[tuple[str, int], int],
     ends: dict[tuple[str, int], int],
-    owners: dict[tuple[str, int], Member],
+    owners: dict[tuple[str, int], ConsoleMember],
 ) -> dict[str, Any]:
     offset, end, owner = committed.get(partition), ends.get(partition), owners.get(partition)
     return {
@@ -103,7 +103,7 @@ def _row(
     }
 
 
-async def _committed(brokers: Brokers, coordinator: int, name: str) -> dict[tuple[str, int], int]:
+async def _committed(brokers: InProcessClient, coordinator: int, name: str) -> dict[tuple[str, int], int]:
     asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(name, topics=None)])
     (found,) = (await brokers.ask(asked, _FETCH_VERSION, coordinator)).groups
     raise_for(found.error_code)
@@ -115,16 +115,16 @@ async def _committed(brokers: Brokers, coordinator: int, name: str) -> dict[tupl
     }
 
 
-async def _ends(brokers: Brokers, partitions: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+async def _ends(brokers: InProcessClient, partitions: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
     """Return end offsets; deleted partitions and those without a leader have none."""
     wanted: dict[str, dict[int, int]] = {}
     for topic, index in partitions:
         if brokers.cluster().partition(topic, index) is not None and brokers.sees(topic):
-            wanted.setdefault(topic, {})[index] = places.LATEST
+            wanted.setdefault(topic, {})[index] = search_offsets.LATEST
     found: dict[tuple[str, int], int] = {}
     for topic, indexes in wanted.items():
         try:
-            ends = await places.offsets(brokers, topic, indexes, _UNCOMMITTED)
+            ends = await search_offsets.offsets(brokers, topic, indexes, _UNCOMMITTED)
         except KafkaError as error:
             if not error.code.retriable:
                 raise
@@ -133,7 +133,7 @@ async def _ends(brokers: Brokers, partitions: list[tuple[str, int]]) -> dict[tup
     return found
 
 
-async def delete(console: Console, call: Call) -> dict[str, Any]:
+async def delete(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Delete a group without members."""
     name = call.text("group", most=_NAME)
     coordinator = await console.brokers.coordinator(name)
@@ -142,13 +142,13 @@ async def delete(console: Console, call: Call) -> dict[str, Any]:
     return {}
 
 
-async def reset(console: Console, call: Call) -> dict[str, Any]:
+async def reset(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Commit offsets of one topic for a group without members. ``to`` is earliest, latest, a time, or an offset."""
     name, topic, to = call.text("group", most=_NAME), call.text("topic", most=_TOPIC), call.text("to", most=20)
     image = console.brokers.cluster().metadata.image.topics.get(topic) if console.brokers.sees(topic) else None
     if image is None:
-        raise Refusal(404, f"there is no topic {topic}")
-    indexes = places.chosen(call.text("partitions", "", most=1000), len(image.partitions))
+        raise VerbRefused(404, f"there is no topic {topic}")
+    indexes = search_offsets.chosen(call.text("partitions", "", most=1000), len(image.partitions))
     wanted = await _targets(console.brokers, topic, indexes, to, call)
     commits = [OffsetCommitRequestPartition(index, offset) for index, offset in wanted.items()]
     asked = OffsetCommitRequest(group_id=name, topics=[OffsetCommitRequestTopic(topic, partitions=commits)])
@@ -156,23 +156,25 @@ async def reset(console: Console, call: Call) -> dict[str, Any]:
     answer = await console.brokers.ask(asked, _COMMIT_VERSION, coordinator)
     for each in answer.topics[0].partitions:
         if each.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
-            raise Refusal(409, "the group has members, and only they commit: stop the consumers first")
+            raise VerbRefused(409, "the group has members, and only they commit: stop the consumers first")
         raise_for(each.error_code)
     return {"offsets": wanted}
 
 
-async def _targets(brokers: Brokers, topic: str, indexes: list[int], to: str, call: Call) -> dict[int, int]:
+async def _targets(
+    brokers: InProcessClient, topic: str, indexes: list[int], to: str, call: ConsoleCall
+) -> dict[int, int]:
     """Return partition to offset, clamped to the partition's log."""
-    lows = await places.offsets(brokers, topic, dict.fromkeys(indexes, places.EARLIEST), _UNCOMMITTED)
-    ends = await places.offsets(brokers, topic, dict.fromkeys(indexes, places.LATEST), _UNCOMMITTED)
+    lows = await search_offsets.offsets(brokers, topic, dict.fromkeys(indexes, search_offsets.EARLIEST), _UNCOMMITTED)
+    ends = await search_offsets.offsets(brokers, topic, dict.fromkeys(indexes, search_offsets.LATEST), _UNCOMMITTED)
     if to == "earliest":
         return lows
     if to == "latest":
         return ends
     if to == "time":
-        found = await places.offsets(brokers, topic, dict.fromkeys(indexes, call.whole("time")), _UNCOMMITTED)
+        found = await search_offsets.offsets(brokers, topic, dict.fromkeys(indexes, call.whole("time")), _UNCOMMITTED)
         return {index: offset if offset >= 0 else ends[index] for index, offset in found.items()}
     if to == "offset":
         offset = call.whole("offset")
         return {index: min(max(offset, lows[index]), ends[index]) for index in lows}
-    raise Refusal(400, "'to' is earliest, latest, time or offset")
+    raise VerbRefused(400, "'to' is earliest, latest, time or offset")

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.wire.records import Record
 
 _HEX: Final = "hex:"
@@ -32,8 +32,8 @@ class Matcher:
     any_case: bool = False
 
     @classmethod
-    def of(cls, call: Call) -> Matcher:
-        """Parse the conditions. Raises Refusal."""
+    def of(cls, call: ConsoleCall) -> Matcher:
+        """Parse the conditions. Raises VerbRefused."""
         any_case = call.flag("anycase")
 
         def needle(name: str) -> bytes | None:
@@ -92,7 +92,9 @@ def _bytes(text: str, *, any_case: bool) -> bytes:
         try:
             return bytes.fromhex(text.removeprefix(_HEX))
         except ValueError as error:
-            raise Refusal(400, f"behind {_HEX} there are pairs of hexadecimal digits, not {text[4:44]!r}") from error
+            raise VerbRefused(
+                400, f"behind {_HEX} there are pairs of hexadecimal digits, not {text[4:44]!r}"
+            ) from error
     if any_case:
         text = text.lower()
     return text.encode("utf-8", "replace")

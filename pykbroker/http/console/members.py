@@ -13,7 +13,7 @@ from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescrib
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.asking import Brokers
+    from pykbroker.http.console.in_process_client import InProcessClient
     from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as ConsumerGroup
 
 _CONSUMER: Final = "consumer"
@@ -21,7 +21,7 @@ _MOST_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ConsoleMember:
     """A member with its assigned partitions."""
 
     member_id: str
@@ -43,16 +43,16 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ConsoleGroup:
     """A group as its coordinator describes it."""
 
     kind: str
     state: str
     assignor: str
-    members: list[Member] = field(default_factory=list)
+    members: list[ConsoleMember] = field(default_factory=list)
 
 
-async def members_of(brokers: Brokers, coordinator: int, name: str) -> Group:
+async def members_of(brokers: InProcessClient, coordinator: int, name: str) -> ConsoleGroup:
     """Describe a group. A group that does not exist is Dead and has no members, as before KIP-1043."""
     (found,) = (await brokers.ask(ConsumerGroupDescribeRequest([name]), 1, coordinator)).groups
     if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
@@ -61,30 +61,30 @@ async def members_of(brokers: Brokers, coordinator: int, name: str) -> Group:
     return _consumer(found)
 
 
-def _consumer(found: ConsumerGroup) -> Group:
+def _consumer(found: ConsumerGroup) -> ConsoleGroup:
     members = [
-        Member(
+        ConsoleMember(
             *(member.member_id, member.instance_id, member.client_id, member.client_host),
             sorted((of.topic_name, index) for of in member.assignment.topic_partitions for index in of.partitions),
         )
         for member in found.members
     ]
-    return Group("consumer", found.group_state, found.assignor_name, members)
+    return ConsoleGroup("consumer", found.group_state, found.assignor_name, members)
 
 
-async def _classic(brokers: Brokers, coordinator: int, name: str) -> Group:
+async def _classic(brokers: InProcessClient, coordinator: int, name: str) -> ConsoleGroup:
     (found,) = (await brokers.ask(DescribeGroupsRequest([name]), 6, coordinator)).groups
     if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return Group("classic", "Dead", "")
+        return ConsoleGroup("classic", "Dead", "")
     raise_for(found.error_code, found.error_message)
     members = [
-        Member(
+        ConsoleMember(
             *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
             _assigned(member.member_assignment) if found.protocol_type == _CONSUMER else [],
         )
         for member in found.members
     ]
-    return Group("classic", found.group_state, found.protocol_data, members)
+    return ConsoleGroup("classic", found.group_state, found.protocol_data, members)
 
 
 def _assigned(data: bytes) -> list[tuple[str, int]]:

@@ -17,9 +17,9 @@ from pykbroker.wire.errors import WireError
 from pykbroker.wire.messages.fetch import PartitionData
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
-    from pykbroker.http.console.reading import Found
+    from pykbroker.http.console.reading import ReadRecord
 
 _MOST_ROWS: Final = 200
 _FETCHED: Final = 256 * 1024
@@ -28,7 +28,7 @@ _SCRAM: Final = "UserScramCredentialRecord"
 _SECRETS: Final = ("salt", "stored_key", "server_key")
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of committed records, from ``start`` records before the end on.
 
     Records that a snapshot replaced are gone.
@@ -55,7 +55,7 @@ async def _rows(console: Console, low: int, high: int) -> Any:
                 yield _as_json(found)
 
 
-def _as_json(found: Found) -> dict[str, Any]:
+def _as_json(found: ReadRecord) -> dict[str, Any]:
     record, control = found
     try:
         means = meaning(CLUSTER_METADATA, record, control=control) or {}

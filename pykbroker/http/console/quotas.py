@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
@@ -16,7 +16,7 @@ from pykbroker.wire.messages.alter_client_quotas import (
 from pykbroker.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
 
 _VERSION: Final = 1
@@ -25,7 +25,7 @@ _KINDS: Final = ("user", "client-id", "ip")
 _NAME: Final = 1000
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of quotas, one per row; those whose entity or quota contains ``match``."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
@@ -48,7 +48,7 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
     return {"total": len(found), "start": start, "quotas": rows}
 
 
-async def alter(console: Console, call: Call) -> dict[str, Any]:
+async def alter(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Set a quota of an entity or, without a ``value``, remove it.
 
     ``entity`` is as in ``listed``: a part without a name is the default of its type.
@@ -65,10 +65,10 @@ async def alter(console: Console, call: Call) -> dict[str, Any]:
     return {}
 
 
-def _kind(part: Call) -> str:
+def _kind(part: ConsoleCall) -> str:
     kind = part.text("type", most=20)
     if kind not in _KINDS:
-        raise Refusal(400, f"'type' of an entity is one of: {', '.join(_KINDS)}")
+        raise VerbRefused(400, f"'type' of an entity is one of: {', '.join(_KINDS)}")
     return kind
 
 
@@ -78,5 +78,5 @@ def _number(text: str | None) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise Refusal(400, "'value' has to be a number")
+        raise VerbRefused(400, "'value' has to be a number")
     return value

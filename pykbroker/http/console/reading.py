@@ -55,7 +55,7 @@ def size_of(record: Record) -> int:
     return len(record.key or b"") + len(record.value or b"") + headers
 
 
-class Found(NamedTuple):
+class ReadRecord(NamedTuple):
     """A record that was read, possibly of a control batch."""
 
     record: Record
@@ -118,7 +118,7 @@ def _unread(header: BatchHeader, why: str) -> Unread:
 
 async def records_of(
     console: Console, data: PartitionData, low: int = 0, high: int = 2**63 - 1
-) -> AsyncGenerator[list[Found], None]:
+) -> AsyncGenerator[list[ReadRecord], None]:
     """Yield the records of one partition from ``low`` up to, but not including, ``high``, some at a time.
 
     Those of aborted transactions are left out if the request was read_committed; an Unread stands for a batch that holds too
@@ -135,18 +135,18 @@ async def records_of(
             await turn.share()
     if data.aborted_transactions:
         batches = without_aborted(batches, data.aborted_transactions)
-    found: list[Found] = []
+    found: list[ReadRecord] = []
     for header, batch in batches:
         if header.last_offset < low or header.base_offset >= high:
             continue
         try:
             payload = await _content(console, turn, header, batch)
         except TooMuchContent as error:
-            found.append(Found(_unread(header, str(error)), False))
+            found.append(ReadRecord(_unread(header, str(error)), False))
             continue
         control = header.is_control
         for some in decode_some(payload, header, _AT_ONCE):
-            found += [Found(record, control) for record in some if low <= record.offset < high]
+            found += [ReadRecord(record, control) for record in some if low <= record.offset < high]
             if len(found) >= _AT_ONCE or turn.is_long():
                 await turn.share()
                 if found:

@@ -7,18 +7,18 @@ import binascii
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
-from pykbroker.http.console import places
+from pykbroker.http.console import search_offsets
 from pykbroker.http.console.matching import Matcher
 from pykbroker.http.console.reading import COMMITTED, UNCOMMITTED, fetch, fetch_request, records_of
+from pykbroker.http.console.record_json import ALONE, shown
 from pykbroker.http.console.search import Search
-from pykbroker.http.console.shown import ALONE, shown
 from pykbroker.seeding.partitioner import Partitioner
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
 
 _NAME: Final = 249
@@ -32,20 +32,20 @@ _TIMEOUT_MS: Final = 30_000
 _ALL_IN_SYNC: Final = -1
 
 
-async def search(console: Console, call: Call) -> dict[str, Any]:
+async def search(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a piece of a search. ``order`` is newest or oldest; ``cursor`` is that of the piece before."""
     brokers = console.brokers
     topic, order = call.text("topic", most=_NAME), call.text("order", "newest", most=10)
     if order not in ("newest", "oldest"):
-        raise Refusal(400, "'order' is newest or oldest")
+        raise VerbRefused(400, "'order' is newest or oldest")
     partitions = _partitions(console, topic)
     isolation, matcher = isolation_of(call), Matcher.of(call)
     cursor = call.text("cursor", "", most=_LONGEST_CURSOR)
     if cursor:
-        there = places.read(cursor)
+        there = search_offsets.read(cursor)
     else:
-        indexes = places.chosen(call.text("partitions", "", most=1000), partitions)
-        there = await places.between(brokers, topic, indexes, isolation, matcher.since, matcher.until)
+        indexes = search_offsets.chosen(call.text("partitions", "", most=1000), partitions)
+        there = await search_offsets.between(brokers, topic, indexes, isolation, matcher.since, matcher.until)
         _cut(there, call.maybe_whole("from"), call.maybe_whole("to"))
     request = call.request
     looking = Search(
@@ -56,7 +56,7 @@ async def search(console: Console, call: Call) -> dict[str, Any]:
     return await looking.run()
 
 
-def isolation_of(call: Call) -> int:
+def isolation_of(call: ConsoleCall) -> int:
     """Return the isolation level: committed records only, or also those of open and aborted transactions, and markers."""
     return UNCOMMITTED if call.flag("uncommitted") else COMMITTED
 
@@ -64,11 +64,11 @@ def isolation_of(call: Call) -> int:
 def _partitions(console: Console, topic: str) -> int:
     image = console.brokers.cluster().metadata.image.topics.get(topic) if console.brokers.sees(topic) else None
     if image is None:
-        raise Refusal(404, f"there is no topic {topic}")
+        raise VerbRefused(404, f"there is no topic {topic}")
     return len(image.partitions)
 
 
-def _cut(there: list[places.Place], low: int | None, high: int | None) -> None:
+def _cut(there: list[search_offsets.OffsetRange], low: int | None, high: int | None) -> None:
     """Cut the ranges to the offsets that were given, both inclusive."""
     for place in there:
         if low is not None:
@@ -77,7 +77,7 @@ def _cut(there: list[places.Place], low: int | None, high: int | None) -> None:
             place.high = min(place.high, high + 1)
 
 
-async def one(console: Console, call: Call) -> dict[str, Any]:
+async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return one record, with long fields as complete as the page can show them."""
     topic, index, offset = call.text("topic", most=_NAME), call.whole("partition", most=2**31 - 1), call.whole("offset")
     leader = console.brokers.partition(topic, index).leader
@@ -86,10 +86,10 @@ async def one(console: Console, call: Call) -> dict[str, Any]:
     raise_for(data.error_code)
     async for some in records_of(console, data, offset, offset + 1):
         return shown(topic, index, some[0].record, control=some[0].control, most=ALONE)
-    raise Refusal(404, f"{topic}-{index} has no record {offset} any more, or not yet")
+    raise VerbRefused(404, f"{topic}-{index} has no record {offset} any more, or not yet")
 
 
-async def produce(console: Console, call: Call) -> dict[str, Any]:
+async def produce(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Append a record, as a producer with acks=all would, and return its position.
 
     Without a partition, the key decides.
@@ -117,17 +117,17 @@ async def produce(console: Console, call: Call) -> dict[str, Any]:
     return {"partition": index, "offset": result.base_offset}
 
 
-def _part(call: Call, name: str) -> bytes | None:
-    """Return a key or value: text, ``NAME_base64`` in its place, or null. Raises Refusal."""
+def _part(call: ConsoleCall, name: str) -> bytes | None:
+    """Return a key or value: text, ``NAME_base64`` in its place, or null. Raises VerbRefused."""
     other = f"{name}_base64"
     if call.said.get(other) is not None:
         try:
             return base64.b64decode(call.text(other, most=_LONGEST_PART), validate=True)
         except binascii.Error as error:
-            raise Refusal(400, f"{other!r} is not base64: {error}") from error
+            raise VerbRefused(400, f"{other!r} is not base64: {error}") from error
     if call.said.get(name) is None:
         return None
     try:
         return call.text(name, most=_LONGEST_PART).encode()
     except UnicodeEncodeError as error:
-        raise Refusal(400, f"{name!r} is no text that can be written in UTF-8") from error
+        raise VerbRefused(400, f"{name!r} is no text that can be written in UTF-8") from error

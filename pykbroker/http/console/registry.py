@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 
 _LARGEST: Final = 1024 * 1024
 _TIMEOUT_S: Final = 10
@@ -25,7 +25,7 @@ _KINDS: Final = {None: "avro", "AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "
 _HEADERS: Final = {"Accept": "application/vnd.schemaregistry.v1+json, application/json", "Accept-Encoding": "identity"}
 
 
-class Registry:
+class CachedRegistry:
     """The registry at an address. Schemas are cached, since an id never changes its meaning."""
 
     def __init__(self, address: str) -> None:
@@ -35,7 +35,7 @@ class Registry:
         self._trusted: ssl.SSLContext | None = None
 
     async def schema(self, number: int) -> dict[str, Any]:
-        """Return the ``kind`` and ``text`` of a schema. Raises Refusal."""
+        """Return the ``kind`` and ``text`` of a schema. Raises VerbRefused."""
         async with self._asking:
             if number not in self._kept:
                 found = _understood(number, await self._fetched(number))
@@ -55,15 +55,15 @@ class Registry:
                 session.get(url, allow_redirects=False, ssl=await self._ca_certificates()) as answer,
             ):
                 if answer.status == 404:
-                    raise Refusal(404, f"the schema registry has no schema {number}")
+                    raise VerbRefused(404, f"the schema registry has no schema {number}")
                 if answer.status != 200:
-                    raise Refusal(
+                    raise VerbRefused(
                         502, f"the schema registry answers {answer.status} when it is asked for schema {number}"
                     )
                 return await _limited(answer.content)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             why = str(error)[:200] or type(error).__name__
-            raise Refusal(502, f"the schema registry at {self._address} cannot be asked: {why}") from error
+            raise VerbRefused(502, f"the schema registry at {self._address} cannot be asked: {why}") from error
 
     async def _ca_certificates(self) -> ssl.SSLContext | bool:
         """Return the system's CA certificates for an https address; loaded in a thread, since it takes a while."""
@@ -79,7 +79,7 @@ async def _limited(content: aiohttp.StreamReader) -> bytes:
     async for chunk in content.iter_chunked(64 * 1024):
         found += chunk
         if len(found) > _LARGEST:
-            raise Refusal(502, f"the schema registry sends more than {_LARGEST} bytes for one schema")
+            raise VerbRefused(502, f"the schema registry sends more than {_LARGEST} bytes for one schema")
     return bytes(found)
 
 
@@ -87,10 +87,10 @@ def _understood(number: int, data: bytes) -> dict[str, Any]:
     try:
         said = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Refusal(502, "what the schema registry answers is no JSON") from error
+        raise VerbRefused(502, "what the schema registry answers is no JSON") from error
     kind, text = (said.get("schemaType"), said.get("schema")) if isinstance(said, dict) else (None, None)
     if not isinstance(text, str) or not (kind is None or isinstance(kind, str)) or kind not in _KINDS:
-        raise Refusal(502, f"the schema registry answers no schema of Avro, Protobuf or JSON for {number}")
+        raise VerbRefused(502, f"the schema registry answers no schema of Avro, Protobuf or JSON for {number}")
     if said.get("references"):
-        raise Refusal(422, f"schema {number} refers to others, which are not fetched: paste it in whole")
+        raise VerbRefused(422, f"schema {number} refers to others, which are not fetched: paste it in whole")
     return {"id": number, "kind": _KINDS[kind], "text": text.encode("utf-8", "replace").decode()}

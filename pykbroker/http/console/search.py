@@ -13,9 +13,9 @@ from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
-from pykbroker.http.console import places
+from pykbroker.http.console import search_offsets
 from pykbroker.http.console.reading import end_of, fetch, fetch_request, records_of, size_of
-from pykbroker.http.console.shown import shown
+from pykbroker.http.console.record_json import shown
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.wire.errors import ErrorCode, error_code
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pykbroker.http.console.console import Console
     from pykbroker.http.console.matching import Matcher
-    from pykbroker.http.console.places import Place
+    from pykbroker.http.console.search_offsets import OffsetRange
     from pykbroker.wire.records import Record
 
 #: Limits of one piece of a search; bytes are those of decompressed records.
@@ -46,7 +46,7 @@ _KEPT: Final = 4
 class _Window:
     """The records of one window, in the order in which they are taken from the end."""
 
-    place: Place
+    place: OffsetRange
     low: int
     high: int
     records: deque[dict[str, Any]]
@@ -58,7 +58,7 @@ class Search:
 
     console: Console
     topic: str
-    places: list[Place]
+    places: list[OffsetRange]
     matcher: Matcher
     newest: bool
     limit: int
@@ -69,7 +69,7 @@ class Search:
     size: int = 0
 
     async def run(self) -> dict[str, Any]:
-        """Return the records found and the cursor. Raises Refusal, and the KafkaError of a Fetch."""
+        """Return the records found and the cursor. Raises VerbRefused, and the KafkaError of a Fetch."""
         turn = self.console.turn()
         width, usual = self._width(self.limit * 2), self._width(_WINDOW_RECORDS)
         while not self._is_over():
@@ -88,7 +88,7 @@ class Search:
             "records": self.found,
             "scanned": self.scanned,
             "left": sum(place.left for place in self.places),
-            "cursor": places.written(self.places) or None,
+            "cursor": search_offsets.written(self.places) or None,
         }
 
     def _is_over(self) -> bool:
@@ -103,7 +103,7 @@ class Search:
         count = sum(log.log_end_offset - log.log_start_offset for log in logs if log is not None)
         return max(min(of_each, int(_WINDOW_BYTES * count / max(size * len(self.places), 1)) if count else of_each), 1)
 
-    async def _window(self, place: Place, width: int) -> _Window:
+    async def _window(self, place: OffsetRange, width: int) -> _Window:
         low, high = place.low, place.high
         if self.newest:
             low = max(low, high - width)
@@ -136,7 +136,9 @@ class Search:
                     if not self.newest and len(window.records) >= self._most():
                         window.high = end_of(record)
                         return window.high
-        return places.end_of(data.records)  # the last offsets of a batch may have been compacted away, or aborted
+        return search_offsets.end_of(
+            data.records
+        )  # the last offsets of a batch may have been compacted away, or aborted
 
     def _aligned(self, window: _Window, offset: int, raw: Any) -> int:
         """Move a window's end to a batch boundary, so that no batch is decoded for two windows.
@@ -145,9 +147,9 @@ class Search:
         """
         place = window.place
         if not self.newest:
-            window.high = min(place.high, max(window.high, places.end_of(raw, window.high)))
+            window.high = min(place.high, max(window.high, search_offsets.end_of(raw, window.high)))
         elif offset == window.low:
-            offset = window.low = max(place.low, min(offset, places.begin_of(raw)))
+            offset = window.low = max(place.low, min(offset, search_offsets.begin_of(raw)))
         return offset
 
     def _look(self, window: _Window, record: Record, *, control: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pykbroker.client.errors import raise_for
 from pykbroker.config.layers import Source
 from pykbroker.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -16,7 +16,7 @@ from pykbroker.wire.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
     from pykbroker.wire.messages.describe_configs import DescribeConfigsResourceResult
 
@@ -27,7 +27,7 @@ _SET, _DELETE = 0, 1
 _NAME: Final = 32 * 1024
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return all settings of a resource: ``of`` is topic, broker or group, ``name`` its name."""
     kind, name = _resource(call)
     asked = DescribeConfigsRequest(
@@ -38,19 +38,19 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
     return {"settings": [_as_json(each) for each in sorted(result.configs, key=lambda each: each.name)]}
 
 
-def _resource(call: Call) -> tuple[int, str]:
+def _resource(call: ConsoleCall) -> tuple[int, str]:
     kind = _RESOURCES.get(call.text("of", most=10))
     if kind is None:
-        raise Refusal(400, f"'of' is one of: {', '.join(_RESOURCES)}")
+        raise VerbRefused(400, f"'of' is one of: {', '.join(_RESOURCES)}")
     return kind, call.text("name", most=_NAME)
 
 
 def _asked_broker(kind: int, name: str) -> int | None:
-    """Return the broker to ask: a broker describes only its own settings. Raises Refusal."""
+    """Return the broker to ask: a broker describes only its own settings. Raises VerbRefused."""
     if kind != BROKER_RESOURCE:
         return None
     if not (name.isascii() and name.isdigit() and len(name) < 10):
-        raise Refusal(400, "a broker is named by its id")
+        raise VerbRefused(400, "a broker is named by its id")
     return int(name)
 
 
@@ -68,7 +68,7 @@ def _as_json(each: DescribeConfigsResourceResult) -> dict[str, Any]:
     }
 
 
-async def alter(console: Console, call: Call) -> dict[str, Any]:
+async def alter(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Set a setting or, with ``value`` null, reset it."""
     kind, name = _resource(call)
     value = call.maybe_text("value")

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aiohttp import web
 
-from pykbroker.http.console import places
+from pykbroker.http.console import search_offsets
 from pykbroker.http.console.matching import Matcher
 from pykbroker.http.console.reading import fetch, fetch_request, records_of, size_of
+from pykbroker.http.console.record_json import shown
 from pykbroker.http.console.records import isolation_of
-from pykbroker.http.console.shown import shown
 from pykbroker.metadata.image import NO_LEADER
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
     from pykbroker.http.turn import Turn
     from pykbroker.wire.records import Record
@@ -46,7 +46,7 @@ _WAIT_MS: Final = 1000
 _BETWEEN_S: Final = 0.2
 _AFTER_MUCH_S: Final = 0.5
 _NAME: Final = 249
-#: The status of a Refusal while the process stops or is reset.
+#: The status of a VerbRefused while the process stops or is reset.
 _UNAVAILABLE: Final = 503
 
 
@@ -58,10 +58,10 @@ class _Read(NamedTuple):
     control: bool
 
 
-async def follow(console: Console, call: Call) -> web.StreamResponse:
+async def follow(console: Console, call: ConsoleCall) -> web.StreamResponse:
     """Stream records until the page disconnects, the topic is deleted, or the process is reset."""
     if len(console.tails) >= MOST_TAILS:
-        raise Refusal(429, f"{MOST_TAILS} tails are open already: close one")
+        raise VerbRefused(429, f"{MOST_TAILS} tails are open already: close one")
     tail = await Tail.of(console, call)
     response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
     await response.prepare(call.request)
@@ -95,14 +95,16 @@ class Tail:
         self._counted = console.clock.monotonic()  # and when that was computed
 
     @classmethod
-    async def of(cls, console: Console, call: Call) -> Tail:
-        """Start at the ends of the partitions. Raises Refusal, and the KafkaError of ListOffsets."""
+    async def of(cls, console: Console, call: ConsoleCall) -> Tail:
+        """Start at the ends of the partitions. Raises VerbRefused, and the KafkaError of ListOffsets."""
         topic, matcher, isolation = call.text("topic", most=_NAME), Matcher.of(call), isolation_of(call)
         image = console.brokers.cluster().metadata.image.topics.get(topic) if console.brokers.sees(topic) else None
         if image is None:
-            raise Refusal(404, f"there is no topic {topic}")
-        chosen = places.chosen(call.text("partitions", "", most=1000), len(image.partitions))
-        ends = await places.offsets(console.brokers, topic, dict.fromkeys(chosen, places.LATEST), isolation)
+            raise VerbRefused(404, f"there is no topic {topic}")
+        chosen = search_offsets.chosen(call.text("partitions", "", most=1000), len(image.partitions))
+        ends = await search_offsets.offsets(
+            console.brokers, topic, dict.fromkeys(chosen, search_offsets.LATEST), isolation
+        )
         return cls(console, topic, image.id, ends, matcher, isolation)
 
     async def run(self, response: web.StreamResponse) -> None:
@@ -115,8 +117,8 @@ class Tail:
                 await response.write(await self._line(found, turn))
                 self._allowed -= len(found)
                 await asyncio.sleep(_BETWEEN_S if self._allowed >= 1 else _AFTER_MUCH_S)
-        except (KafkaError, WireError, Refusal) as error:
-            passes = error.status == _UNAVAILABLE if isinstance(error, Refusal) else _is_retriable(error)
+        except (KafkaError, WireError, VerbRefused) as error:
+            passes = error.status == _UNAVAILABLE if isinstance(error, VerbRefused) else _is_retriable(error)
             await _send(response, {"ended": str(error), "passes": passes})
 
     async def _round(self, turn: Turn) -> list[_Read]:
@@ -164,12 +166,12 @@ class Tail:
         return f'{{"records": [{", ".join(records)}], "skipped": {self._skipped}}}\n'.encode()
 
     def _by_leader(self) -> dict[int, list[int]]:
-        """Return the partitions by leader. Raises Refusal if these are no longer the partitions whose offsets it has."""
+        """Return the partitions by leader. Raises VerbRefused if these are no longer the partitions whose offsets it has."""
         if self._console.brokers.cluster() is not self._cluster:
-            raise Refusal(_UNAVAILABLE, "the broker was reset, or a snapshot restored")
+            raise VerbRefused(_UNAVAILABLE, "the broker was reset, or a snapshot restored")
         image = self._cluster.metadata.image.topics.get(self._topic)
         if image is None or image.id != self._topic_id:
-            raise Refusal(404, f"topic {self._topic} was deleted")
+            raise VerbRefused(404, f"topic {self._topic} was deleted")
         found: dict[int, list[int]] = {}
         for index in self._at:
             leader = self._console.brokers.partition(self._topic, index).leader
@@ -208,7 +210,7 @@ class Tail:
             self._held += sum(size_of(each.record) for each in fresh)
             self._let_go(found)
         if data.records:
-            self._at[index] = max(begin, places.end_of(data.records))
+            self._at[index] = max(begin, search_offsets.end_of(data.records))
 
     def _let_go(self, found: list[_Read]) -> None:
         """Skip the first records of a round that would take too much memory."""

@@ -8,7 +8,7 @@ from pykbroker.client.errors import raise_for
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
-from pykbroker.steered.refusal import Refusal
+from pykbroker.steered.refusal import VerbRefused
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -18,7 +18,7 @@ from pykbroker.wire.primitives import uuid_to_str
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
     from pykbroker.metadata.image import TopicImage
     from pykbroker.partitions.partition import Partition
@@ -32,7 +32,7 @@ _NAME: Final = 249
 _AT_ONCE: Final = 50
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of topics by name, those that contain ``match``; internal ones last. ``limits`` says what is left out."""
     brokers = console.brokers
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=MOST_ROWS)
@@ -82,21 +82,21 @@ async def _sums(console: Console, cluster: Cluster, topic: TopicImage) -> dict[s
     }
 
 
-async def one(console: Console, call: Call) -> dict[str, Any]:
+async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a topic with its sums, and whether a schema registry is configured."""
     sums = await _sums(console, console.brokers.cluster(), _topic(console, call))
     return {**sums, "registry": console.registry is not None}
 
 
-def _topic(console: Console, call: Call) -> TopicImage:
+def _topic(console: Console, call: ConsoleCall) -> TopicImage:
     name = call.text("topic", most=_NAME)
     topic = console.brokers.cluster().metadata.image.topics.get(name) if console.brokers.sees(name) else None
     if topic is None:
-        raise Refusal(404, f"there is no topic {name}")
+        raise VerbRefused(404, f"there is no topic {name}")
     return topic
 
 
-async def partitions(console: Console, call: Call) -> dict[str, Any]:
+async def partitions(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of a topic's partitions; their closed logs are opened."""
     topic = _topic(console, call)
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=MOST_ROWS)
@@ -138,7 +138,7 @@ def _row(each: Partition) -> dict[str, Any]:
     }
 
 
-async def create(console: Console, call: Call) -> dict[str, Any]:
+async def create(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Create a topic by CreateTopics; -1 is the broker's default."""
     configs = [
         CreatableTopicConfig(inner.text("name"), inner.text("value"))
@@ -156,7 +156,7 @@ async def create(console: Console, call: Call) -> dict[str, Any]:
     return {"topic": wanted.name, "partitions": result.num_partitions}
 
 
-async def delete(console: Console, call: Call) -> dict[str, Any]:
+async def delete(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Delete one topic by DeleteTopics."""
     name = call.text("topic", most=_NAME)
     asked = DeleteTopicsRequest(topics=[DeleteTopicState(name)], topic_names=[], timeout_ms=_TIMEOUT_MS)
@@ -165,7 +165,7 @@ async def delete(console: Console, call: Call) -> dict[str, Any]:
     return {}
 
 
-async def add_partitions(console: Console, call: Call) -> dict[str, Any]:
+async def add_partitions(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Add partitions; ``count`` is their new total."""
     name, count = call.text("topic", most=_NAME), call.whole("count", least=1, most=1_000_000)
     wanted = CreatePartitionsTopic(name, count, assignments=None)
@@ -174,7 +174,7 @@ async def add_partitions(console: Console, call: Call) -> dict[str, Any]:
     return {}
 
 
-async def delete_records(console: Console, call: Call) -> dict[str, Any]:
+async def delete_records(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Delete the records of a partition before ``offset``; -1 deletes all."""
     name, index = call.text("topic", most=_NAME), call.whole("partition", most=1_000_000)
     wanted = DeleteRecordsPartition(index, call.whole("offset", least=-1))

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
-from pykbroker.http.console.asking import TRANSACTION
+from pykbroker.http.console.in_process_client import TRANSACTION
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TRANSACTIONAL_ID
 from pykbroker.wire.errors import ErrorCode
@@ -15,9 +15,9 @@ from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
 from pykbroker.wire.messages.list_transactions import ListTransactionsRequest
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.asking import Brokers
-    from pykbroker.http.console.call import Call
+    from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
+    from pykbroker.http.console.in_process_client import InProcessClient
 
 _MOST_ROWS: Final = 200
 _NAME: Final = 32 * 1024
@@ -29,7 +29,7 @@ _TRIES: Final = 100
 _BETWEEN_S: Final = 0.05
 
 
-async def listed(console: Console, call: Call) -> dict[str, Any]:
+async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of transactional ids by name, optionally in one ``state``."""
     brokers = console.brokers
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
@@ -51,7 +51,7 @@ async def listed(console: Console, call: Call) -> dict[str, Any]:
     return {"total": len(found), "start": start, "now": now, "transactions": rows, "limits": limits}
 
 
-async def _described(brokers: Brokers, name: str, coordinator: int) -> dict[str, Any]:
+async def _described(brokers: InProcessClient, name: str, coordinator: int) -> dict[str, Any]:
     answer = await brokers.ask(DescribeTransactionsRequest([name]), 0, coordinator)
     (each,) = answer.transaction_states
     partitions = [f"{topic.topic}-{index}" for topic in each.topics for index in topic.partitions]
@@ -68,7 +68,7 @@ async def _described(brokers: Brokers, name: str, coordinator: int) -> dict[str,
     }
 
 
-async def abort(console: Console, call: Call) -> dict[str, Any]:
+async def abort(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Abort the open transaction of an id and fence its producer, by InitProducerId."""
     name, brokers = call.text("id", most=_NAME), console.brokers
     coordinator = await brokers.coordinator(name, TRANSACTION)

@@ -98,7 +98,7 @@ ALL_PARTITIONS = gauge(
 )
 OFFLINE = gauge(
     "kafka_controller_kafkacontroller_offlinepartitionscount",
-    "Partitions without a leader: nobody can write to them or read them.",
+    "Partitions without a leader: they can be neither written nor read.",
     moves="More than 0: start the brokers that hold them.",
 )
 NOT_PREFERRED = gauge(
@@ -122,7 +122,7 @@ _RUNNING, _STOPPING = 3, 6
 _IN_A_STEP: Final = 20
 
 
-class Brokers:
+class BrokerCollector:
     """Collects brokers of the process, and counts changes of the metadata since ``follow``."""
 
     def __init__(self) -> None:

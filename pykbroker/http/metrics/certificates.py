@@ -21,7 +21,7 @@ NOT_AFTER: Final = gauge(
 )
 
 
-class Certificates:
+class CertificateCollector:
     """``of`` returns the expiry of a broker's certificates by listener."""
 
     def __init__(self, of: Callable[[int], Mapping[str, int]]) -> None:

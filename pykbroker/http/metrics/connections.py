@@ -61,7 +61,7 @@ _MOST_SOFTWARE: Final = 50
 _IN_A_STEP: Final = 50
 
 
-class Connections:
+class ConnectionCollector:
     """``of`` returns the connections of a broker by its id."""
 
     def __init__(self, of: Callable[[int], Iterable[Connection]]) -> None:

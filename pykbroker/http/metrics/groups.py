@@ -45,7 +45,7 @@ MEMBERS = gauge(
     "kafka_consumergroup_members",
     "Members of a group.",
     "consumergroup",
-    moves="0 while lag grows: nobody consumes. Up and down: members that miss heartbeats (max.poll.interval.ms).",
+    moves="0 while lag grows: no consumer is running. Up and down: members that miss heartbeats (max.poll.interval.ms).",
 )
 STATE = gauge(
     "pykbroker_group_state",
@@ -83,7 +83,7 @@ NUM_BY_STATE: Final = tuple(_BY_STATE.values())
 _IN_A_STEP: Final = 8
 
 
-class Groups:
+class GroupCollector:
     """All groups of the partitions of ``__consumer_offsets`` that are loaded; the others are loaded from now on."""
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:

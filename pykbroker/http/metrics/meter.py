@@ -37,7 +37,7 @@ _COUNT_AT: Final = 57
 _read_count: Final = Struct(">i").unpack_from
 
 
-class Asked(NamedTuple):
+class RequestKind(NamedTuple):
     """A kind of request, as the key of its counts."""
 
     api_key: int
@@ -87,7 +87,7 @@ class RequestMeter:
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.monotonic
-        self.requests: dict[Asked, RequestCounts] = {}
+        self.requests: dict[RequestKind, RequestCounts] = {}
         #: The same by API key and version.
         self._versions: dict[int, dict[int, RequestCounts]] = {}
         self.topics: dict[str, TopicCounts] = {}
@@ -113,7 +113,7 @@ class RequestMeter:
         """Return the handler of an API such that its requests are counted."""
         now, versions = self._now, self._versions.setdefault(api_key, {})
         special: dict[int, Count] = {_PRODUCE: self._produced_at_once, _FETCH: self._fetched}
-        count = special.get(api_key, self._told)
+        count = special.get(api_key, self._count_answer)
 
         def counted(broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
             counts = versions.get(ctx.api_version) or self._counts(api_key, ctx.api_version)
@@ -138,7 +138,7 @@ class RequestMeter:
         return counted
 
     def _counts(self, api_key: int, version: int) -> RequestCounts:
-        counts = self._versions[api_key][version] = self.requests[Asked(api_key, version)] = RequestCounts()
+        counts = self._versions[api_key][version] = self.requests[RequestKind(api_key, version)] = RequestCounts()
         return counts
 
     def _wait(
@@ -155,7 +155,7 @@ class RequestMeter:
             counts.remote.note(now - handled)
             counts.total.note(now - began)
 
-        def told(response: Any) -> None:
+        def counted(response: Any) -> None:
             over()
             if response is None:
                 return
@@ -164,7 +164,7 @@ class RequestMeter:
             elif key == _FETCH:
                 self._fetched(broker, counts, response)
             else:
-                self._told(broker, counts, response)
+                self._count_answer(broker, counts, response)
 
         def failed(error: KafkaError) -> None:
             over()
@@ -173,9 +173,9 @@ class RequestMeter:
         def closed(_: CloseConnection) -> None:
             counts.closed += 1
 
-        answer.map(told).recover(KafkaError, failed).recover(CloseConnection, closed).or_log("counting an answer")
+        answer.map(counted).recover(KafkaError, failed).recover(CloseConnection, closed).or_log("counting an answer")
 
-    def _told(self, _broker: Broker, counts: RequestCounts, response: Any, _request: Any = None) -> None:
+    def _count_answer(self, _broker: Broker, counts: RequestCounts, response: Any, _request: Any = None) -> None:
         count_errors(response, counts.errors)
         throttle_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_ms:

@@ -117,7 +117,7 @@ _OF_METADATA: Final = (
 _IN_A_STEP: Final = 8
 
 
-class Partitions:
+class PartitionCollector:
     """Collects all partitions. Offsets and size are missing for logs that are closed since the start."""
 
     def __init__(self) -> None:

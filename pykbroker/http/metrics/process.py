@@ -63,7 +63,7 @@ _COUNTED_HERE: Final = 128
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
-class Process:
+class OwnProcessCollector:
     """Must be created and used on the loop's own thread."""
 
     def __init__(self, lag: LoopLag, clock: Clock) -> None:
@@ -101,7 +101,7 @@ class Process:
             for collector in self._collectors:
                 yield from _add(page, collector.collect())
         else:
-            told = cluster.runtime.offload_read(_told, self._collectors)
+            told = cluster.runtime.offload_read(_collected, self._collectors)
             yield told
             yield from _add(page, told.value)
 
@@ -122,7 +122,7 @@ def _open_descriptors() -> int:
         return 0
 
 
-def _told(collectors: Iterable[Collector]) -> list[ClientMetric]:
+def _collected(collectors: Iterable[Collector]) -> list[ClientMetric]:
     """For a thread: each open descriptor is listed in order to count them."""
     return [family for collector in collectors for family in collector.collect()]
 

@@ -68,7 +68,7 @@ REFUSED = counter(
 _IN_A_STEP: Final = 100
 
 
-class Quotas:
+class QuotaCollector:
     """``limiting`` is the process's."""
 
     def __init__(self, limiting: Limiting) -> None:

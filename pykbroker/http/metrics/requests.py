@@ -134,7 +134,7 @@ _CONSUMERS_FETCH: Final = "FetchConsumer"
 _ERROR_NAMES: Final = {int(code): code.name for code in ErrorCode}
 
 
-class Requests:
+class RequestCollector:
     """Collects what the meter has counted."""
 
     def __init__(self, meter: RequestMeter, clock: Clock) -> None:

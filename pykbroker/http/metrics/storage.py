@@ -48,7 +48,7 @@ FULL = gauge(
 LOGS_OPEN = gauge(
     "pykbroker_logs_open",
     "Open logs.",
-    moves="Each costs memory and descriptors: delete topics that nobody uses, or raise LimitNOFILE.",
+    moves="Each costs memory and descriptors: delete unused topics, or raise LimitNOFILE.",
 )
 LOGS_CLOSED = gauge(
     "pykbroker_logs_closed",
@@ -102,7 +102,7 @@ DIRTY_PERCENT = gauge(
 _IN_A_STEP = 50
 
 
-class Storage:
+class StorageCollector:
     """See the module."""
 
     def __init__(self) -> None:

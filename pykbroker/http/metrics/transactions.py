@@ -34,7 +34,7 @@ LATE = gauge(
 _IN_A_STEP: Final = 200
 
 
-class Transactions:
+class TransactionCollector:
     """Collects all loaded transactional ids."""
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from pykbroker.lake.direct.log_files import Log, MadeAnew, position_of, segment_of
+from pykbroker.lake.direct.log_files import LogFiles, MadeAnew, position_of, segment_of
 from pykbroker.lake.direct.transactions import Aborted
 from pykbroker.lake.errors import DataLost, LakeError
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
@@ -24,7 +24,7 @@ _USUAL_RATIO = 8
 class Piece(InputPartition):
     """The offsets of one partition from ``start`` up to, not including, ``until``."""
 
-    def __init__(self, log: Log, start: int, until: int) -> None:
+    def __init__(self, log: LogFiles, start: int, until: int) -> None:
         super().__init__(None)
         self.log = log
         self.start = start
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
     header: BatchHeader
     data: memoryview
-    log: Log
+    log: LogFiles
     segment: int
 
     def records(self) -> bytes:
@@ -98,14 +98,14 @@ def batches(piece: Piece, *, committed: bool, fail_on_data_loss: bool) -> Iterat
         offset = max(offset, following[0]) if following else piece.until
 
 
-def _lost(log: Log, offset: int, kept: int) -> DataLost:
+def _lost(log: LogFiles, offset: int, kept: int) -> DataLost:
     return DataLost(
         f"{log.place}: the offsets {offset} to {kept - 1} are no longer in {log.path}. Read from its first offset, "
         "or set failOnDataLoss to false to continue with what is left."
     )
 
 
-def _of_segment(log: Log, segment: int, offset: int) -> Iterator[Batch]:
+def _of_segment(log: LogFiles, segment: int, offset: int) -> Iterator[Batch]:
     """The segment's complete batches, from the one with ``offset``."""
     position = position_of(log, segment, offset)
     with log.opened(segment) as file:
@@ -127,7 +127,7 @@ def _of_segment(log: Log, segment: int, offset: int) -> Iterator[Batch]:
             position += at
 
 
-def _header(log: Log, segment: int, data: bytes, at: int, position: int) -> BatchHeader:
+def _header(log: LogFiles, segment: int, data: bytes, at: int, position: int) -> BatchHeader:
     try:
         return read_batch_header(data, at)
     except WireError as error:

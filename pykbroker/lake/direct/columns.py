@@ -27,7 +27,7 @@ class _Type(Protocol):
     def simpleString(self) -> str: ...  # noqa: N802 - Spark's
 
 
-class Field(Protocol):
+class SparkField(Protocol):
     """A field of a Spark schema."""
 
     @property
@@ -51,7 +51,7 @@ def schema_of(columns: Columns) -> str:
     return ", ".join(f"{name} {_TYPES[name]}" for name in columns.names)
 
 
-def columns_of(schema: Sequence[Field]) -> Columns:
+def columns_of(schema: Sequence[SparkField]) -> Columns:
     """The columns of a reader's schema. Raises LakeError for a column that records do not have, or have with another type."""
     for field in schema:
         if field.name not in _TYPES:

@@ -24,7 +24,7 @@ CONTENT = frozenset({"key", "value", "headers"})
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedRecords:
     """Records in the order of the batches. ``content`` has the requested ones of the columns key, value and headers."""
 
     offsets: Numbers
@@ -32,15 +32,17 @@ class Decoded:
     timestamp_types: Numbers
     content: dict[str, pa.Array]
 
-    def part(self, first: int, end: int) -> Decoded:
+    def part(self, first: int, end: int) -> DecodedRecords:
         """The records from index ``first`` up to, not including, ``end``."""
         if end - first == len(self.offsets):
             return self
         content = {name: each[first:end] for name, each in self.content.items()}
-        return Decoded(self.offsets[first:end], self.timestamps_ms[first:end], self.timestamp_types[first:end], content)
+        return DecodedRecords(
+            self.offsets[first:end], self.timestamps_ms[first:end], self.timestamp_types[first:end], content
+        )
 
 
-def decode(batches: Sequence[tuple[BatchHeader, bytes]], columns: Collection[str] = CONTENT) -> Decoded:
+def decode(batches: Sequence[tuple[BatchHeader, bytes]], columns: Collection[str] = CONTENT) -> DecodedRecords:
     """Decode batches, given as headers with their decompressed records. Raises WireError for malformed records."""
     data = b"".join([*(payload for _, payload in batches), bytes(LOOK_AHEAD)])
     try:
@@ -49,16 +51,16 @@ def decode(batches: Sequence[tuple[BatchHeader, bytes]], columns: Collection[str
         raise WireError("a record reaches beyond its batch") from None
 
 
-def from_headers(headers: Sequence[BatchHeader]) -> Decoded:
+def from_headers(headers: Sequence[BatchHeader]) -> DecodedRecords:
     """The records of batches without missing offsets, from the headers alone: all but their CreateTime."""
     counts = _of_each(headers, "record_count")
     before = np.cumsum(counts) - counts
     offsets = np.arange(counts.sum()) + np.repeat(_of_each(headers, "base_offset") - before, counts)
     types, timestamps = _appended(headers, counts, np.zeros(len(offsets), np.int64))
-    return Decoded(offsets, timestamps, types, {})
+    return DecodedRecords(offsets, timestamps, types, {})
 
 
-def _decode(data: bytes, batches: Sequence[tuple[BatchHeader, bytes]], columns: Collection[str]) -> Decoded:
+def _decode(data: bytes, batches: Sequence[tuple[BatchHeader, bytes]], columns: Collection[str]) -> DecodedRecords:
     headers = [header for header, _ in batches]
     starts, ends = record_limits(data, headers, [len(payload) for _, payload in batches])
     counts = _of_each(headers, "record_count")
@@ -69,7 +71,7 @@ def _decode(data: bytes, batches: Sequence[tuple[BatchHeader, bytes]], columns: 
     offsets = np.repeat(_of_each(headers, "base_offset"), counts) + cursor.number()
     content = _content(cursor, ends, pa.py_buffer(data), columns)
     types, timestamps = _appended(headers, counts, created)
-    return Decoded(offsets, timestamps, types, content)
+    return DecodedRecords(offsets, timestamps, types, content)
 
 
 def _content(cursor: Cursor, ends: Numbers, buffer: pa.Buffer, columns: Collection[str]) -> dict[str, pa.Array]:

@@ -17,7 +17,7 @@ from struct import Struct
 from typing import BinaryIO
 
 from pykbroker.lake.errors import DataLost, LakeError, Missing
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.ledger import LakePartition
 from pykbroker.storage.checkpoints import (
     HIGH_WATERMARKS,
     LOG_STARTS,
@@ -42,13 +42,13 @@ class MadeAnew(DataLost):
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogFiles:
     """A partition's directory. ``start`` is the log start offset.
 
     ``topic_id`` is None if the directory does not say: Kafka before 2.8 has no topic ids, and a power loss may tear the file.
     """
 
-    place: Place
+    place: LakePartition
     path: str
     start: int
     high_watermark: int
@@ -80,11 +80,11 @@ class Log:
             yield file
 
 
-def find_logs(directories: Iterable[str]) -> dict[Place, Log]:
+def find_logs(directories: Iterable[str]) -> dict[LakePartition, LogFiles]:
     """The partitions in these log directories. Raises Missing for a directory that is no broker's, LakeError for a corrupt
     checkpoint or a directory that cannot be read.
     """
-    found: dict[Place, Log] = {}
+    found: dict[LakePartition, LogFiles] = {}
     for directory in directories:
         try:
             found |= {log.place: log for log in _logs_in(Path(directory))}
@@ -93,7 +93,7 @@ def find_logs(directories: Iterable[str]) -> dict[Place, Log]:
     return found
 
 
-def _logs_in(root: Path) -> Iterator[Log]:
+def _logs_in(root: Path) -> Iterator[LogFiles]:
     if not root.is_dir():
         raise Missing(f"There is no folder {root}.")
     if not (root / META_PROPERTIES).is_file():
@@ -103,8 +103,8 @@ def _logs_in(root: Path) -> Iterator[Log]:
         match = PARTITION.fullmatch(path.name)
         if match is None or put_aside_as(path.name) is not None or not path.is_dir():
             continue
-        place = Place(match["topic"], int(match["index"]))
-        log = Log(place, str(path), starts.get(place, 0), watermarks.get(place, 0), read_topic_id(path))
+        place = LakePartition(match["topic"], int(match["index"]))
+        log = LogFiles(place, str(path), starts.get(place, 0), watermarks.get(place, 0), read_topic_id(path))
         first = next(iter(log.segments()), 0)
         yield replace(log, start=max(log.start, first))
 
@@ -117,10 +117,10 @@ def read_topic_id(partition: Path) -> str | None:
         return None
 
 
-def _offsets(path: Path) -> dict[Place, int]:
+def _offsets(path: Path) -> dict[LakePartition, int]:
     """An offset checkpoint. A broker replaces it as a whole, so it is either complete or absent."""
     try:
-        return {Place(*place): offset for place, offset in decode_offsets(path.read_bytes()).items()}
+        return {LakePartition(*place): offset for place, offset in decode_offsets(path.read_bytes()).items()}
     except FileNotFoundError:
         return {}
     except ValueError as error:
@@ -133,7 +133,7 @@ def segment_of(segments: list[int], offset: int) -> int | None:
     return segments[number] if number >= 0 else None
 
 
-def position_of(log: Log, segment: int, offset: int) -> int:
+def position_of(log: LogFiles, segment: int, offset: int) -> int:
     """A position in the .log file at or before the batch with this offset, from the index; 0 without an index."""
     entries = _Index(log.file(segment, ".index"), _OFFSET_ENTRY, zero_column=1)
     number = bisect_right(entries, offset - segment, key=lambda entry: entry[0]) - 1
@@ -141,20 +141,20 @@ def position_of(log: Log, segment: int, offset: int) -> int:
     return position if position < log.file(segment, ".log").stat().st_size else 0
 
 
-def offset_behind(log: Log, segment: int, position: int) -> int:
+def offset_behind(log: LogFiles, segment: int, position: int) -> int:
     """The base offset of a batch that begins near this position in the .log file, from the index."""
     entries = _Index(log.file(segment, ".index"), _OFFSET_ENTRY, zero_column=1)
     number = bisect_right(entries, position, key=lambda entry: entry[1]) - 1
     return segment + (entries[number][0] + 1 if number >= 0 else 0)
 
 
-def last_timestamp(log: Log, segment: int) -> int | None:
+def last_timestamp(log: LogFiles, segment: int) -> int | None:
     """The largest timestamp of a closed segment; None if its time index is empty or missing."""
     entries = _Index(log.file(segment, ".timeindex"), _TIME_ENTRY, zero_column=0)
     return entries[len(entries) - 1][0] if entries else None
 
 
-def offset_before(log: Log, segment: int, timestamp_ms: int) -> int:
+def offset_before(log: LogFiles, segment: int, timestamp_ms: int) -> int:
     """An offset at or before the segment's first record with this timestamp or a later one."""
     entries = _Index(log.file(segment, ".timeindex"), _TIME_ENTRY, zero_column=0)
     number = bisect_right(entries, timestamp_ms, key=lambda entry: entry[0]) - 1
@@ -185,7 +185,7 @@ class _Index:
         return self._entry.unpack_from(self._data, number * self._entry.size)
 
 
-def as_readable(log: Log) -> Log:
+def as_readable(log: LogFiles) -> LogFiles:
     """The log with offsets that its files confirm: the high watermark is at most the log end offset.
 
     For some seconds after a topic was made anew, Kafka's checkpoint has the high watermark of the old one. Raises LakeError for a
@@ -196,7 +196,7 @@ def as_readable(log: Log) -> Log:
     return replace(log, high_watermark=min(max(log.high_watermark, log.start), end))
 
 
-def _end(log: Log, last: int) -> int:
+def _end(log: LogFiles, last: int) -> int:
     """The log end offset, or the high watermark if that is lower. ``last`` is the last segment."""
     with suppress(FileNotFoundError), log.opened(last) as file:
         size = os.fstat(file.fileno()).st_size
@@ -210,7 +210,7 @@ def _end(log: Log, last: int) -> int:
     return last
 
 
-def headers_from(log: Log, offset: int, until: int) -> Iterator[tuple[int, int, BatchHeader]]:
+def headers_from(log: LogFiles, offset: int, until: int) -> Iterator[tuple[int, int, BatchHeader]]:
     """Segment, position and header of each batch that has offsets from ``offset`` to before ``until``.
 
     A segment that is removed meanwhile is skipped: all of it has expired. Raises LakeError for a damaged batch, MadeAnew.
@@ -227,7 +227,7 @@ def headers_from(log: Log, offset: int, until: int) -> Iterator[tuple[int, int, 
 
 
 def _headers(
-    log: Log, segment: int, descriptor: int, position: int, wanted: tuple[int, int]
+    log: LogFiles, segment: int, descriptor: int, position: int, wanted: tuple[int, int]
 ) -> Iterator[tuple[int, int, BatchHeader]]:
     while len(data := os.pread(descriptor, HEADER_SIZE, position)) == HEADER_SIZE:
         try:

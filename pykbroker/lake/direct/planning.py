@@ -11,7 +11,7 @@ from itertools import pairwise
 from pyspark.sql.datasource import InputPartition
 
 from pykbroker.lake.direct.batches import Piece
-from pykbroker.lake.direct.log_files import Log, offset_behind, segment_of
+from pykbroker.lake.direct.log_files import LogFiles, offset_behind, segment_of
 
 TASK_BYTES = 64 << 20
 """About how much of the files a task reads, unless more tasks are requested."""
@@ -55,7 +55,7 @@ def _sizes(piece: Piece) -> Iterator[tuple[int, int]]:
             yield segment, _size(piece.log, segment)
 
 
-def _size(log: Log, segment: int) -> int:
+def _size(log: LogFiles, segment: int) -> int:
     try:
         return log.file(segment, ".log").stat().st_size
     except FileNotFoundError:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pykbroker.lake.direct.batches import Batch, Piece, batches
 from pykbroker.lake.direct.columns import Columns
-from pykbroker.lake.direct.decoding import Decoded, decode, from_headers
+from pykbroker.lake.direct.decoding import DecodedRecords, decode, from_headers
 from pykbroker.lake.direct.python_workers import forget_own_archives
 from pykbroker.lake.errors import LakeError
 from pykbroker.wire.batch_header import BatchHeader, TimestampType
@@ -50,11 +50,11 @@ def read_piece(piece: Piece, manner: Manner) -> Iterator[pa.RecordBatch]:
         yield _rows(piece, decoded, manner.columns).filter(pa.array(kept, pa.bool_()))
 
 
-def _keyed(decoded: Decoded) -> Iterator[tuple[bytes | None, int]]:
+def _keyed(decoded: DecodedRecords) -> Iterator[tuple[bytes | None, int]]:
     return zip(decoded.content["key"].to_pylist(), decoded.offsets.tolist(), strict=True)
 
 
-def _decoded(piece: Piece, manner: Manner, columns: Columns) -> Iterator[Decoded]:
+def _decoded(piece: Piece, manner: Manner, columns: Columns) -> Iterator[DecodedRecords]:
     """The records of the range; those of the first and last batch outside of it are cut off."""
     for chunk in _chunks(piece, manner, columns):
         decoded = _decode(chunk, columns)
@@ -87,7 +87,7 @@ def _headers_are_enough(header: BatchHeader, columns: Columns) -> bool:
     return header.record_count == header.last_offset_delta + 1 and not columns.in_records(appended=appended)
 
 
-def _decode(chunk: Chunk, columns: Columns) -> Decoded:
+def _decode(chunk: Chunk, columns: Columns) -> DecodedRecords:
     if chunk[0][1] is None:
         return from_headers([batch.header for batch, _ in chunk])
     try:
@@ -100,11 +100,11 @@ def _decode(chunk: Chunk, columns: Columns) -> Decoded:
         raise LakeError(f"{chunk[0][0].log.place} from offset {chunk[0][0].header.base_offset} on: {error}.") from None
 
 
-def _rows(piece: Piece, decoded: Decoded, columns: Columns) -> pa.RecordBatch:
+def _rows(piece: Piece, decoded: DecodedRecords, columns: Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([_column(piece, decoded, name) for name in columns.names], list(columns.names))
 
 
-def _column(piece: Piece, decoded: Decoded, name: str) -> Any:
+def _column(piece: Piece, decoded: DecodedRecords, name: str) -> Any:
     if name in decoded.content:
         return decoded.content[name]
     if name == "topic":
@@ -118,7 +118,7 @@ def _column(piece: Piece, decoded: Decoded, name: str) -> Any:
     return _timestamps(piece, decoded)
 
 
-def _timestamps(piece: Piece, decoded: Decoded) -> Any:
+def _timestamps(piece: Piece, decoded: DecodedRecords) -> Any:
     beyond = np.flatnonzero(np.abs(decoded.timestamps_ms) > _LAST_MS)
     if beyond.size:
         offset, timestamp = (int(each[beyond[0]]) for each in (decoded.offsets, decoded.timestamps_ms))

@@ -11,13 +11,13 @@ from pyspark.sql.types import StructType
 
 from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.columns import Columns, columns_of, schema_of
-from pykbroker.lake.direct.log_files import Log
+from pykbroker.lake.direct.log_files import LogFiles
 from pykbroker.lake.direct.planning import divided
 from pykbroker.lake.direct.python_workers import forget_own_archives
 from pykbroker.lake.direct.reading import read_piece
-from pykbroker.lake.direct.source_options import Wanted
+from pykbroker.lake.direct.source_options import DirectSourceOptions
 from pykbroker.lake.direct.stream_offsets import Position, between
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.ledger import LakePartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,20 +41,20 @@ class Segments(DataSource):
         return "pykbroker"
 
     def schema(self) -> str:
-        return schema_of(Wanted(self.options).manner.columns)
+        return schema_of(DirectSourceOptions(self.options).manner.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         forget_own_archives()
-        return SegmentsReader(Wanted(self.options), columns_of(schema))
+        return SegmentsReader(DirectSourceOptions(self.options), columns_of(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - the API's
-        return SegmentsStream(Wanted(self.options, streaming=True), columns_of(schema))
+        return SegmentsStream(DirectSourceOptions(self.options, streaming=True), columns_of(schema))
 
 
 class SegmentsReader(DataSourceReader):
     """A batch query: the records that are there when it is planned."""
 
-    def __init__(self, wanted: Wanted, columns: Columns) -> None:
+    def __init__(self, wanted: DirectSourceOptions, columns: Columns) -> None:
         self._wanted = wanted
         self._manner = replace(wanted.manner, columns=columns)
 
@@ -77,7 +77,7 @@ class SegmentsReader(DataSourceReader):
 class SegmentsStream(DataSourceStreamReader):
     """A streaming query: also the records that are added while it runs."""
 
-    def __init__(self, wanted: Wanted, columns: Columns) -> None:
+    def __init__(self, wanted: DirectSourceOptions, columns: Columns) -> None:
         self._wanted = wanted
         self._manner = replace(wanted.manner, columns=columns)
 
@@ -89,7 +89,7 @@ class SegmentsStream(DataSourceStreamReader):
         logs = self._wanted.logs()
         return Position.of(self._limits(logs), logs).to_spark()
 
-    def _limits(self, logs: Mapping[Place, Log]) -> dict[Place, int]:
+    def _limits(self, logs: Mapping[LakePartition, LogFiles]) -> dict[LakePartition, int]:
         return {place: self._wanted.limit(log) for place, log in logs.items()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:

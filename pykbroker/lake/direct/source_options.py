@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pykbroker.lake.direct.columns import ALL, Columns
-from pykbroker.lake.direct.log_files import Log, as_readable, find_logs
+from pykbroker.lake.direct.log_files import LogFiles, as_readable, find_logs
 from pykbroker.lake.direct.reading import Manner
 from pykbroker.lake.direct.timestamp_offsets import offset_at
 from pykbroker.lake.direct.transactions import last_stable_offset
 from pykbroker.lake.errors import DataLost, LakeError
-from pykbroker.lake.ledger import Offsets, Place, flat
+from pykbroker.lake.ledger import LakePartition, Offsets, flat
 
 _EARLIEST, _LATEST = -2, -1
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
@@ -27,7 +27,7 @@ _KNOWN = {
 _ISOLATION = "kafka.isolation.level"
 
 
-class Wanted:
+class DirectSourceOptions:
     """What the options ask for. Option names are in lower case here, since Spark ignores their case."""
 
     def __init__(self, options: Mapping[str, str], *, streaming: bool = False) -> None:
@@ -77,17 +77,17 @@ class Wanted:
 
     # Partitions
 
-    def logs(self) -> dict[Place, Log]:
+    def logs(self) -> dict[LakePartition, LogFiles]:
         """The requested partitions, as they are now. Raises LakeError if one is missing or the log directories cannot be read."""
         found = find_logs(self.directories)
         assigned = self._json("assign")
         if assigned is not None:
-            chosen = {Place(topic, number) for topic, numbers in assigned.items() for number in numbers}
+            chosen = {LakePartition(topic, number) for topic, numbers in assigned.items() for number in numbers}
             missing = sorted(chosen - set(found))
         elif "subscribe" in self._options:
             topics = {each.strip() for each in self._options["subscribe"].split(",")}
             chosen = {place for place in found if place.topic in topics}
-            missing = sorted(Place(topic, 0) for topic in topics - {place.topic for place in chosen})
+            missing = sorted(LakePartition(topic, 0) for topic in topics - {place.topic for place in chosen})
         else:
             pattern = re.compile(self._options.get("subscribepattern", ".*"))
             chosen = {place for place in found if place.topic not in _INTERNAL and pattern.fullmatch(place.topic)}
@@ -96,18 +96,18 @@ class Wanted:
             raise LakeError(f"There is no {missing[0]} in {', '.join(self.directories)}.")
         return {place: as_readable(found[place]) for place in sorted(chosen)}
 
-    def limit(self, log: Log) -> int:
+    def limit(self, log: LogFiles) -> int:
         """The offset at which a reader of this log ends: the high watermark or, with read_committed, the last stable offset."""
         return last_stable_offset(log) if self.manner.committed else log.high_watermark
 
     # Offsets
 
-    def starts(self, logs: Mapping[Place, Log], limits: Offsets) -> dict[Place, int]:
+    def starts(self, logs: Mapping[LakePartition, LogFiles], limits: Offsets) -> dict[LakePartition, int]:
         """The offset from which each partition is read. Raises LakeError if an option does not fit these logs."""
         default = "latest" if self._streaming else "earliest"
         late = self._one_of("startingOffsetsByTimestampStrategy", "error", "latest")
 
-        def without_record(log: Log, timestamp_ms: int) -> int:
+        def without_record(log: LogFiles, timestamp_ms: int) -> int:
             if late == "error":
                 raise LakeError(
                     f"{log.place} has no record with the timestamp {timestamp_ms} or a later one; set "
@@ -117,17 +117,17 @@ class Wanted:
 
         return self._offsets(_STARTS, default, logs, limits, without_record)
 
-    def ends(self, logs: Mapping[Place, Log], limits: Offsets) -> dict[Place, int]:
+    def ends(self, logs: Mapping[LakePartition, LogFiles], limits: Offsets) -> dict[LakePartition, int]:
         return self._offsets(_ENDS, "latest", logs, limits, lambda log, _: limits[log.place])
 
     def _offsets(
         self,
         names: tuple[str, str, str],
         default: str,
-        logs: Mapping[Place, Log],
+        logs: Mapping[LakePartition, LogFiles],
         limits: Offsets,
-        without_record: Callable[[Log, int], int],
-    ) -> dict[Place, int]:
+        without_record: Callable[[LogFiles, int], int],
+    ) -> dict[LakePartition, int]:
         by_offset, by_time, by_times = names
         if by_time in self._options or by_times in self._options:
             times = self._times(by_time, by_times, logs)
@@ -144,7 +144,7 @@ class Wanted:
         self._check_complete(by_offset, given, logs)
         return {place: self._there(log, given[place], limits[place]) for place, log in logs.items()}
 
-    def _there(self, log: Log, offset: int, limit: int) -> int:
+    def _there(self, log: LogFiles, offset: int, limit: int) -> int:
         """An offset from an option. Raises DataLost if the log does not have it and failOnDataLoss is true."""
         found = _resolved(log, offset, limit)
         if log.start <= found <= limit:
@@ -156,7 +156,7 @@ class Wanted:
             )
         return min(max(found, log.start), limit)
 
-    def _times(self, by_time: str, by_times: str, logs: Iterable[Place]) -> dict[Place, int]:
+    def _times(self, by_time: str, by_times: str, logs: Iterable[LakePartition]) -> dict[LakePartition, int]:
         if by_time in self._options:
             text = self._options[by_time]
             if not text.isdecimal():
@@ -166,7 +166,7 @@ class Wanted:
         self._check_complete(by_times, given, logs)
         return given
 
-    def _check_complete(self, name: str, given: Offsets, logs: Iterable[Place]) -> None:
+    def _check_complete(self, name: str, given: Offsets, logs: Iterable[LakePartition]) -> None:
         if unlike := sorted(set(given) ^ set(logs)):
             raise LakeError(f"{name} must name each partition that is read, and no other: look at {unlike[0]}.")
 
@@ -183,7 +183,7 @@ class Wanted:
         return found
 
 
-def _resolved(log: Log, offset: int, limit: int) -> int:
+def _resolved(log: LogFiles, offset: int, limit: int) -> int:
     if offset == _EARLIEST:
         return min(log.start, limit)
     return limit if offset == _LATEST else offset

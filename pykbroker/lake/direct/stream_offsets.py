@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pykbroker.lake.direct.batches import Piece
-from pykbroker.lake.direct.log_files import Log
+from pykbroker.lake.direct.log_files import LogFiles
 from pykbroker.lake.errors import DataLost
-from pykbroker.lake.ledger import Offsets, Place, flat, nested
+from pykbroker.lake.ledger import LakePartition, Offsets, flat, nested
 
 _IDS = "topic ids"
 
@@ -24,7 +24,7 @@ class Position(NamedTuple):
     ids: Mapping[str, str]
 
     @classmethod
-    def of(cls, offsets: Offsets, logs: Mapping[Place, Log]) -> Position:
+    def of(cls, offsets: Offsets, logs: Mapping[LakePartition, LogFiles]) -> Position:
         """Offsets of these logs, with the topic ids in their directories."""
         return cls(offsets, {place.topic: log.topic_id for place, log in logs.items() if log.topic_id is not None})
 
@@ -39,7 +39,7 @@ class Position(NamedTuple):
 
 
 def between(
-    begin: Position, end: Position, logs: Mapping[Place, Log], *, fail_on_data_loss: bool = True
+    begin: Position, end: Position, logs: Mapping[LakePartition, LogFiles], *, fail_on_data_loss: bool = True
 ) -> list[Piece]:
     """The ranges of a stream's batch. Raises DataLost if a topic was deleted or made anew, or a log ends before ``begin``.
 
@@ -55,13 +55,13 @@ def between(
     ]
 
 
-def _start(begin: Position, end: Position, log: Log) -> int:
+def _start(begin: Position, end: Position, log: LogFiles) -> int:
     start = begin.offsets.get(log.place, log.start)
     anew = _differ(begin.ids.get(log.place.topic), end.ids.get(log.place.topic)) or end.offsets[log.place] < start
     return log.start if anew else start
 
 
-def _losses(begin: Position, end: Position, logs: Mapping[Place, Log]) -> Iterator[str]:
+def _losses(begin: Position, end: Position, logs: Mapping[LakePartition, LogFiles]) -> Iterator[str]:
     for place, start in sorted({**dict.fromkeys(end.offsets), **begin.offsets}.items()):
         if place not in logs or place not in end.offsets:
             yield f"{place} is no longer in the log directories: was the topic deleted? {_CHOICE} to continue without it."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from pykbroker.lake.direct.log_files import Log, headers_from, last_timestamp, offset_before
+from pykbroker.lake.direct.log_files import LogFiles, headers_from, last_timestamp, offset_before
 from pykbroker.lake.errors import LakeError
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.records import decode_records
 
 
-def offset_at(log: Log, timestamp_ms: int, until: int) -> int | None:
+def offset_at(log: LogFiles, timestamp_ms: int, until: int) -> int | None:
     """The offset of the first record below ``until`` with this timestamp or a later one; None if there is none. Raises LakeError for a
     damaged batch.
     """
@@ -30,7 +30,7 @@ def offset_at(log: Log, timestamp_ms: int, until: int) -> int | None:
     return None
 
 
-def _within(log: Log, segment: int, position: int, header: BatchHeader, timestamp_ms: int) -> int | None:
+def _within(log: LogFiles, segment: int, position: int, header: BatchHeader, timestamp_ms: int) -> int | None:
     try:
         with log.opened(segment) as file:
             records = decode_records(os.pread(file.fileno(), header.size, position))

@@ -9,7 +9,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from pykbroker.lake.direct.log_files import Log, headers_from, segment_of
+from pykbroker.lake.direct.log_files import LogFiles, headers_from, segment_of
 from pykbroker.storage.log.producers import CorruptSnapshotError, Producers
 from pykbroker.wire.batch_header import BatchHeader
 
@@ -17,7 +17,7 @@ _SNAPSHOT = re.compile(r"\d{20}\.snapshot")
 _ABORTED = Struct(">hqqqq")
 
 
-def last_stable_offset(log: Log) -> int:
+def last_stable_offset(log: LogFiles) -> int:
     """The first offset of the oldest transaction that is open at the high watermark; the high watermark if none is.
 
     The newest producer snapshot has the transactions that were open when it was taken; the headers of later batches tell the rest. Raises
@@ -32,7 +32,7 @@ def last_stable_offset(log: Log) -> int:
     return min(still_open.values(), default=log.high_watermark)
 
 
-def _newest_snapshot(log: Log) -> tuple[int, dict[int, int]]:
+def _newest_snapshot(log: LogFiles) -> tuple[int, dict[int, int]]:
     """Its offset and, by producer id, the first offsets of the transactions that were open."""
     offsets = [int(path.stem) for path in Path(log.path).glob("*.snapshot") if _SNAPSHOT.fullmatch(path.name)]
     for offset in sorted((offset for offset in offsets if offset <= log.high_watermark), reverse=True):
@@ -56,7 +56,7 @@ class _Aborted(NamedTuple):
 class Aborted:
     """The aborted transactions with records in a range of offsets."""
 
-    def __init__(self, log: Log, start: int, until: int) -> None:
+    def __init__(self, log: LogFiles, start: int, until: int) -> None:
         self._ranges: dict[int, list[tuple[int, int]]] = {}
         for each in sorted(_collected(log, start, until), key=lambda each: each.first_offset):
             self._ranges.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
@@ -70,7 +70,7 @@ class Aborted:
         return number >= 0 and header.base_offset <= ranges[number][1]
 
 
-def _collected(log: Log, start: int, until: int) -> Iterator[_Aborted]:
+def _collected(log: LogFiles, start: int, until: int) -> Iterator[_Aborted]:
     """Those whose markers are at or after ``start``, from the transaction indexes of the segments that may name them."""
     segments = log.segments()
     first = segment_of(segments, start)

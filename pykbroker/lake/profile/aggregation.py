@@ -21,7 +21,7 @@ from pykbroker.lake.profile.statistics import (
     Bin,
     Key,
     KeysOfCount,
-    Partition,
+    PartitionStatistics,
     Pause,
     TopicFacts,
     step_for,
@@ -35,7 +35,7 @@ Facts = dict[str, list[Row]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProfileOptions:
     """The records to measure, and the number of keys and pauses to show."""
 
     topics: str = ".*"
@@ -44,7 +44,7 @@ class Wanted:
     top: int = 10
 
 
-def measured(lake: Lake, wanted: Wanted) -> list[TopicFacts]:
+def measured(lake: Lake, wanted: ProfileOptions) -> list[TopicFacts]:
     """The numbers of the topics that match; topics without a matching record are left out."""
     rows = _narrow(lake, wanted).persist()
     try:
@@ -75,7 +75,7 @@ def measured(lake: Lake, wanted: Wanted) -> list[TopicFacts]:
     return [_facts(topic, totals[topic], places[topic], found, steps[topic], lost[topic]) for topic in sorted(totals)]
 
 
-def _narrow(lake: Lake, wanted: Wanted) -> DataFrame:
+def _narrow(lake: Lake, wanted: ProfileOptions) -> DataFrame:
     archived = {place.topic for place in lake.last_entry().partitions}
     chosen = sorted(topic for topic in archived if re.fullmatch(wanted.topics, topic))
     rows = lake.read().where(f.col("topic").isin(chosen))
@@ -218,7 +218,9 @@ def _facts(
         size_percentiles=dict(zip(_PERCENTILES, percentiles.size, strict=True)),
         late_percentiles=dict(zip(_PERCENTILES, percentiles.late, strict=True)),
         partitions=sorted(
-            Partition(row.partition, row.records, row.bytes, row.first_offset, row.last_offset, missing[row.partition])
+            PartitionStatistics(
+                row.partition, row.records, row.bytes, row.first_offset, row.last_offset, missing[row.partition]
+            )
             for row in places
         ),
         volume=sorted(Bin(row.start, row.records) for row in found["volume"][topic]),

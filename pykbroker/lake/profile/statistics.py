@@ -18,7 +18,7 @@ _STEPS_MS = (
 MOST_STEPS = 120
 
 
-class Partition(NamedTuple):
+class PartitionStatistics(NamedTuple):
     """``missing`` is the number of offsets without a record between the first and the last: aborted, markers, or compacted."""
 
     partition: int
@@ -78,7 +78,7 @@ class TopicFacts:
     step_ms: int = HOUR_MS
     size_percentiles: dict[str, int] = field(default_factory=dict)
     late_percentiles: dict[str, int] = field(default_factory=dict)
-    partitions: list[Partition] = field(default_factory=list)
+    partitions: list[PartitionStatistics] = field(default_factory=list)
     volume: list[Bin] = field(default_factory=list)
     sizes: list[Bin] = field(default_factory=list)
     lateness: list[Bin] = field(default_factory=list)

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.hadoop_folder import Folder
 from pykbroker.lake.requirements import local_path
-from pykbroker.lake.tables.table import A_DAY, RECORDS, RECORDS_SHAPE, Compacted, History, Shape, Table
+from pykbroker.lake.tables.table import A_DAY, RECORDS, RECORDS_SHAPE, Compacted, Shape, SnapshotRetention, Table
 
 _MARK = "pykbroker-batch"
 _ATTEMPT = "pykbroker-attempt"
@@ -41,7 +41,7 @@ _LEAST_SNAPSHOTS = 10
 
 class IcebergTable(Table):
     def __init__(
-        self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE, history: History = A_DAY
+        self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE, history: SnapshotRetention = A_DAY
     ) -> None:
         super().__init__(spark, folder, shape, history)
         self._catalog = f"lake_{zlib.crc32(folder.uri.encode()):08x}"

@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 RECORDS_SHAPE = Shape()
 
 
-class History(NamedTuple):
+class SnapshotRetention(NamedTuple):
     """What a table keeps of its past, for readers that began before and for queries of earlier times: the snapshots of the last ``keep_s``
     seconds, but not more than ``most``. It is tidied after each ``every`` batches.
     """
@@ -44,7 +44,7 @@ class History(NamedTuple):
     every: int = 100
 
 
-A_DAY = History()
+A_DAY = SnapshotRetention()
 
 
 class Compacted(NamedTuple):
@@ -58,7 +58,7 @@ class Table(ABC):
     """The records of a lake, or values decoded from them. Batch numbers increase; a batch with a known number was added before."""
 
     def __init__(
-        self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE, history: History = A_DAY
+        self, spark: SparkSession, folder: Folder, shape: Shape = RECORDS_SHAPE, history: SnapshotRetention = A_DAY
     ) -> None:
         self.spark = spark
         self.folder = folder

@@ -11,7 +11,7 @@ from fastavro import parse_schema, schemaless_reader
 from fastavro.schema import SchemaParseException, UnknownType
 
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.values.conversion_error import Unfit
+from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.types import JSON, Columns, Type, array, mapping, struct
 
 _PLAIN: dict[str, Type] = {
@@ -43,7 +43,7 @@ class AvroSchema:
         return found["struct"] if not isinstance(found, str) and "struct" in found else {"value": found}
 
     def decoder(self) -> Callable[[bytes], dict[str, Any]]:
-        """The function that decodes a value; it raises Unfit if the value does not fit the schema."""
+        """The function that decodes a value; it raises ConversionError if the value does not fit the schema."""
         is_record = isinstance(self._schema, dict) and self._schema["type"] == "record"
 
         def decode(value: bytes) -> dict[str, Any]:
@@ -51,11 +51,13 @@ class AvroSchema:
             try:
                 found = schemaless_reader(data, self._schema)
             except EOFError:
-                raise Unfit("the value ends before its Avro schema does") from None
+                raise ConversionError("the value ends before its Avro schema does") from None
             except Exception as error:  # noqa: BLE001 - fastavro raises many kinds for bytes that are no Avro
-                raise Unfit(f"the value is not of its Avro schema: {str(error) or type(error).__name__}") from None
+                raise ConversionError(
+                    f"the value is not of its Avro schema: {str(error) or type(error).__name__}"
+                ) from None
             if left := len(value) - data.tell():
-                raise Unfit(f"the value is not of its Avro schema: {left} bytes are left over")
+                raise ConversionError(f"the value is not of its Avro schema: {left} bytes are left over")
             return found if is_record else {"value": found}
 
         return decode

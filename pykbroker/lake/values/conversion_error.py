@@ -7,7 +7,7 @@ from typing import Any
 _SHOWN = 60
 
 
-class Unfit(Exception):
+class ConversionError(Exception):
     """A value does not fit its schema or column: ``what`` is wrong, at ``path`` in the value."""
 
     def __init__(self, what: str, path: str = "") -> None:
@@ -15,9 +15,9 @@ class Unfit(Exception):
         self.what = what
         self.path = path
 
-    def inside(self, step: str) -> Unfit:
+    def inside(self, step: str) -> ConversionError:
         """The same error, with a path from the enclosing value: ``.name`` in a struct, ``[3]`` in an array."""
-        return Unfit(self.what, step + self.path)
+        return ConversionError(self.what, step + self.path)
 
     def __str__(self) -> str:
         return f"{self.path.lstrip('.')}: {self.what}" if self.path else self.what

@@ -17,11 +17,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.ledger import Entry
+from pykbroker.lake.ledger import LedgerEntry
 from pykbroker.lake.record_columns import IN_FILES
-from pykbroker.lake.values.decode_options import How, Kind
-from pykbroker.lake.values.decode_progress import Account, Done, Plan
-from pykbroker.lake.values.decoded_tables import Decoded, as_decoded, as_quarantined
+from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
+from pykbroker.lake.values.decode_progress import DecodeAccount, Done, PlannedBatch
+from pykbroker.lake.values.decoded_tables import DecodedTopic, as_decoded, as_quarantined
 from pykbroker.lake.values.schema_survey import Surveyor
 from pykbroker.lake.values.tasks import Decoding
 from pykbroker.lake.values.types import Columns, paths_of, without
@@ -31,7 +31,7 @@ Ranges = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DecodeResult:
     """The result of a run: the number of decoded rows, the number of rows in the quarantine now, and the new columns."""
 
     topic: str
@@ -45,7 +45,7 @@ class Decode:
 
     def __init__(
         self,
-        decoded: Decoded,
+        decoded: DecodedTopic,
         surveyor: Surveyor,
         batch_records: int = 1_000_000,
         clock: Callable[[], float] = time.monotonic,
@@ -59,7 +59,7 @@ class Decode:
         self._seen = 0
 
     @property
-    def how(self) -> How:
+    def how(self) -> DecodeOptions:
         """How values are decoded."""
         assert self.decoded.how is not None, "keep_how was called before"
         return self.decoded.how
@@ -76,7 +76,7 @@ class Decode:
         counts = f"{self.account.rows:,} rows, {self.account.quarantined:,} in quarantine"
         return f"{self.decoded.topic}: {counts}, {rate:,.0f} rows/s, {self.lag:,} behind{left}"
 
-    def run(self, tell: Tell, ended: Callable[[], bool] = lambda: False) -> Outcome:
+    def run(self, tell: Tell, ended: Callable[[], bool] = lambda: False) -> DecodeResult:
         """Decode the records archived since the last run; stop after a batch if ``ended`` returns True.
 
         Raises LakeError if the job cannot go on; the next run continues from there.
@@ -93,7 +93,7 @@ class Decode:
             tell(self)
         return self._outcome(before)
 
-    def run_again(self) -> Outcome:
+    def run_again(self) -> DecodeResult:
         """Decode the quarantine again, with the schemas that are known now. Raises LakeError as ``run``."""
         before = self._begin()
         if self.account.quarantined:
@@ -102,7 +102,7 @@ class Decode:
             )
         return self._outcome(before)
 
-    def _begin(self) -> Account:
+    def _begin(self) -> DecodeAccount:
         """Finish the batch that a killed run has begun; returns the account before it."""
         before = self.account
         self.decoded.values(before.columns).recover()
@@ -112,11 +112,11 @@ class Decode:
             self._carry_out(plan)
         return before
 
-    def _outcome(self, before: Account) -> Outcome:
+    def _outcome(self, before: DecodeAccount) -> DecodeResult:
         new = [name for name in self.account.columns if name not in before.columns]
-        return Outcome(self.decoded.topic, self.account.rows - before.rows, self.account.quarantined, new)
+        return DecodeResult(self.decoded.topic, self.account.rows - before.rows, self.account.quarantined, new)
 
-    def _next(self) -> Entry | None:
+    def _next(self) -> LedgerEntry | None:
         """The archive's entry at which the next batch ends; None if everything is decoded."""
         batches = self.decoded.lake.batches()
         topic = self.decoded.topic
@@ -131,11 +131,11 @@ class Decode:
         last = bisect_right(batches, here + self.batch_records, first, key=untils)
         return self.decoded.lake.entry(batches[max(first, last - 1)])
 
-    def _planned(self, ranges: Ranges, rows: Mapping[int, int] | None = None) -> Plan:
+    def _planned(self, ranges: Ranges, rows: Mapping[int, int] | None = None) -> PlannedBatch:
         """The plan of the next batch; without ``rows``, one that decodes the quarantine again."""
         there = self.decoded.quarantine.read() if rows is None else self._rows(ranges)
         columns = self._filled(self.surveyor.columns(self.decoded, self.account.columns, there), there)
-        plan = Plan(self.account.batch + 1, columns, dict(ranges), dict(rows or {}), again=rows is None)
+        plan = PlannedBatch(self.account.batch + 1, columns, dict(ranges), dict(rows or {}), again=rows is None)
         self.decoded.keep_plan(plan)
         return plan
 
@@ -143,7 +143,7 @@ class Decode:
         """The columns without those that were inferred from values which go to the quarantine alone: it leaves nothing behind."""
         known = {*paths_of(self.account.columns), *paths_of(self.how.columns or {})}
         new = [path for path in paths_of(columns) if path not in known]
-        if self.how.kind is not Kind.JSON or not new:
+        if self.how.kind is not ValueFormat.JSON or not new:
             return columns
         task = Decoding(self.how, self.decoded.lake.description.format, columns, self.decoded.schemas())
         found = rows.mapInArrow(task.decode, task.ddl)
@@ -167,7 +167,7 @@ class Decode:
         inside = rows.join(f.broadcast(frame), "partition").where("offset >= `from` AND offset < until")
         return inside.select(*IN_FILES)
 
-    def _carry_out(self, plan: Plan) -> None:
+    def _carry_out(self, plan: PlannedBatch) -> None:
         task = Decoding(self.how, self.decoded.lake.description.format, plan.columns, self.decoded.schemas())
         rows = self.decoded.quarantine.read().select(*IN_FILES) if plan.again else self._rows(plan.ranges)
         found = rows.mapInArrow(task.decode, task.ddl).persist()
@@ -185,7 +185,7 @@ class Decode:
         for table in self.decoded.tables:
             table.tidy_after(plan.batch)
 
-    def _check_whole(self, found: DataFrame, plan: Plan) -> None:
+    def _check_whole(self, found: DataFrame, plan: PlannedBatch) -> None:
         """Compare with the archive's counts before anything is written: compaction of plain files may hide rows for a moment."""
         counts = _counted(found, "partition") if plan.rows else {}
         for number, wanted in plan.rows.items():
@@ -209,5 +209,5 @@ def _counted(rows: DataFrame, partition: str) -> dict[int, int]:
     return {row[0]: row[1] for row in rows.groupBy(partition).count().collect()}
 
 
-def _untils(entry: Entry, topic: str) -> dict[int, int]:
+def _untils(entry: LedgerEntry, topic: str) -> dict[int, int]:
     return {number: each.until for number, each in entry.of_topic(topic).items()}

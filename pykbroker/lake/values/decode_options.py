@@ -10,7 +10,7 @@ from pykbroker.lake.errors import LakeError, written_by
 from pykbroker.lake.values.types import Columns
 
 
-class Kind(StrEnum):
+class ValueFormat(StrEnum):
     """The format of values."""
 
     JSON = "json"
@@ -27,7 +27,7 @@ class NewColumns(StrEnum):
     IGNORE = "ignore"
 
 
-class KeyKind(StrEnum):
+class KeyFormat(StrEnum):
     """The type of keys: unchanged bytes, or text."""
 
     BYTES = "bytes"
@@ -35,36 +35,36 @@ class KeyKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class DecodeOptions:
     """``schema`` is Avro's text, or Protobuf's descriptors in base64; without one, the frame of each value names its schema.
 
     ``columns`` are JSON's columns from the command line; without them, they are inferred from the values.
     """
 
-    kind: Kind
+    kind: ValueFormat
     schema: str | None = None
     message: str | None = None
     columns: Columns | None = None
-    key: KeyKind = KeyKind.BYTES
+    key: KeyFormat = KeyFormat.BYTES
     new_columns: NewColumns = NewColumns.ADD
     most_columns: int = 1000
 
     @property
     def is_framed(self) -> bool:
-        return self.kind in (Kind.AVRO, Kind.PROTOBUF) and self.schema is None
+        return self.kind in (ValueFormat.AVRO, ValueFormat.PROTOBUF) and self.schema is None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text: str, place: str) -> How:
+    def from_json(cls, text: str, place: str) -> DecodeOptions:
         """Parse the file ``place``. Raises LakeError if it is damaged."""
         with written_by("decode", place):
             fields = json.loads(text)
-            named = {"kind": Kind(fields["kind"]), "key": KeyKind(fields["key"])}
+            named = {"kind": ValueFormat(fields["kind"]), "key": KeyFormat(fields["key"])}
             return cls(**{**fields, **named, "new_columns": NewColumns(fields["new_columns"])})
 
-    def followed_by(self, wanted: How, topic: str) -> How:
+    def followed_by(self, wanted: DecodeOptions, topic: str) -> DecodeOptions:
         """The new setting for a topic that was decoded before, if ``wanted`` is given. Raises LakeError if they contradict."""
         for name, mine, other in (("as", self.kind, wanted.kind), ("with --key", self.key, wanted.key)):
             if mine != other:

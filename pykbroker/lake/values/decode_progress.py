@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pykbroker.lake.ledger import Progress
+from pykbroker.lake.ledger import PartitionProgress
 from pykbroker.lake.values.types import Columns
 
 Numbers = Mapping[int, int]
@@ -25,7 +25,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class DecodeAccount:
     """The state after batch ``batch``. ``columns`` are those of the table of decoded values."""
 
     batch: int = -1
@@ -41,12 +41,12 @@ class Account:
     def quarantined(self) -> int:
         return sum(each.quarantined for each in self.partitions.values())
 
-    def behind(self, archived: Mapping[int, Progress]) -> int:
+    def behind(self, archived: Mapping[int, PartitionProgress]) -> int:
         """The number of archived offsets of the topic that were not decoded yet."""
         starts = {number: done.until for number, done in self.partitions.items()}
         return sum(each.until - starts.get(number, each.begin) for number, each in archived.items())
 
-    def after(self, plan: Plan, at: str, rows: Numbers, quarantined: Numbers) -> Account:
+    def after(self, plan: PlannedBatch, at: str, rows: Numbers, quarantined: Numbers) -> DecodeAccount:
         """The account after a batch. ``quarantined`` is added to the previous number, or replaces it if the batch decoded the quarantine again."""
         partitions = {}
         for number, (begin, until) in plan.ranges.items():
@@ -58,7 +58,7 @@ class Account:
                 rows=before.rows + rows.get(number, 0),
                 quarantined=left + quarantined.get(number, 0),
             )
-        return Account(plan.batch, at, plan.columns, {**self.partitions, **partitions})
+        return DecodeAccount(plan.batch, at, plan.columns, {**self.partitions, **partitions})
 
     def to_json(self) -> str:
         """The content of the account's file."""
@@ -67,7 +67,7 @@ class Account:
         return json.dumps(fields)
 
     @classmethod
-    def from_json(cls, text: str) -> Account:
+    def from_json(cls, text: str) -> DecodeAccount:
         """The account that ``to_json`` wrote. Raises ValueError, LookupError or TypeError for anything else."""
         fields = json.loads(text)
         partitions = {int(number): Done(**each) for number, each in fields.pop("partitions").items()}
@@ -75,7 +75,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedBatch:
     """A batch, written to a file before it begins, so that it is the same if it must be repeated.
 
     ``ranges`` are archived offsets, and ``rows`` the numbers of rows that the archive counted in them. A batch that decodes the quarantine
@@ -92,7 +92,7 @@ class Plan:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> PlannedBatch:
         """The plan that ``to_json`` wrote. Raises ValueError, LookupError or TypeError for anything else."""
         fields: dict[str, Any] = json.loads(text)
         ranges = {int(number): (begin, until) for number, (begin, until) in fields.pop("ranges").items()}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pykbroker.lake.errors import anew, written_by
-from pykbroker.lake.ledger_files import Book, Readable, numbered
-from pykbroker.lake.values.decode_options import How
-from pykbroker.lake.values.decode_progress import Account
+from pykbroker.lake.ledger_files import LedgerFiles, Readable, numbered
+from pykbroker.lake.values.decode_options import DecodeOptions
+from pykbroker.lake.values.decode_progress import DecodeAccount
 
 DECODED = "decoded"
 HOW, LEDGER = "how.json", "ledger"
@@ -20,20 +20,20 @@ class Known:
         self.topic = topic
         self.folder = folder
         text = self.folder.read(HOW)
-        self.how = None if text is None else How.from_json(text, self.folder.at(HOW))
+        self.how = None if text is None else DecodeOptions.from_json(text, self.folder.at(HOW))
 
-    def account(self) -> Account:
+    def account(self) -> DecodeAccount:
         """The newest account; an empty one before the first batch. Raises LakeError if it is damaged."""
         names = numbered(self.folder.names(LEDGER))
         name = f"{LEDGER}/{names[-1]}" if names else BEGUN
         text = self.folder.read(name)
         if text is None:
-            return Account()
+            return DecodeAccount()
         with written_by("decode", self.folder.at(name), f"{anew(self.topic)}."):
-            return Account.from_json(text)
+            return DecodeAccount.from_json(text)
 
 
-def all_known(book: Book) -> list[Known]:
+def all_known(book: LedgerFiles) -> list[Known]:
     """The topics that are decoded. They are not listed: a folder is hidden if its topic's name begins with a dot."""
     topics = sorted({place.topic for place in book.last_entry().partitions})
     found = [Known(book.folder.within(f"{DECODED}/{topic}"), topic) for topic in topics]

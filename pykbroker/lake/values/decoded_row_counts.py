@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from pykbroker.lake.errors import anew
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.values.decoded_tables import Decoded, all_decoded
+from pykbroker.lake.values.decoded_tables import DecodedTopic, all_decoded
 
 
 def decoded_shortages(lake: Lake, topics: Collection[str]) -> list[str]:
@@ -19,7 +19,7 @@ def decoded_shortages(lake: Lake, topics: Collection[str]) -> list[str]:
     return [told for each in all_decoded(lake) if each.topic in topics for told in _shortages(each)]
 
 
-def _shortages(decoded: Decoded) -> list[str]:
+def _shortages(decoded: DecodedTopic) -> list[str]:
     account = decoded.account()
     values, quarantine = (table.read() for table in decoded.tables)
     for table in (values, quarantine):

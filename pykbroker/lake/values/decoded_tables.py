@@ -17,8 +17,8 @@ from pykbroker.lake.lake import KEPT, TABLES, Lake
 from pykbroker.lake.record_columns import SCHEMA
 from pykbroker.lake.tables.table import Shape, Table
 from pykbroker.lake.values.column_names import DATE
-from pykbroker.lake.values.decode_options import How, KeyKind
-from pykbroker.lake.values.decode_progress import Account, Plan
+from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat
+from pykbroker.lake.values.decode_progress import DecodeAccount, PlannedBatch
 from pykbroker.lake.values.decode_state import DECODED, HOW, LEDGER, Known, all_known
 from pykbroker.lake.values.types import Columns, ddl_of
 
@@ -26,7 +26,7 @@ QUARANTINE = Shape(f"{SCHEMA}, error STRING")
 _PLANS, SCHEMAS = "plans", "schemas"
 
 
-class Decoded(Known):
+class DecodedTopic(Known):
     """The decoded values of one topic."""
 
     folder: Folder
@@ -36,7 +36,7 @@ class Decoded(Known):
         self.lake = lake
         self._table = TABLES[lake.description.format]
 
-    def keep_how(self, how: How) -> None:
+    def keep_how(self, how: DecodeOptions) -> None:
         """Write ``how`` if it has changed."""
         if how != self.how:
             self.folder.write(HOW, how.to_json())
@@ -45,7 +45,7 @@ class Decoded(Known):
     def values(self, columns: Columns) -> Table:
         """The table of decoded values, with these columns after the record's own."""
         assert self.how is not None, "keep_how was called before"
-        key = "STRING" if self.how.key is KeyKind.TEXT else "BINARY"
+        key = "STRING" if self.how.key is KeyFormat.TEXT else "BINARY"
         before = f"kafka_partition INT, kafka_offset BIGINT, kafka_timestamp TIMESTAMP, kafka_key {key}"
         headers = "kafka_headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
         own = f"{before}, {headers}, kafka_tombstone BOOLEAN"
@@ -70,20 +70,20 @@ class Decoded(Known):
 
     # What is written down
 
-    def keep_account(self, account: Account) -> None:
+    def keep_account(self, account: DecodeAccount) -> None:
         """Write an account, and remove those that are no longer needed."""
         self.folder.write(f"{LEDGER}/{account.batch:012d}.json", account.to_json())
         for name in (LEDGER, _PLANS):
             self.folder.delete(f"{name}/{account.batch - KEPT:012d}.json")
 
-    def plan(self, batch: int) -> Plan | None:
+    def plan(self, batch: int) -> PlannedBatch | None:
         """The plan of a batch; None if it has not begun. Raises LakeError if it is damaged."""
         name = f"{_PLANS}/{batch:012d}.json"
         text = self.folder.read(name)
         with written_by("decode", self.folder.at(name), f"{anew(self.topic)}."):
-            return None if text is None else Plan.from_json(text)
+            return None if text is None else PlannedBatch.from_json(text)
 
-    def keep_plan(self, plan: Plan) -> None:
+    def keep_plan(self, plan: PlannedBatch) -> None:
         self.folder.write(f"{_PLANS}/{plan.batch:012d}.json", plan.to_json())
 
     def schemas(self) -> dict[int, dict[str, Any]]:
@@ -99,14 +99,14 @@ class Decoded(Known):
         self.folder.write(f"{SCHEMAS}/{number}.json", json.dumps(schema))
 
 
-def all_decoded(lake: Lake) -> list[Decoded]:
+def all_decoded(lake: Lake) -> list[DecodedTopic]:
     """The topics that are decoded."""
-    return [Decoded(lake, each.topic) for each in all_known(lake)]
+    return [DecodedTopic(lake, each.topic) for each in all_known(lake)]
 
 
-def as_decoded(rows: DataFrame, how: How, columns: Columns) -> DataFrame:
+def as_decoded(rows: DataFrame, how: DecodeOptions, columns: Columns) -> DataFrame:
     """The decoded rows, with the columns of the table."""
-    key = f.col("key").cast("string") if how.key is KeyKind.TEXT else f.col("key")
+    key = f.col("key").cast("string") if how.key is KeyFormat.TEXT else f.col("key")
     own = {
         "kafka_partition": f.col("partition"), "kafka_offset": f.col("offset"), "kafka_timestamp": f.col("timestamp"),
         "kafka_key": key, "kafka_headers": f.col("headers"), "kafka_tombstone": f.col("tombstone"),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from pykbroker.lake.values.conversion_error import Unfit, shown
+from pykbroker.lake.values.conversion_error import ConversionError, shown
 from pykbroker.lake.values.types import JSON, Columns, Type, array, merged, merged_fields, struct
 
 _FRAME = 5
@@ -14,19 +14,19 @@ _SMALLEST, _END = -(1 << 63), 1 << 63
 
 
 def decode_json(value: bytes) -> Any:
-    """Parse a value, without the frame of a schema registry if it has one. Raises Unfit if it is not a JSON object."""
+    """Parse a value, without the frame of a schema registry if it has one. Raises ConversionError if it is not a JSON object."""
     if value[:1] == b"\0":
         value = value[_FRAME:]
     try:
         found = json.loads(value.decode(), parse_constant=_refuse, parse_float=_finite)
     except UnicodeDecodeError as error:
-        raise Unfit(f"the value is no UTF-8: {error.reason} at byte {error.start}") from None
+        raise ConversionError(f"the value is no UTF-8: {error.reason} at byte {error.start}") from None
     except RecursionError:
-        raise Unfit("the value is no JSON that can be read: it is nested too deeply") from None
+        raise ConversionError("the value is no JSON that can be read: it is nested too deeply") from None
     except ValueError as error:
-        raise Unfit(f"the value is no JSON: {error}") from None
+        raise ConversionError(f"the value is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Unfit(f"the value is JSON and no object: {shown(found)}")
+        raise ConversionError(f"the value is JSON and no object: {shown(found)}")
     return found
 
 

@@ -15,7 +15,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.values.conversion_error import Unfit
+from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.types import Columns, Type, array, mapping, struct
 
 _TIMESTAMP = "google.protobuf.Timestamp"
@@ -47,12 +47,12 @@ class ProtobufSchema:
             raise LakeError("The compiled Protobuf schema has no file in it.")
 
     def at(self, path: tuple[int, ...]) -> Descriptor:
-        """The message of the last file at a path of indexes. Raises Unfit if there is none."""
+        """The message of the last file at a path of indexes. Raises ConversionError if there is none."""
         package = self._files.file[-1].package
         name, messages = [package] if package else [], self._files.file[-1].message_type
         for step in path:
             if step >= len(messages):
-                raise Unfit(f"the schema has no message at the path {'.'.join(map(str, path))}")
+                raise ConversionError(f"the schema has no message at the path {'.'.join(map(str, path))}")
             name.append(messages[step].name)
             messages = messages[step].nested_type
         return self._pool.FindMessageTypeByName(".".join(name))
@@ -72,7 +72,7 @@ def columns_of(message: Descriptor) -> Columns:
 
 
 def decoder_of(message: Descriptor) -> Callable[[bytes], dict[str, Any]]:
-    """The function that decodes a value; it raises Unfit if the value is no such message."""
+    """The function that decodes a value; it raises ConversionError if the value is no such message."""
     factory = message_factory.GetMessageClass(message)
     read = _reading(message)
 
@@ -80,7 +80,7 @@ def decoder_of(message: Descriptor) -> Callable[[bytes], dict[str, Any]]:
         try:
             found = factory.FromString(value)
         except DecodeError as error:
-            raise Unfit(f"the value is no {message.full_name}: {error}") from None
+            raise ConversionError(f"the value is no {message.full_name}: {error}") from None
         return read(found)
 
     return decode
@@ -132,7 +132,9 @@ def _reading(message: Descriptor) -> Read:
                 if not presence or found.HasField(name)
             }
         except OverflowError as error:
-            raise Unfit(f"the value of {message.full_name} has a time that no calendar knows: {error}") from None
+            raise ConversionError(
+                f"the value of {message.full_name} has a time that no calendar knows: {error}"
+            ) from None
 
     return read
 

@@ -14,16 +14,16 @@ from pykbroker.lake.errors import LakeError
 from pykbroker.lake.hadoop_folder import Folder
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger_files import numbered
-from pykbroker.lake.values.decode_options import How
-from pykbroker.lake.values.decode_progress import Account
+from pykbroker.lake.values.decode_options import DecodeOptions
+from pykbroker.lake.values.decode_progress import DecodeAccount
 from pykbroker.lake.values.decode_state import BEGUN, DECODED, HOW, LEDGER
-from pykbroker.lake.values.decoded_tables import SCHEMAS, Decoded
+from pykbroker.lake.values.decoded_tables import SCHEMAS, DecodedTopic
 from pykbroker.lake.values.types import revised
 
 OLD = f"{DECODED}.old"
 
 
-def begun_anew(lake: Lake, topic: str) -> Decoded:
+def begun_anew(lake: Lake, topic: str) -> DecodedTopic:
     """The topic's decoding before its first batch. Raises LakeError if the topic was never decoded."""
     here, old = f"{DECODED}/{topic}", f"{OLD}/{topic}"
     if lake.folder.exists(f"{here}/{HOW}"):  # else a run was killed between the two steps
@@ -37,7 +37,7 @@ def begun_anew(lake: Lake, topic: str) -> Decoded:
     for name in kept.names(SCHEMAS):
         if (schema := _whole(kept, f"{SCHEMAS}/{name}")) is not None:
             new.write(f"{SCHEMAS}/{name}", schema)
-    wanted, account = How.from_json(how, kept.at(HOW)), _last_account(kept)
+    wanted, account = DecodeOptions.from_json(how, kept.at(HOW)), _last_account(kept)
     columns = {
         name: each
         for name, each in account.columns.items()
@@ -46,7 +46,7 @@ def begun_anew(lake: Lake, topic: str) -> Decoded:
     new.write(BEGUN, replace(account, columns=columns).to_json())
     new.write(HOW, wanted.to_json())
     lake.table.forget()
-    return Decoded(lake, topic)
+    return DecodedTopic(lake, topic)
 
 
 def ended_anew(lake: Lake, topic: str) -> None:
@@ -54,16 +54,16 @@ def ended_anew(lake: Lake, topic: str) -> None:
     lake.folder.delete(f"{OLD}/{topic}")
 
 
-def _last_account(folder: Folder) -> Account:
+def _last_account(folder: Folder) -> DecodeAccount:
     """The columns of the newest account that is whole."""
     names = [*(f"{LEDGER}/{name}" for name in reversed(numbered(folder.names(LEDGER)))), BEGUN]
     for name in names:
         try:
-            account = Account.from_json(folder.read(name) or "")
+            account = DecodeAccount.from_json(folder.read(name) or "")
         except (LakeError, ValueError, LookupError, TypeError, AttributeError):
             continue
-        return replace(Account(), columns=account.columns)
-    return Account()
+        return replace(DecodeAccount(), columns=account.columns)
+    return DecodeAccount()
 
 
 def _whole(folder: Folder, name: str) -> str | None:

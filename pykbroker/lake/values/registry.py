@@ -40,14 +40,14 @@ class _Passing(Exception):
         self.wait_s = wait_s
 
 
-class _NoRedirects(HTTPRedirectHandler):
+class _RedirectsAsAnswers(HTTPRedirectHandler):
     """A redirect is an answer like another: urllib would send user and password to whatever host it names."""
 
     def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
         return None
 
 
-class Registry:
+class SchemaRegistry:
     """A registry, by its URL, which may include a user and a password. Raises LakeError if it is no URL.
 
     ``timeout_s`` is the longest time that one answer may take.
@@ -67,7 +67,7 @@ class Registry:
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         self._timeout_s, self._pause, self._clock = timeout_s, pause, clock
-        self._open = build_opener(_NoRedirects()).open
+        self._open = build_opener(_RedirectsAsAnswers()).open
         self._headers = {"Accept": "application/vnd.schemaregistry.v1+json"}
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()

@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame
 
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.column_names import Naming
-from pykbroker.lake.values.decode_options import How, Kind, NewColumns
-from pykbroker.lake.values.decoded_tables import Decoded
+from pykbroker.lake.values.decode_options import DecodeOptions, NewColumns, ValueFormat
+from pykbroker.lake.values.decoded_tables import DecodedTopic
 from pykbroker.lake.values.deserializers import columns_of, columns_of_frame
 from pykbroker.lake.values.json_values import merged_columns
 from pykbroker.lake.values.protoc import compiled_texts
-from pykbroker.lake.values.registry import Registry
+from pykbroker.lake.values.registry import SchemaRegistry
 from pykbroker.lake.values.tasks import FOUND, MOST_FRAMES, Survey
 from pykbroker.lake.values.types import Columns, grown, width
 from pykbroker.lake.values.wire_format import Frame
@@ -27,18 +27,18 @@ from pykbroker.lake.values.wire_format import Frame
 class Surveyor:
     """``registry`` may be None if all schemas are stored already or none is needed."""
 
-    registry: Registry | None = None
+    registry: SchemaRegistry | None = None
 
-    def columns(self, decoded: Decoded, fixed: Columns, rows: DataFrame) -> Columns:
+    def columns(self, decoded: DecodedTopic, fixed: Columns, rows: DataFrame) -> Columns:
         """The fixed columns, followed by those that are new in these rows. Raises LakeError if a schema cannot be fetched or compiled."""
         assert decoded.how is not None, "keep_how was called before"
         found = self._found(decoded, decoded.how, fixed, rows)
         room = decoded.how.most_columns - width(fixed)
         return grown(fixed, found, Naming(decoded.lake.description.format, room).taken)
 
-    def _found(self, decoded: Decoded, how: How, fixed: Columns, rows: DataFrame) -> Columns:
+    def _found(self, decoded: DecodedTopic, how: DecodeOptions, fixed: Columns, rows: DataFrame) -> Columns:
         given = how.columns or {}
-        if how.kind is Kind.TEXT or how.schema is not None:
+        if how.kind is ValueFormat.TEXT or how.schema is not None:
             return columns_of(how)
         if (fixed or given) and how.new_columns is not NewColumns.ADD:
             if how.is_framed:
@@ -46,14 +46,14 @@ class Surveyor:
             return given
         return merged_columns(self._fetch(decoded, how, fixed, rows), {}) | given
 
-    def _fetch(self, decoded: Decoded, how: How, fixed: Columns, rows: DataFrame) -> Columns:
+    def _fetch(self, decoded: DecodedTopic, how: DecodeOptions, fixed: Columns, rows: DataFrame) -> Columns:
         """Merge the findings of the tasks, and fetch and store new schemas."""
         table = decoded.lake.description.format
         values = rows.where("value IS NOT NULL").select("value")
         found_by_tasks = values.mapInArrow(Survey(how, table).survey, FOUND).distinct()
         lines = (json.loads(row.found) for row in found_by_tasks.toLocalIterator())
         found: Columns = {}
-        if how.kind is Kind.JSON:
+        if how.kind is ValueFormat.JSON:
             most = how.most_columns + width(fixed)  # the limit holds for each task and for all together
             for each in lines:
                 found = grown({}, merged_columns(found, each), Naming(table, most).taken)
@@ -64,7 +64,7 @@ class Surveyor:
             found = merged_columns(found, columns_of_frame(how, frame, schemas) or {})
         return found
 
-    def _schemas(self, decoded: Decoded, wanted: set[int]) -> dict[int, dict[str, Any]]:
+    def _schemas(self, decoded: DecodedTopic, wanted: set[int]) -> dict[int, dict[str, Any]]:
         known = decoded.schemas()
         for number in sorted(wanted - known.keys()):
             if self.registry is None:
@@ -80,7 +80,7 @@ class Surveyor:
 
 def _compiled(schema: dict[str, Any]) -> dict[str, Any]:
     """A Protobuf schema with its descriptors: tasks have no protoc. Others are unchanged."""
-    if schema["type"] != Kind.PROTOBUF.upper():
+    if schema["type"] != ValueFormat.PROTOBUF.upper():
         return schema
     descriptors = compiled_texts(schema["text"], schema["references"])
     return {**schema, "descriptors": base64.b64encode(descriptors).decode()}

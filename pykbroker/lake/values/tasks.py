@@ -15,8 +15,8 @@ from pykbroker.lake.record_columns import SCHEMA
 from pykbroker.lake.values.arrow_types import arrow_type
 from pykbroker.lake.values.column_names import Naming, refusal
 from pykbroker.lake.values.conversion import fields_fit
-from pykbroker.lake.values.conversion_error import Unfit
-from pykbroker.lake.values.decode_options import How, KeyKind, Kind, NewColumns
+from pykbroker.lake.values.conversion_error import ConversionError
+from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, NewColumns, ValueFormat
 from pykbroker.lake.values.deserializers import Schemas, frame_of, reading
 from pykbroker.lake.values.json_values import decode_json, found_columns, is_empty, widen
 from pykbroker.lake.values.types import Columns, Type, ddl, grown, struct, width
@@ -32,13 +32,13 @@ _LOOK_EVERY = 100
 class Survey:
     """Surveys the values of a task: returns the columns of JSON, or the frames of a registry."""
 
-    how: How
+    how: DecodeOptions
     table: Format
 
     def survey(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row with the findings of this task, as JSON."""
         values = (value for batch in batches for value in batch.column("value").to_pylist())
-        found = self._columns(values) if self.how.kind is Kind.JSON else self._frames(values)
+        found = self._columns(values) if self.how.kind is ValueFormat.JSON else self._frames(values)
         yield pa.RecordBatch.from_pydict({"found": [json.dumps(found, sort_keys=True)]})
 
     def _columns(self, values: Iterator[bytes]) -> Columns:
@@ -47,7 +47,7 @@ class Survey:
         for number, value in enumerate(values):
             try:
                 widen(found, decode_json(value))
-            except Unfit:
+            except ConversionError:
                 continue
             if number % _LOOK_EVERY == 0 and width(found_columns(found)) > 2 * self.how.most_columns:
                 found = self._kept(found)
@@ -61,7 +61,7 @@ class Survey:
         for value in values:
             try:
                 frame, _ = frame_of(self.how.kind, value)
-            except Unfit:
+            except ConversionError:
                 continue
             found.add((frame.schema, *frame.path))
             if len(found) >= MOST_FRAMES:
@@ -73,7 +73,7 @@ class Survey:
 class Decoding:
     """Decodes with one set of columns. A row is the archived one with ``error``, or with ``decoded`` in place of its value."""
 
-    how: How
+    how: DecodeOptions
     table: Format
     columns: Columns
     schemas: Schemas
@@ -98,7 +98,7 @@ class Decoding:
                 try:
                     self._check_key(key)
                     row = {} if value is None else of_value(value)
-                except Unfit as unfit:
+                except ConversionError as unfit:
                     error = str(unfit)[:_LONGEST_REASON]
                 rows.append(row)
                 errors.append(error)
@@ -109,19 +109,19 @@ class Decoding:
         return lambda value: fit(read(value))
 
     def _check_key(self, key: bytes | None) -> None:
-        if self.how.key is KeyKind.TEXT and key is not None:
+        if self.how.key is KeyFormat.TEXT and key is not None:
             try:
                 key.decode()
             except UnicodeDecodeError:
-                raise Unfit("the key is no UTF-8") from None
+                raise ConversionError("the key is no UTF-8") from None
 
     def _unknown(self, name: str, value: Any, beside: Mapping[str, Type]) -> None:
         if self.how.new_columns is NewColumns.IGNORE or is_empty(value):
             return
         if self.how.new_columns is NewColumns.QUARANTINE:
-            raise Unfit("it has no column, and new ones are not to be added", f".{name}")
+            raise ConversionError("it has no column, and new ones are not to be added", f".{name}")
         why = refusal(name, beside, self.table) or f"there are {self.how.most_columns} already"
-        raise Unfit(f"it cannot be a column: {why}", f".{name}")
+        raise ConversionError(f"it cannot be a column: {why}", f".{name}")
 
 
 def _with(batch: pa.RecordBatch, errors: list[str | None], values: pa.Array, decoded: pa.Array) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pykbroker.lake.values.conversion_error import Unfit
+from pykbroker.lake.values.conversion_error import ConversionError
 
 _LENGTH = 5
 
@@ -21,16 +21,16 @@ class Frame(NamedTuple):
 
 
 def unframed(value: bytes) -> tuple[Frame, bytes]:
-    """The frame of a value, and the bytes after it. Raises Unfit if there is no frame."""
+    """The frame of a value, and the bytes after it. Raises ConversionError if there is no frame."""
     if len(value) < _LENGTH or value[0]:
-        raise Unfit(
+        raise ConversionError(
             "the value does not begin with a zero byte and the id of a schema, as a registry's serializer writes it"
         )
     return Frame(int.from_bytes(value[1:_LENGTH], "big")), value[_LENGTH:]
 
 
 def unframed_message(value: bytes) -> tuple[Frame, bytes]:
-    """The frame of a Protobuf message, and the bytes after it. Raises Unfit if there is no frame."""
+    """The frame of a Protobuf message, and the bytes after it. Raises ConversionError if there is no frame."""
     frame, rest = unframed(value)
     count, at = _varint(rest, 0)
     path = []
@@ -45,7 +45,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     found = shift = 0
     while True:
         if at >= len(data) or shift > 28:
-            raise Unfit("the path of the message, after the schema's id, is cut off or invalid")
+            raise ConversionError("the path of the message, after the schema's id, is cut off or invalid")
         byte = data[at]
         at += 1
         found |= (byte & 0x7F) << shift
@@ -53,5 +53,5 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             break
     if found & 1:
-        raise Unfit("the path of the message, after the schema's id, has a negative number")
+        raise ConversionError("the path of the message, after the schema's id, has a negative number")
     return found >> 1, at

@@ -11,7 +11,7 @@ from pykbroker.security.client.login import LoginFailed, Mechanism
 from pykbroker.security.kerberos.login_module import SERVICE, file_of, is_true
 
 if TYPE_CHECKING:
-    from pykbroker.security.kerberos.initiator import Holder
+    from pykbroker.security.kerberos.initiator import KerberosIdentity
 
 
 def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mechanism:
@@ -20,8 +20,8 @@ def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mech
     if not service:
         raise ValueError(f"{SERVICE} is not set: it is the part before the / in the brokers' principals, usually kafka")
     try:
+        from pykbroker.security.kerberos.errors import KerberosError  # noqa: PLC0415 - an extra
         from pykbroker.security.kerberos.initiator import Initiator  # noqa: PLC0415 - an extra
-        from pykbroker.security.kerberos.words import KerberosError  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ValueError(
             f"GSSAPI needs the package gssapi, which is not installed ({error}): {install_hint('kerberos')}"
@@ -38,16 +38,16 @@ def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mech
     return Mechanism("GSSAPI", holder.principal or "the principal of the ticket cache", begin)
 
 
-def _holder(options: Mapping[str, str]) -> Holder:
-    from pykbroker.security.kerberos.initiator import Holder  # noqa: PLC0415 - an extra
+def _holder(options: Mapping[str, str]) -> KerberosIdentity:
+    from pykbroker.security.kerberos.initiator import KerberosIdentity  # noqa: PLC0415 - an extra
 
     principal = options.get("principal")
     if is_true(options, "useKeyTab"):
         if principal is None:
             raise ValueError('the login module has useKeyTab=true, but no principal="..." to look up in the key table')
-        return Holder(principal, key_table=file_of(options, "keyTab"))
+        return KerberosIdentity(principal, key_table=file_of(options, "keyTab"))
     if is_true(options, "useTicketCache"):
-        return Holder(principal, ticket_cache=file_of(options, "ticketCache"), has_key=False)
+        return KerberosIdentity(principal, ticket_cache=file_of(options, "ticketCache"), has_key=False)
     raise ValueError(
         'the login module needs useKeyTab=true with keyTab="..." and principal="...", or useTicketCache=true: '
         "there is no prompt for a password"

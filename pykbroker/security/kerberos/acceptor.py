@@ -9,8 +9,8 @@ from __future__ import annotations
 from gssapi import raw
 from gssapi.raw.misc import GSSError
 
-from pykbroker.security.kerberos.words import KerberosError, said, text
-from pykbroker.security.sasl.mechanism import Refused
+from pykbroker.security.kerberos.errors import KerberosError, said, text
+from pykbroker.security.sasl.mechanism import CredentialsRefused
 
 
 class Acceptor:
@@ -46,19 +46,19 @@ class AcceptorContext:
                 self.initiator = text(taken.initiator_name)
             return None if taken.token is None else bytes(taken.token)
         except GSSError as error:
-            raise Refused(f"its ticket is not accepted: {said(error)}") from error
+            raise CredentialsRefused(f"its ticket is not accepted: {said(error)}") from error
 
     def wrap(self, message: bytes) -> bytes:
         try:
             return bytes(raw.wrap(self._context, message, confidential=False).message)
         except GSSError as error:
-            raise Refused(f"its security context cannot sign a message: {said(error)}") from error
+            raise CredentialsRefused(f"its security context cannot sign a message: {said(error)}") from error
 
     def unwrap(self, message: bytes) -> bytes:
         try:
             return bytes(raw.unwrap(self._context, message).message)
         except GSSError as error:
-            raise Refused(f"its last message does not belong to this exchange: {said(error)}") from error
+            raise CredentialsRefused(f"its last message does not belong to this exchange: {said(error)}") from error
 
 
 def default_realm() -> str:

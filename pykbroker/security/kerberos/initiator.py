@@ -11,10 +11,10 @@ from gssapi import raw
 from gssapi.raw.misc import GSSError
 
 from pykbroker.security.client.login import LoginFailed
-from pykbroker.security.kerberos.words import KerberosError, said
+from pykbroker.security.kerberos.errors import KerberosError, said
 
 
-class Holder(NamedTuple):
+class KerberosIdentity(NamedTuple):
     """The client's principal, with a key table (``has_key``) or a ticket cache: the default one if its file is None."""
 
     principal: str | None
@@ -33,7 +33,7 @@ class Holder(NamedTuple):
 class Initiator:
     """Gets tickets for ``service``, the part before the / in the brokers' principals."""
 
-    def __init__(self, holder: Holder, service: str) -> None:
+    def __init__(self, holder: KerberosIdentity, service: str) -> None:
         self._holder = holder
         self._service = service
 

@@ -24,7 +24,7 @@ _RULES: Final = "sasl.kerberos.principal.to.local.rules"
 _MOST: Final = 2**31 - 1
 
 
-class RuleError(ValueError):
+class NameRuleError(ValueError):
     """A rule is invalid."""
 
 
@@ -60,7 +60,7 @@ Rule = Callable[[KerberosName], str | None]
 
 
 class ShortNames:
-    """Maps names to users by ``rules``; DEFAULT applies to ``default_realm``. Raises RuleError."""
+    """Maps names to users by ``rules``; DEFAULT applies to ``default_realm``. Raises NameRuleError."""
 
     def __init__(self, rules: Sequence[str], default_realm: str) -> None:
         self._text = ", ".join(rules)
@@ -81,7 +81,7 @@ class ShortNames:
 def _rule(text: str, default_realm: str) -> Rule:
     found = _RULE.fullmatch(text)
     if found is None or (found["count"] is not None and not _is_number(found["count"])):
-        raise RuleError(
+        raise NameRuleError(
             f"Invalid rule in {_RULES}: {text!r}. A rule is DEFAULT, or RULE:[1:$1@$0](pattern)s/pattern/replacement/ followed "
             "by g to replace all matches and by /L or /U for lower or upper case; a comma ends it, even in a pattern."
         )
@@ -121,7 +121,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
             warnings.simplefilter("error")  # Python warns of nested sets, which Java reads differently
             return re.compile(pattern, re.ASCII)
     except (re.error, FutureWarning) as error:
-        raise RuleError(f"Invalid pattern {pattern!r} in {_RULES}: {error}") from error
+        raise NameRuleError(f"Invalid pattern {pattern!r} in {_RULES}: {error}") from error
 
 
 def _simple(user: str, rule: str) -> str:

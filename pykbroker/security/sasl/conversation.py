@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from pykbroker.security.sasl.mechanism import Authenticated, Exchange, Mechanism, Refused
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused, Exchange, Mechanism
 
 
 class State(Enum):
@@ -23,21 +23,21 @@ class State(Enum):
     OVER = 4
 
 
-class Failed(Exception):
-    """Authentication has failed: the connection is closed after a delay. The text is for the log; ``told`` is for the client, in
+class AuthenticationFailed(Exception):
+    """Authentication has failed: the connection is closed after a delay. The text is for the log; ``client_message`` is for the client, in
     the response to its request, or None for no response.
     """
 
-    def __init__(self, reason: str, told: str | None = None) -> None:
+    def __init__(self, reason: str, client_message: str | None = None) -> None:
         super().__init__(reason)
-        self.told = told
+        self.client_message = client_message
 
 
-class UnknownMechanism(Failed):
+class UnknownMechanism(AuthenticationFailed):
     """The listener does not have the mechanism."""
 
 
-class Unexpected(Failed):
+class Unexpected(AuthenticationFailed):
     """The request is not allowed in this state."""
 
 
@@ -76,7 +76,7 @@ class Conversation:
             self.state = State.HANDSHAKE
 
     def handshake(self, version: int, mechanism: str) -> None:
-        """Take a SaslHandshake request. Raises Failed."""
+        """Take a SaslHandshake request. Raises AuthenticationFailed."""
         if self.state not in (State.VERSIONS_OR_HANDSHAKE, State.HANDSHAKE):
             raise Unexpected("it sent SaslHandshake instead of a token of its mechanism")
         begin = self._mechanisms.get(mechanism)
@@ -93,7 +93,7 @@ class Conversation:
         self.state = State.TOKEN if version >= 1 else State.RAW_TOKEN
 
     def token(self, token: bytes) -> bytes | None:
-        """Take a token; returns the mechanism's answer, if any. Sets ``result`` after the last one. Raises Failed."""
+        """Take a token; returns the mechanism's answer, if any. Sets ``result`` after the last one. Raises AuthenticationFailed."""
         assert self._exchange is not None, "a handshake came before"
         try:
             answer = self._exchange.evaluate(token)
@@ -101,12 +101,14 @@ class Conversation:
                 self._check_unchanged(result)
                 self.state = State.OVER
             return answer
-        except Refused as refusal:
-            raise Failed(f"it failed to authenticate by {self.mechanism}: {refusal}", self._told(refusal)) from refusal
+        except CredentialsRefused as refusal:
+            raise AuthenticationFailed(
+                f"it failed to authenticate by {self.mechanism}: {refusal}", self._client_message(refusal)
+            ) from refusal
 
-    def _told(self, refusal: Refused) -> str:
+    def _client_message(self, refusal: CredentialsRefused) -> str:
         what = "authentication" if self._former is None else "re-authentication"
-        return refusal.told or (
+        return refusal.client_message or (
             f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self.mechanism}"
         )
 
@@ -114,7 +116,7 @@ class Conversation:
         if self._former is not None and self._former.principal != f"User:{result.name}":
             kind, _, name = self._former.principal.partition(":")
             message = f"Cannot change principals during re-authentication from {kind}.{name}: User.{result.name}"
-            raise Refused(message, told=message)
+            raise CredentialsRefused(message, client_message=message)
 
 
 class _OtherMechanism:
@@ -125,4 +127,4 @@ class _OtherMechanism:
         self._why = f"SASL mechanism '{asked}' requested by client is not supported for re-authentication of mechanism '{former}'"
 
     def evaluate(self, token: bytes) -> bytes:
-        raise Failed(self._why)
+        raise AuthenticationFailed(self._why)

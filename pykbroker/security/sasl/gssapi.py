@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from pykbroker.security.kerberos.names import NoUser
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
 
 #: The bit for no security layer.
 _NO_LAYER: Final = 1
@@ -58,14 +58,14 @@ class GssapiExchange:
 
     def _offer(self, token: bytes) -> bytes:
         if token:
-            raise Refused("the client sent a token where an empty one is due")
+            raise CredentialsRefused("the client sent a token where an empty one is due")
         self._step = self._agree
         return self._context.wrap(_OFFER)
 
     def _agree(self, token: bytes) -> None:
         chosen = self._context.unwrap(token)
         if len(chosen) < len(_OFFER) or not chosen[0] & _NO_LAYER:
-            raise Refused(
+            raise CredentialsRefused(
                 "the client requires a SASL security layer, which is not supported: use SASL_SSL for confidentiality"
             )
         name = self._context.initiator
@@ -73,4 +73,4 @@ class GssapiExchange:
         try:
             self.result = Authenticated(self._user(name))
         except NoUser as error:
-            raise Refused(str(error)) from error
+            raise CredentialsRefused(str(error)) from error

@@ -9,19 +9,19 @@ from typing import Final, NamedTuple, Protocol
 MOST_MS: Final = 2**63 - 1
 
 
-class Refused(Exception):
-    """The client's credentials are not valid. The text is for the log. ``told`` is for the client; if None, it is answered a
+class CredentialsRefused(Exception):
+    """The client's credentials are not valid. The text is for the log. ``client_message`` is for the client; if None, it is answered a
     sentence that is the same for all reasons, so that it does not learn which users exist.
     """
 
-    def __init__(self, reason: str, *, told: str | None = None) -> None:
+    def __init__(self, reason: str, *, client_message: str | None = None) -> None:
         super().__init__(reason)
-        self.told = told
+        self.client_message = client_message
 
 
-def refused_aloud(message: str) -> Refused:
+def refused_aloud(message: str) -> CredentialsRefused:
     """A refusal whose reason the client may know."""
-    return Refused(message, told=message)
+    return CredentialsRefused(message, client_message=message)
 
 
 class Authenticated(NamedTuple):
@@ -40,7 +40,7 @@ class Exchange(Protocol):
     result: Authenticated | None
 
     def evaluate(self, token: bytes, /) -> bytes | None:
-        """The answer to a token of the client; None if the mechanism has none. Raises Refused."""
+        """The answer to a token of the client; None if the mechanism has none. Raises CredentialsRefused."""
         ...
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from pykbroker.security.sasl.mechanism import Authenticated, Refused, refused_aloud
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused, refused_aloud
 
 _ACKNOWLEDGED: Final = b"\x01"
 #: Possessive quantifiers prevent backtracking, as in scram.py.
@@ -29,7 +29,7 @@ class TokenRefused(Exception):
         self.scope = scope
 
     @property
-    def told(self) -> str:
+    def client_message(self) -> str:
         """The answer to the client in JSON, spaced as Kafka's."""
         scope = "" if self.scope is None else f', "scope":"{self.scope}"'
         return f'{{"status":"{self.status}"{scope}}}'
@@ -49,16 +49,16 @@ class OAuthBearerExchange:
 
     def evaluate(self, token: bytes) -> bytes:
         if token == _ACKNOWLEDGED and self._refusal is not None:
-            raise Refused(str(self._refusal), told=self._refusal.told)
+            raise CredentialsRefused(str(self._refusal), client_message=self._refusal.client_message)
         self._refusal = None
         said = _FIRST.fullmatch(token.decode("utf-8", "replace"))
         if said is None:
-            raise Refused(_MALFORMED)
+            raise CredentialsRefused(_MALFORMED)
         try:
             identity = self._validate(_bearer(said["pairs"]))
         except TokenRefused as refusal:
             self._refusal = refusal
-            return refusal.told.encode()
+            return refusal.client_message.encode()
         if said["authzid"] not in (None, identity.name):
             raise refused_aloud(
                 f"Authentication failed: Client requested an authorization id ({said['authzid']}) that is different from the "
@@ -71,10 +71,10 @@ class OAuthBearerExchange:
 def _bearer(pairs: str) -> str:
     auth = dict(pair.split("=", 1) for pair in pairs.split("\x01") if pair).get("auth")
     if auth is None:
-        raise Refused(f"{_MALFORMED}: 'auth' not specified")
+        raise CredentialsRefused(f"{_MALFORMED}: 'auth' not specified")
     said = _AUTH.fullmatch(auth)
     if said is None:
-        raise Refused(f"{_MALFORMED}: invalid 'auth' format")
+        raise CredentialsRefused(f"{_MALFORMED}: invalid 'auth' format")
     if said["scheme"].lower() != "bearer":
-        raise Refused(f"{_MALFORMED}: its scheme is {said['scheme']}, but only Bearer is supported")
+        raise CredentialsRefused(f"{_MALFORMED}: its scheme is {said['scheme']}, but only Bearer is supported")
     return said["token"]

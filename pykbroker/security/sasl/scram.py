@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from pykbroker.security.sasl.mechanism import Authenticated, Refused, refused_aloud
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused, refused_aloud
 
 #: The mechanisms by their codes in the protocol (KIP-554), and their hash functions.
 MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -44,7 +44,7 @@ class ScramCredential(Protocol):
     iterations: int
 
 
-class Found(NamedTuple):
+class FoundCredential(NamedTuple):
     """A credential, and the identity that it proves."""
 
     credential: ScramCredential
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 
 #: The credential of a user or, with ``True``, of a delegation token id; None if there is none.
-FindCredential = Callable[[str, bool], Found | None]
+FindCredential = Callable[[str, bool], FoundCredential | None]
 
 
 def stored_and_server_key(salted_password: bytes, algorithm: str) -> tuple[bytes, bytes]:
@@ -78,11 +78,11 @@ class ScramExchange:
     def _begin(self, text: str) -> bytes:
         said = _FIRST.fullmatch(text)
         if said is None:
-            raise Refused("the client's first message is not valid SCRAM")
+            raise CredentialsRefused("the client's first message is not valid SCRAM")
         name = said["name"].replace("=2C", ",").replace("=3D", "=")
         found = self._find(name, _is_token(said["extensions"]))
         if found is None:
-            raise Refused(f"{name!r} has no credential for this mechanism")
+            raise CredentialsRefused(f"{name!r} has no credential for this mechanism")
         if said["authzid"] not in (None, said["name"]):
             raise refused_aloud(
                 "Authentication failed: Client requested an authorization id that is different from username"
@@ -97,7 +97,7 @@ class ScramExchange:
     def _end(self, first: _First, text: str) -> bytes:
         said = _FINAL.fullmatch(text)
         if said is None:
-            raise Refused("the client's final message is not valid SCRAM")
+            raise CredentialsRefused("the client's final message is not valid SCRAM")
         credential, identity = first.found
         signed = f"{first.bare},{first.challenge},{said['unproved']}".encode()
         signature = hmac.digest(credential.stored_key, signed, self._algorithm)
@@ -105,9 +105,9 @@ class ScramExchange:
         client_key = bytes(a ^ b for a, b in zip(signature, proof, strict=False))
         proved = hashlib.new(self._algorithm, client_key).digest()
         if not hmac.compare_digest(said["nonce"], first.nonce) or len(proof) != len(signature):
-            raise Refused("the client's final message does not belong to this exchange")
+            raise CredentialsRefused("the client's final message does not belong to this exchange")
         if not hmac.compare_digest(proved, credential.stored_key):
-            raise Refused(f"the client's proof for {identity.name!r} is wrong: its password differs")
+            raise CredentialsRefused(f"the client's proof for {identity.name!r} is wrong: its password differs")
         self.result = identity
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, signed, self._algorithm))
 
@@ -118,13 +118,13 @@ class _First(NamedTuple):
     bare: str
     nonce: str
     challenge: str
-    found: Found
+    found: FoundCredential
 
 
 def _is_token(extensions: str) -> bool:
-    """Raises Refused for an extension that is given twice: who reads the first and who reads the last one would differ."""
+    """Raises CredentialsRefused for an extension that is given twice: who reads the first and who reads the last one would differ."""
     given = [pair.split("=", 1) for pair in extensions.split(",") if pair]
     pairs = dict(given)
     if len(pairs) < len(given):
-        raise Refused("the client's first message has an extension twice")
+        raise CredentialsRefused("the client's first message has an extension twice")
     return pairs.get("tokenauth", "").lower() == "true"

@@ -32,7 +32,7 @@ class KeySetError(ValueError):
     """The text is not a JWKS."""
 
 
-class Rules(NamedTuple):
+class ClaimRules(NamedTuple):
     """The settings ``sasl.oauthbearer.*`` for claims."""
 
     audiences: Sequence[str] = ()
@@ -95,7 +95,7 @@ def find_key(keys: Iterable[VerificationKey], kid: str | None, algorithm: str) -
 class SignedTokens:
     """See the module."""
 
-    def __init__(self, find: FindKey, rules: Rules, now_ms: Callable[[], int]) -> None:
+    def __init__(self, find: FindKey, rules: ClaimRules, now_ms: Callable[[], int]) -> None:
         self._find = find
         self._rules = rules
         self._now_ms = now_ms

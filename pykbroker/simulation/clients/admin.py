@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.simulation.clients.client import GROUP, RETRY_MS, TRANSACTION, Client, Refused
+from pykbroker.simulation.clients.client import GROUP, RETRY_MS, TRANSACTION, RequestRefused, SimulatedClient
 from pykbroker.simulation.network import Disconnected
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
@@ -31,7 +31,7 @@ NOBODYS = b"side"
 _SYNCED = {"flush.messages": "1"}
 
 
-class Admin(Client):
+class Admin(SimulatedClient):
     """Makes and deletes the topic ``side``, adds partitions to ``grown``, deletes ``group``, fences producers."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Admin(Client):
     def _tried(self, work: Callable[[], Steps[None]]) -> Steps[None]:
         try:
             yield from work()
-        except (Disconnected, Refused):
+        except (Disconnected, RequestRefused):
             self.history.count("administration failed")
 
     def _delete_under_writes(self) -> Steps[None]:

@@ -32,7 +32,7 @@ COORDINATOR_ERRORS = frozenset(
 )
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The broker said no, in a way that repeating the request does not help."""
 
     def __init__(self, what: str, code: int) -> None:
@@ -40,7 +40,7 @@ class Refused(Exception):
         self.code = ErrorCode(code)
 
 
-class Client(Machine):
+class SimulatedClient(Machine):
     """One machine with one client on it."""
 
     def __init__(self, world: World, history: History, name: str) -> None:
@@ -113,12 +113,12 @@ class Client(Machine):
         return self._coordinators[kind, key]
 
     def leader(self, where: TopicPartition) -> Steps[int]:
-        """The broker that leads a partition, once there is one. Raises Refused for a partition that does not exist."""
+        """The broker that leads a partition, once there is one. Raises RequestRefused for a partition that does not exist."""
         while where not in self._leaders:
             partitions = yield from self.partitions([where[0]])
             if where not in self._leaders:
                 if where not in partitions:
-                    raise Refused(f"{where}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                    raise RequestRefused(f"{where}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 yield from self.pause(RETRY_MS)
         return self._leaders[where]
 

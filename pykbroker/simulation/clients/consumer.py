@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.simulation.clients import assignors
-from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, Refused
+from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, RequestRefused
 from pykbroker.simulation.clients.group_consumer import (
     HEARTBEAT_MS,
     SESSION_MS,
@@ -73,7 +73,7 @@ class ClassicConsumer(GroupConsumer):
                 self._forget()
             except Disconnected:
                 yield from self.pause(RETRY_MS)
-            except Refused:  # a topic was deleted: the next assignment is without it
+            except RequestRefused:  # a topic was deleted: the next assignment is without it
                 self._found = ErrorCode.REBALANCE_IN_PROGRESS
                 yield from self.pause(RETRY_MS)
         yield from self._leave()

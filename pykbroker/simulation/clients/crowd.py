@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.simulation.clients.client import GROUP, RETRY_MS, TRANSACTION, Client, Refused
+from pykbroker.simulation.clients.client import GROUP, RETRY_MS, TRANSACTION, RequestRefused, SimulatedClient
 from pykbroker.simulation.network import Disconnected
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
@@ -35,7 +35,7 @@ _TRIES = 5
 TIMEOUT_MS = 4000
 
 
-class Crowd(Client):
+class Crowd(SimulatedClient):
     """Groups commit for ``partitions`` and for the topic ``side``, which may be deleted and made again; each transactional
     id begins a transaction in one of ``partitions`` and never ends it.
     """
@@ -73,7 +73,7 @@ class Crowd(Client):
             work = self._commit if self.random.random() < 0.3 else self._look
             try:
                 yield from work(group)
-            except (Disconnected, Refused):
+            except (Disconnected, RequestRefused):
                 self.forget_coordinator(GROUP, group)
             yield from self.pause(self.random.randint(1, 400))
 
@@ -83,7 +83,7 @@ class Crowd(Client):
                 return
             try:
                 yield from work()
-            except (Disconnected, Refused):
+            except (Disconnected, RequestRefused):
                 yield from self.pause(RETRY_MS)
             else:
                 return
@@ -119,7 +119,7 @@ class Crowd(Client):
             for partition in topic.partitions:
                 if partition.error_code and topic.topic_id != side_id:
                     self.forget_coordinator(GROUP, group)
-                    raise Refused("OffsetCommit", partition.error_code)
+                    raise RequestRefused("OffsetCommit", partition.error_code)
         self.history.count("offsets of a crowd")
 
     def _ids(self) -> Steps[list[tuple[bytes, int]]]:
@@ -141,7 +141,7 @@ class Crowd(Client):
         answer = yield from self.ask_coordinator(GROUP, group, request, 9)
         found = answer.groups[0]
         if found.error_code:
-            raise Refused("OffsetFetch", found.error_code)
+            raise RequestRefused("OffsetFetch", found.error_code)
         yield from self.partitions([self._side])
         if before is None or self.topic_id(self._side) != before:
             return
@@ -186,4 +186,4 @@ class Crowd(Client):
     def _check(self, name: str, code: int) -> None:
         if code:
             self.forget_coordinator(TRANSACTION, name)
-            raise Refused(name, ErrorCode(code))
+            raise RequestRefused(name, ErrorCode(code))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, Client, TopicPartition
+from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, SimulatedClient, TopicPartition
 from pykbroker.simulation.clients.positions import Positions
-from pykbroker.simulation.clients.transactions import Membership
+from pykbroker.simulation.clients.transactions import ConsumerGroupMetadata
 from pykbroker.simulation.history import TopicIds
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
@@ -19,7 +19,7 @@ from pykbroker.wire.messages.offset_commit import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pykbroker.simulation.clients.reading import Found
+    from pykbroker.simulation.clients.reading import CommittedRecord
     from pykbroker.simulation.history import History
     from pykbroker.simulation.world import World
 
@@ -33,7 +33,7 @@ class MembershipLost(Exception):
     """The group does not know this member any more."""
 
 
-class GroupConsumer(Client):
+class GroupConsumer(SimulatedClient):
     """A member of ``group``; with ``instance_id`` a static one."""
 
     def __init__(
@@ -57,9 +57,9 @@ class GroupConsumer(Client):
         self._polls = 0
 
     @property
-    def membership(self) -> Membership:
+    def membership(self) -> ConsumerGroupMetadata:
         """Who it is in its group."""
-        return Membership(self.group, self._generation, self._member_id, self.instance_id)
+        return ConsumerGroupMetadata(self.group, self._generation, self._member_id, self.instance_id)
 
     def _own(self, partitions: Collection[TopicPartition]) -> None:
         for where in self._owned:
@@ -105,7 +105,7 @@ class GroupConsumer(Client):
         found = yield from self.positions.fetch()
         yield from self.process({where: records for where, records in found.items() if where in self._owned})
 
-    def process(self, found: dict[TopicPartition, list[Found]]) -> Steps[None]:
+    def process(self, found: dict[TopicPartition, list[CommittedRecord]]) -> Steps[None]:
         """Note the records, and commit now and then."""
         for records in found.values():
             for record in records:

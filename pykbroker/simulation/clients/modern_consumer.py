@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, Refused
+from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, RequestRefused
 from pykbroker.simulation.clients.group_consumer import HEARTBEAT_MS, GroupConsumer, MembershipLost
 from pykbroker.simulation.network import Disconnected
 from pykbroker.wire.errors import ErrorCode
@@ -62,7 +62,7 @@ class ModernConsumer(GroupConsumer):
                     yield from self._reconcile(self._target)
                 else:
                     yield from self._read()
-            except (Disconnected, Refused, MembershipLost):
+            except (Disconnected, RequestRefused, MembershipLost):
                 yield from self.pause(RETRY_MS)
         yield from self._leave()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, Client, TopicPartition
-from pykbroker.simulation.clients.reading import FETCH_VERSION, Found, committed, fetch_request
+from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, SimulatedClient, TopicPartition
+from pykbroker.simulation.clients.reading import FETCH_VERSION, CommittedRecord, committed, fetch_request
 from pykbroker.simulation.network import Disconnected
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
@@ -22,7 +22,7 @@ _EARLIEST = -2
 class Positions:
     """The positions of a consumer in the partitions that it owns."""
 
-    def __init__(self, client: Client, group: str) -> None:
+    def __init__(self, client: SimulatedClient, group: str) -> None:
         self._client = client
         self._group = group
         #: How long the broker may keep a fetch that finds nothing.
@@ -66,7 +66,7 @@ class Positions:
             yield from self._client.pause(RETRY_MS)
         return ErrorCode.NONE
 
-    def fetch(self) -> Steps[dict[TopicPartition, list[Found]]]:
+    def fetch(self) -> Steps[dict[TopicPartition, list[CommittedRecord]]]:
         """What is committed behind the positions, which move on; one fetch from one of the leaders."""
         nodes: dict[int, dict[TopicPartition, int]] = {}
         for where, offset in self.offsets.items():
@@ -79,7 +79,7 @@ class Positions:
                 self._client.forget_leader(where)
             yield from self._client.pause(RETRY_MS)
             return {}
-        found: dict[TopicPartition, list[Found]] = {}
+        found: dict[TopicPartition, list[CommittedRecord]] = {}
         for topic in answer.responses:
             for data in topic.partitions:
                 where = (topic.topic, data.partition_index)

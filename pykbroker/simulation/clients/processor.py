@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.simulation.clients.client import Refused
+from pykbroker.simulation.clients.client import RequestRefused
 from pykbroker.simulation.clients.consumer import ClassicConsumer
 from pykbroker.simulation.clients.group_consumer import MembershipLost
-from pykbroker.simulation.clients.transactions import Transactions
+from pykbroker.simulation.clients.transactions import TransactionIncarnation
 
 if TYPE_CHECKING:
     from pykbroker.simulation.clients.client import TopicPartition
-    from pykbroker.simulation.clients.reading import Found
+    from pykbroker.simulation.clients.reading import CommittedRecord
     from pykbroker.simulation.history import History
     from pykbroker.simulation.process import Steps
     from pykbroker.simulation.world import World
@@ -21,7 +21,7 @@ _TIMEOUT_MS = 8_000
 _COMMITTED = 0.85
 
 
-def output_of(where: TopicPartition, record: Found) -> bytes:
+def output_of(where: TopicPartition, record: CommittedRecord) -> bytes:
     """What becomes of an input record; it says where the record stood. ``;`` and the name of the attempt follow."""
     return b"out/%d/%d/%s" % (where[1], record.offset, record.value)
 
@@ -45,17 +45,17 @@ class Processor(ClassicConsumer):
         self._target = target
         self._width = width
         self._protocol = protocol
-        self._transactions: Transactions | None = None
+        self._transactions: TransactionIncarnation | None = None
         self._attempts = 0
 
-    def process(self, found: dict[TopicPartition, list[Found]]) -> Steps[None]:
+    def process(self, found: dict[TopicPartition, list[CommittedRecord]]) -> Steps[None]:
         """One transaction for what one fetch found; where it fails, go back to what is committed."""
         found = {where: records for where, records in found.items() if records}
         if not found:
             return
         try:
             yield from self._transact(found)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             self.world.note(f"{self.name} goes back ({refusal})")
             self.history.count("processor went back")
             self._check(refusal.code)
@@ -66,9 +66,9 @@ class Processor(ClassicConsumer):
         if (yield from self.positions.load(self._owned)):
             raise MembershipLost
 
-    def _transact(self, found: dict[TopicPartition, list[Found]]) -> Steps[None]:
+    def _transact(self, found: dict[TopicPartition, list[CommittedRecord]]) -> Steps[None]:
         if self._transactions is None:
-            self._transactions = Transactions(self, self.name, self._protocol, _TIMEOUT_MS)
+            self._transactions = TransactionIncarnation(self, self.name, self._protocol, _TIMEOUT_MS)
             yield from self._begin_anew(self._transactions)
         transactions = self._transactions
         membership = self.membership
@@ -81,24 +81,24 @@ class Processor(ClassicConsumer):
                 values = [b"%s;%s" % (output_of(where, record), attempt) for record in records]
                 yield from transactions.send((self._target, where[1] % self._width), values)
             yield from transactions.commit_offsets(membership, offsets)
-        except Refused:
+        except RequestRefused:
             self._transactions = None
             yield from transactions.end(commit=False)
             raise
         commit = self.random.random() < _COMMITTED
         try:
             yield from transactions.end(commit=commit)
-        except Refused:
+        except RequestRefused:
             self._transactions = None
             raise
         if not commit:
             self.history.count("processor changed its mind")
             yield from self._go_back()
 
-    def _begin_anew(self, transactions: Transactions) -> Steps[None]:
+    def _begin_anew(self, transactions: TransactionIncarnation) -> Steps[None]:
         try:
             yield from transactions.start()
-        except Refused:
+        except RequestRefused:
             self._transactions = None
             raise
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.simulation.clients.client import RETRY_MS, Client, Refused, TopicPartition
+from pykbroker.simulation.clients.client import RETRY_MS, RequestRefused, SimulatedClient, TopicPartition
 from pykbroker.simulation.clients.writing import Writer
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.simulation.world import World
 
 
-class IdempotentProducer(Client):
+class IdempotentProducer(SimulatedClient):
     """Writes ``count`` batches to each of ``partitions``, each partition in a process of its own."""
 
     def __init__(
@@ -45,7 +45,7 @@ class IdempotentProducer(Client):
             self.history.sending(where, values)
             try:
                 offset = yield from writer.write(where, values)
-            except Refused as refusal:
+            except RequestRefused as refusal:
                 self.history.wrong(f"{self.name} was refused: {refusal}")
                 return
             self.history.acknowledged(where, offset, values)

@@ -12,7 +12,7 @@ READ_COMMITTED = 1
 FETCH_VERSION = 12
 
 
-class Found(NamedTuple):
+class CommittedRecord(NamedTuple):
     """A committed record."""
 
     offset: int
@@ -35,12 +35,12 @@ def fetch_request(positions: dict[tuple[str, int], int], max_wait_ms: int) -> Fe
     )
 
 
-def committed(data: PartitionData, position: int) -> tuple[list[Found], int]:
+def committed(data: PartitionData, position: int) -> tuple[list[CommittedRecord], int]:
     """The committed records from ``position`` on, and the position after all that was looked at."""
     records = b"" if data.records is None or isinstance(data.records, list) else bytes(data.records)
     coming = sorted((each.first_offset, each.producer_id) for each in data.aborted_transactions or ())
     aborting: set[int] = set()
-    found: list[Found] = []
+    found: list[CommittedRecord] = []
     for start, header in iter_batches(records):
         while coming and coming[0][0] <= header.last_offset:
             aborting.add(coming.pop(0)[1])
@@ -49,6 +49,6 @@ def committed(data: PartitionData, position: int) -> tuple[list[Found], int]:
             if batch and decode_control_key(batch[0].key) is ControlRecordType.ABORT:
                 aborting.discard(header.producer_id)
         elif not (header.is_transactional and header.producer_id in aborting):
-            found += [Found(each.offset, each.value or b"") for each in batch if each.offset >= position]
+            found += [CommittedRecord(each.offset, each.value or b"") for each in batch if each.offset >= position]
         position = max(position, header.last_offset + 1)
     return found, position

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.simulation.clients.client import RETRY_MS, Client, Refused, TopicPartition
-from pykbroker.simulation.clients.transactions import Transactions
+from pykbroker.simulation.clients.client import RETRY_MS, RequestRefused, SimulatedClient, TopicPartition
+from pykbroker.simulation.clients.transactions import TransactionIncarnation
 from pykbroker.simulation.process import Steps
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pykbroker.simulation.world import World
 
 
-class TransactionalProducer(Client):
+class TransactionalProducer(SimulatedClient):
     """Two of the same ``transactional_id`` fence each other, again and again."""
 
     def __init__(
@@ -43,18 +43,18 @@ class TransactionalProducer(Client):
         done = 0
         while done < self._count:
             try:
-                transactions = Transactions(self, self._id, self._protocol, self._timeout_ms)
+                transactions = TransactionIncarnation(self, self._id, self._protocol, self._timeout_ms)
                 yield from transactions.start()
                 while done < self._count:
                     done += 1
                     yield from self._transact(transactions, done)
                     yield from self.pause(self.random.randint(1, 2 * self._interval_ms))
-            except Refused as refusal:
+            except RequestRefused as refusal:
                 self.world.note(f"{self.name} begins anew ({refusal})")
                 yield from self.pause(10 * RETRY_MS)
         self.writing = 0
 
-    def _transact(self, transactions: Transactions, number: int) -> Steps[None]:
+    def _transact(self, transactions: TransactionIncarnation, number: int) -> Steps[None]:
         transactions.begin()
         commit = self.random.random() < 0.75
         try:
@@ -62,7 +62,7 @@ class TransactionalProducer(Client):
                 where = self.random.choice(self._partitions)
                 yield from transactions.send(where, [b"%s/%d/%d" % (self.name.encode(), number, each)])
                 yield from self.pause(self.random.randint(0, 100))
-        except Refused as refusal:
+        except RequestRefused as refusal:
             self.world.note(f"{self.name} aborts ({refusal})")
             yield from transactions.end(commit=False)
             if self._protocol < 2:

@@ -9,8 +9,8 @@ from pykbroker.simulation.clients.client import (
     GROUP,
     RETRY_MS,
     TRANSACTION,
-    Client,
-    Refused,
+    RequestRefused,
+    SimulatedClient,
     TopicPartition,
 )
 from pykbroker.simulation.clients.writing import ADDING_PRODUCE, PLAIN_PRODUCE, Writer
@@ -38,7 +38,7 @@ _RETRIED = COORDINATOR_ERRORS | {ErrorCode.CONCURRENT_TRANSACTIONS}
 _FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
-class Membership(NamedTuple):
+class ConsumerGroupMetadata(NamedTuple):
     """Who a consumer is in its group."""
 
     group: str
@@ -47,13 +47,13 @@ class Membership(NamedTuple):
     instance_id: str | None
 
 
-class Transactions:
-    """One incarnation of a transactional producer; ``protocol`` is 1 or 2. Every method raises Refused.
+class TransactionIncarnation:
+    """One incarnation of a transactional producer; ``protocol`` is 1 or 2. Every method raises RequestRefused.
 
     After an error the transaction can only be aborted; after one at its end nothing is left but a new incarnation.
     """
 
-    def __init__(self, client: Client, transactional_id: str, protocol: int, timeout_ms: int) -> None:
+    def __init__(self, client: SimulatedClient, transactional_id: str, protocol: int, timeout_ms: int) -> None:
         self._client = client
         self._id = transactional_id
         self._protocol = protocol
@@ -103,7 +103,7 @@ class Transactions:
         offset = yield from self._writer.write(where, values, version)
         self._sent.acknowledged(values, offset)
 
-    def commit_offsets(self, membership: Membership, offsets: dict[TopicPartition, int]) -> Steps[None]:
+    def commit_offsets(self, membership: ConsumerGroupMetadata, offsets: dict[TopicPartition, int]) -> Steps[None]:
         """Commit what was consumed in the transaction."""
         identity = (self._writer.producer_id, self._writer.epoch)
         if self._protocol < 2 and membership.group not in self._added:
@@ -120,7 +120,7 @@ class Transactions:
             membership.generation,
             membership.member_id,
             membership.instance_id,
-            [TxnOffsetCommitRequestTopic(topic, found) for topic, found in topics.items()],
+            [TxnOffsetCommitRequestTopic(topic, partitions=found) for topic, found in topics.items()],
         )
         yield from self._ask(
             request,
@@ -138,7 +138,7 @@ class Transactions:
             answer = yield from self._ask(
                 request, 3 if self._protocol < 2 else 5, lambda answer: answer.error_code, lost=sent.answer_lost
             )
-        except Refused:
+        except RequestRefused:
             sent.refused()
             raise
         sent.ended()
@@ -170,7 +170,7 @@ class Transactions:
             if found not in _RETRIED:
                 if found in _FENCED:
                     self._client.history.count("fenced producer")
-                raise Refused(type(request).__name__, found)
+                raise RequestRefused(type(request).__name__, found)
             if found in COORDINATOR_ERRORS:
                 self._client.forget_coordinator(kind, key)
             yield from self._client.pause(RETRY_MS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.simulation.clients.client import RETRY_MS, Client, Refused, TopicPartition
+from pykbroker.simulation.clients.client import RETRY_MS, RequestRefused, SimulatedClient, TopicPartition
 from pykbroker.simulation.network import Disconnected
 from pykbroker.simulation.process import Steps
 from pykbroker.wire.errors import ErrorCode
@@ -38,7 +38,9 @@ _RETRIED = frozenset(
 class Writer:
     """The batches of one producer id and epoch, in order for each partition."""
 
-    def __init__(self, client: Client, producer_id: int, epoch: int, transactional_id: str | None = None) -> None:
+    def __init__(
+        self, client: SimulatedClient, producer_id: int, epoch: int, transactional_id: str | None = None
+    ) -> None:
         self.client = client
         self.producer_id = producer_id
         self.epoch = epoch
@@ -46,7 +48,7 @@ class Writer:
         self._sequences: dict[TopicPartition, int] = {}
 
     def write(self, where: TopicPartition, values: list[bytes], version: int = PLAIN_PRODUCE) -> Steps[int]:
-        """Append ``values`` as one batch; the offset of the first. Raises Refused; it tries on for as long as it may."""
+        """Append ``values`` as one batch; the offset of the first. Raises RequestRefused; it tries on for as long as it may."""
         sequence = self._sequences.get(where, 0)
         self._sequences[where] = sequence + len(values)
         batch = encode_batch(
@@ -68,6 +70,6 @@ class Writer:
             if answer.error_code == ErrorCode.NONE:
                 return answer.base_offset
             if answer.error_code not in _RETRIED:
-                raise Refused(f"produce to {where}", answer.error_code)
+                raise RequestRefused(f"produce to {where}", answer.error_code)
             self.client.forget_leader(where)
             yield from self.client.pause(RETRY_MS)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.steered.verbs import brokers, clock, faults, lives
+from pykbroker.steered.verbs import brokers, clock, faults, snapshots
 
 if TYPE_CHECKING:
-    from pykbroker.steered.call import Call
+    from pykbroker.steered.call import VerbCall
     from pykbroker.steered.steering import Steering
 
-    Act = Callable[[Steering, Call], Awaitable[dict[str, Any]]]
+    Act = Callable[[Steering, VerbCall], Awaitable[dict[str, Any]]]
 
 VERBS: Final[Mapping[str, Act]] = {
     "listFaults": faults.listed,
@@ -25,8 +25,8 @@ VERBS: Final[Mapping[str, Act]] = {
     "startBroker": brokers.start,
     "getClock": clock.now,
     "advanceClock": clock.advance,
-    "reset": lives.reset,
-    "listSnapshots": lives.listed,
-    "keepSnapshot": lives.keep,
-    "restoreSnapshot": lives.restore,
+    "reset": snapshots.reset,
+    "listSnapshots": snapshots.listed,
+    "keepSnapshot": snapshots.keep,
+    "restoreSnapshot": snapshots.restore,
 }

@@ -12,7 +12,7 @@ import typer.main
 
 from pykbroker.cli.app import application
 from pykbroker.cli.command_config import read, security_of
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
 from pykbroker.tests.kit.certificates import (
@@ -200,7 +200,7 @@ def test_the_environment_says_which_file(
 def test_a_session_is_renewed_before_it_ends(broker: Broker, tmp_path: Path) -> None:
     host, port = broker.address("SHORT").split(":")
     security = security_of(read(Path(properties(tmp_path, plain()))))
-    connection = Connection(host, int(port), timeout_s=60, client_id="test", security=security)
+    connection = BrokerConnection(host, int(port), timeout_s=60, client_id="test", security=security)
     try:
         for _ in range(3):
             broker.kafka.advance(seconds=SESSION_MS / 1000 * 0.7)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.json_records import record_from_json
 from pykbroker.cli.record_format import json_formatter
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.records import Record, encode_batch
 
 blobs = st.none() | st.binary(max_size=50) | st.text(max_size=20).map(str.encode)
@@ -28,7 +28,7 @@ def test_what_is_printed_can_be_read(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], timestamp: int, partition: int
 ) -> None:
     record = Record(offset=5, timestamp=timestamp, key=key, value=value, headers=headers)
-    line = json_formatter(Partition("t", partition), record)
+    line = json_formatter(TopicPartition("t", partition), record)
     read, named = record_from_json(line, now_ms=0)
     assert named == partition
     assert (read.timestamp, read.key, read.value, list(read.headers)) == (timestamp, key, value, headers)

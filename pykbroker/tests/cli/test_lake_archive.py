@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pykbroker.lake.description import FILE, Description, Format
-from pykbroker.lake.ledger import Entry, Place, Progress
+from pykbroker.lake.ledger import LakePartition, LedgerEntry, PartitionProgress
 from pykbroker.lake.single_job import alone
-from pykbroker.lake.values.decode_options import How, Kind
-from pykbroker.lake.values.decode_progress import Account, Done
+from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
+from pykbroker.lake.values.decode_progress import DecodeAccount, Done
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
 
@@ -34,12 +34,12 @@ def test_the_status_of_a_lake_on_this_machine_needs_no_java(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     (tmp_path / FILE).write_text(Description(Format.ICEBERG, "cluster").to_json())
     (tmp_path / "ledger").mkdir()
-    entry = Entry(0, "2026-01-31T00:00:00.000Z", 5, {Place("t", 0): Progress(3, 9, 5)})
+    entry = LedgerEntry(0, "2026-01-31T00:00:00.000Z", 5, {LakePartition("t", 0): PartitionProgress(3, 9, 5)})
     (tmp_path / "ledger" / f"{0:012d}.json").write_text(entry.to_json())
     decoded = tmp_path / "decoded" / "t"
     (decoded / "ledger").mkdir(parents=True)
-    (decoded / "how.json").write_text(How(Kind.TEXT).to_json())
-    account = Account(0, "", {"value": "STRING"}, {0: Done(3, 7, 2, 1)})
+    (decoded / "how.json").write_text(DecodeOptions(ValueFormat.TEXT).to_json())
+    account = DecodeAccount(0, "", {"value": "STRING"}, {0: Done(3, 7, 2, 1)})
     (decoded / "ledger" / f"{0:012d}.json").write_text(account.to_json())
     result = run("lake", "status", f"file://{tmp_path}", "--json")
     assert (result.status, result.err) == (0, "")
@@ -78,7 +78,12 @@ def test_replays_say_whose_settings_kafka_takes(run: Callable[..., Result]) -> N
 def test_with_a_broker_the_status_says_what_is_not_archived_yet(run: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(Description(Format.PARQUET, "cluster").to_json())
     (tmp_path / "ledger").mkdir()
-    entry = Entry(0, "", 5, {Place("t", 0): Progress(0, 2, 2), Place("gone", 0): Progress(0, 3, 3)})
+    entry = LedgerEntry(
+        0,
+        "",
+        5,
+        {LakePartition("t", 0): PartitionProgress(0, 2, 2), LakePartition("gone", 0): PartitionProgress(0, 3, 3)},
+    )
     (tmp_path / "ledger" / f"{0:012d}.json").write_text(entry.to_json())
     with Kafka() as kafka:
         kafka.create_topic("t")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pykbroker.cli.input_lines import BadLine
 from pykbroker.cli.line_writer import LineWriter
 from pykbroker.client.errors import Unreachable
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import Record
 
@@ -23,7 +23,7 @@ class Log:
         self.records: dict[int, list[bytes]] = {}
         self._left = batches
 
-    def send(self, partition: Partition, records: list[Record]) -> None:
+    def send(self, partition: TopicPartition, records: list[Record]) -> None:
         if not self._left:
             raise Unreachable("gone")
         self._left -= 1
@@ -103,7 +103,7 @@ def test_a_broker_that_goes_away_leaves_a_doubt() -> None:
 
 
 def test_a_refusal_leaves_none() -> None:
-    def refuse(_partition: Partition, _records: list[Record]) -> None:
+    def refuse(_partition: TopicPartition, _records: list[Record]) -> None:
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     writer = LineWriter("t", 1, read=_read, send=refuse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.cli.positions import Place, parse_places
+from pykbroker.cli.positions import OffsetPosition, parse_places
 from pykbroker.client.errors import UsageError
 
 BEGINNING, END = 10, 100
@@ -34,12 +34,12 @@ def test_one_place_for_all_partitions(text: str, offset: int) -> None:
 
 def test_a_place_for_each_partition() -> None:
     places = parse_places("0:100, 1:end-5,2:-3")
-    assert places.place(0) == Place(None, 100)
-    assert places.place(1) == Place("end", -5)
-    assert places.place(2) == Place("end", -3)
+    assert places.place(0) == OffsetPosition(None, 100)
+    assert places.place(1) == OffsetPosition("end", -5)
+    assert places.place(2) == OffsetPosition("end", -3)
     assert places.place(3) is None
-    assert parse_places("end,1:7").place(0) == Place("end", 0)
-    assert parse_places("end,1:7").place(1) == Place(None, 7)
+    assert parse_places("end,1:7").place(0) == OffsetPosition("end", 0)
+    assert parse_places("end,1:7").place(1) == OffsetPosition(None, 7)
 
 
 def test_a_partition_that_is_not_there() -> None:

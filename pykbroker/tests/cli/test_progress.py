@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from pykbroker.cli.progress import Progress
+from pykbroker.cli.progress import ProgressLine
 from pykbroker.runtime.clock import ManualClock
 
 
@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 
 def test_one_line_is_rewritten_twice_a_second_and_then_gone() -> None:
     clock, terminal = ManualClock(), Terminal()
-    progress = Progress(clock, terminal)
+    progress = ProgressLine(clock, terminal)
     progress.tell("too early")
     clock.advance(500)
     progress.tell("half")
@@ -27,7 +27,7 @@ def test_one_line_is_rewritten_twice_a_second_and_then_gone() -> None:
 
 def test_nothing_is_shown_where_nobody_looks_on() -> None:
     clock, pipe = ManualClock(), io.StringIO()
-    progress = Progress(clock, pipe)
+    progress = ProgressLine(clock, pipe)
     clock.advance(5000)
     progress.tell("half")
     progress.done()

@@ -4,10 +4,10 @@ import pytest
 
 from pykbroker.cli.record_format import column_formatter, custom_formatter
 from pykbroker.client.errors import UsageError
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.records import Record
 
-WHERE = Partition("orders", 3)
+WHERE = TopicPartition("orders", 3)
 RECORD = Record(
     offset=42,
     timestamp=1_769_868_000_000,
@@ -59,7 +59,7 @@ def test_formats_do_no_harm_to_a_terminal(template: str, printed: bytes) -> None
     """The format's own escapes are its user's; a value has its lines, a key and a header are of one."""
     value = "v\x1b[31m\x9b\t\n\u202e".encode()
     record = Record(key=b"k\n\xff", value=value, headers=(("a\x9b", b"\x1bc"),))
-    assert custom_formatter(template, terminal=True)(Partition("o\x1b", 0), record) == printed
+    assert custom_formatter(template, terminal=True)(TopicPartition("o\x1b", 0), record) == printed
 
 
 def test_columns_do_no_harm_to_a_terminal() -> None:

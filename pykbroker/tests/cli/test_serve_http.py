@@ -39,7 +39,7 @@ def test_programs_are_told_too() -> None:
         (["--http-name", "broker.example"], "open it with --http"),
         (["--schema-registry", "http://sr:8081"], "open the HTTP side with --http"),
         (["--http", "0", "--schema-registry", "sr:8081"], "--schema-registry wants http://HOST:PORT"),
-        (["--clock", "manual"], "--clock manual leaves nobody to move it: open the HTTP side with --http"),
+        (["--clock", "manual"], "--clock manual needs --http, whose API moves the clock"),
         (["--http", "0", "--listen", "SSL://127.0.0.1:0"], "SSL (SSL) are protected"),
     ],
 )

@@ -8,10 +8,10 @@ import pytest
 
 from pykbroker.cli.value_files import ValueFiles
 from pykbroker.client.errors import ClientError
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.records import Record
 
-PARTITION = Partition("orders", 2)
+PARTITION = TopicPartition("orders", 2)
 
 
 def test_each_value_has_a_file(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 def test_nothing_is_written_elsewhere(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
-    ValueFiles(inside)(Partition("../evil", 0), Record(offset=0, value=b"x"))
+    ValueFiles(inside)(TopicPartition("../evil", 0), Record(offset=0, value=b"x"))
     assert [path.name for path in tmp_path.iterdir()] == ["inside"]
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from pykbroker.client.client import Client, parse_bootstrap
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import ClientError, Unreachable, UsageError
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -67,8 +67,8 @@ def serve() -> Iterator[Callable[[Answer], int]]:
         server.close()
 
 
-def _connect(port: int, timeout_s: float = 10.0) -> Connection:
-    return Connection("127.0.0.1", port, timeout_s=timeout_s, client_id="test")
+def _connect(port: int, timeout_s: float = 10.0) -> BrokerConnection:
+    return BrokerConnection("127.0.0.1", port, timeout_s=timeout_s, client_id="test")
 
 
 def _api_versions(frame: bytes, response: ApiVersionsResponse, version: int) -> bytes:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import ClientError, Unreachable
 from pykbroker.security.client.login import Login, Mechanism
 from pykbroker.security.client.plain import PlainLogin
@@ -95,8 +95,8 @@ def answers(*messages: Message, slowly: int) -> Serve:
     return serve
 
 
-def connect(port: int, security: ClientSecurity | None = None) -> Connection:
-    return Connection("127.0.0.1", port, timeout_s=PATIENCE_S, client_id="test", security=security)
+def connect(port: int, security: ClientSecurity | None = None) -> BrokerConnection:
+    return BrokerConnection("127.0.0.1", port, timeout_s=PATIENCE_S, client_id="test", security=security)
 
 
 def signing_in(login: Callable[[], Login]) -> ClientSecurity:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pykbroker.client.membership import range_assignment
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 
 
 def test_range_gives_even_runs_in_order_of_member_ids() -> None:
@@ -15,11 +15,11 @@ def test_range_gives_even_runs_in_order_of_member_ids() -> None:
 
 def test_each_topic_is_divided_among_its_own_subscribers() -> None:
     assigned = range_assignment({"a": ["x", "y"], "b": ["y"]}, {"x": 1, "y": 2})
-    assert assigned == {"a": [Partition("x", 0), Partition("y", 0)], "b": [Partition("y", 1)]}
+    assert assigned == {"a": [TopicPartition("x", 0), TopicPartition("y", 0)], "b": [TopicPartition("y", 1)]}
 
 
 def test_more_members_than_partitions() -> None:
-    assert range_assignment({"a": ["t"], "b": ["t"]}, {"t": 1}) == {"a": [Partition("t", 0)], "b": []}
+    assert range_assignment({"a": ["t"], "b": ["t"]}, {"t": 1}) == {"a": [TopicPartition("t", 0)], "b": []}
 
 
 def test_a_topic_that_is_gone() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.container import data_directory
-from pykbroker.container.data_directory import OWN, Mount, default, lost, mounts, told
+from pykbroker.container.data_directory import OWN, Mount, default, lost, mounts, notices
 
 HASH = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
 #: As the kernel prints them in containers of Docker, of Podman (rootless, on a partition of its own) and of Kubernetes.
@@ -81,7 +81,7 @@ def test_data_that_is_there_already_stays_in_use(tmp_path: Path, monkeypatch: py
 def test_what_does_not_outlive_the_container(directory: str, mounted: str, reason: str | None) -> None:
     said = lost(directory, mounts(mounted))
     assert said is None if reason is None else reason in str(said)
-    sentences = list(told([directory], mounts(mounted)))
+    sentences = list(notices([directory], mounts(mounted)))
     assert len(sentences) == (reason is not None)
     assert all("does not outlive the container" in sentence for sentence in sentences)
 

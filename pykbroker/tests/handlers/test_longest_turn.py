@@ -267,7 +267,7 @@ ROWS: dict[ApiKey, Row | str] = {
             0,
             topics=[
                 txn_offset_commit.TxnOffsetCommitRequestTopic(
-                    "wide", of_wide(lambda n: txn_offset_commit.TxnOffsetCommitRequestPartition(n, 5))
+                    "wide", partitions=of_wide(lambda n: txn_offset_commit.TxnOffsetCommitRequestPartition(n, 5))
                 )
             ],
         ),

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from pykbroker.http.api.table import ROUTES
-from pykbroker.http.console import door, page
+from pykbroker.http.console import page, router
 from pykbroker.http.guard import OPEN_PATHS
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 _TOKEN = "0123456789abcdef"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND")
@@ -31,7 +31,7 @@ _WRONG = (
 #: What is refused must do nothing: these would be seen.
 _PATHS = (
     *(f"/api/v1{route.path}".replace("{number}", "1").replace("{id}", "1").replace("{name}", "x") for route in ROUTES),
-    *(f"/console/api{path}" for path in (*door._LOOKS, *door._CHANGES)),
+    *(f"/console/api{path}" for path in (*router._LOOKS, *router._CHANGES)),
     *("/api/v1/openapi.json", "/api/v1/", "/api/v1", "/console/api", "/metrics", "/nothing", "/console/nothing.js"),
     *(
         "/HEALTH",
@@ -122,7 +122,7 @@ _PAGES_OF_OTHERS = (
 
 def test_no_path_is_changed_by_a_page_of_others() -> None:
     changing = [(route.method, f"/api/v1{route.path}") for route in ROUTES if route.changes]
-    changing += [("POST", f"/console/api{path}") for path in door._CHANGES]
+    changing += [("POST", f"/console/api{path}") for path in router._CHANGES]
     with with_http() as http:
         for method, path in changing:
             for headers in _PAGES_OF_OTHERS:

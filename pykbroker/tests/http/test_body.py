@@ -7,15 +7,15 @@ import gzip
 import json
 
 from pykbroker.http.api.table import ROUTES
-from pykbroker.http.console import door
-from pykbroker.tests.http.asking import Asked, WithHttp, with_http
+from pykbroker.http.console import router
+from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
 
 _JSON = {"Content-Type": "application/json"}
 
 
 def test_each_route_takes_what_it_needs_and_no_more() -> None:
     with with_http() as http:
-        for path in door._CHANGES:
+        for path in router._CHANGES:
             most = 8 * 1024 * 1024 if path == "/records/produce" else 256 * 1024
             assert _answered(http, "POST", f"/console/api{path}", b" " * (most + 1)) == 413
         for route in ROUTES:

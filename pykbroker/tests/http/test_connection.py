@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 #: Seconds for what is awaited: a machine may be busy.
 _AWAITED_S = 60

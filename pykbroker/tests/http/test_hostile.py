@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from pykbroker.http.api.table import ROUTES
-from pykbroker.http.console import door
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.http.console import router
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 _TEXTS = (
     *(
@@ -94,8 +94,8 @@ def http() -> Iterator[WithHttp]:
 
 
 def routes() -> Iterator[tuple[str, str]]:
-    yield from (("GET", f"/console/api{path}") for path in door._LOOKS)
-    yield from (("POST", f"/console/api{path}") for path in door._CHANGES)
+    yield from (("GET", f"/console/api{path}") for path in router._LOOKS)
+    yield from (("POST", f"/console/api{path}") for path in router._CHANGES)
     yield from ((route.method, f"/api/v1{route.path}") for route in ROUTES)
 
 

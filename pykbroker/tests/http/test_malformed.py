@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from pykbroker.http.malformed import server_log
-from pykbroker.tests.http.asking import with_http
+from pykbroker.tests.http.http_client import with_http
 
 _NO_HTTP = (
     b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -14,14 +14,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pykbroker.faults.fault import Fault
 from pykbroker.http.api.table import ROUTES
-from pykbroker.http.asker import PRINCIPAL, denied
-from pykbroker.http.console import door
+from pykbroker.http.console import router
+from pykbroker.http.principal import PRINCIPAL, denied
 from pykbroker.http.rights import ANY, API, BY_KIND, CONSOLE, EACH, Right
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.security.operations import ALTER, DESCRIBE, READ
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, LITERAL, TOPIC, WILDCARD
-from pykbroker.tests.http.asking import Asked, WithHttp, with_http
+from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
 
 _ACLS = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
 _SECRET = "swordfish"
@@ -106,7 +106,7 @@ def acted(http: WithHttp, name: str) -> Asked:
         (route,) = [each for each in ROUTES if each.name == name]
         return http.send(route.method, path_of(route, http), _BODIES.get(name))
     said = _SAID.get(name, {})
-    return http.changed(name, **said) if name in door._CHANGES else http.ask(f"/console/api{name}?{urlencode(said)}")
+    return http.changed(name, **said) if name in router._CHANGES else http.ask(f"/console/api{name}?{urlencode(said)}")
 
 
 def state(http: WithHttp) -> dict[str, Any]:
@@ -135,13 +135,13 @@ ACTS = (*API, *CONSOLE)
 
 def test_every_act_stands_in_the_table() -> None:
     assert set(API) == {route.name for route in ROUTES}
-    assert set(CONSOLE) == {*door._LOOKS, *door._CHANGES}
+    assert set(CONSOLE) == {*router._LOOKS, *router._CHANGES}
     assert all(rights for rights in (*API.values(), *CONSOLE.values()))
 
 
 def test_an_act_without_rights_is_not_done(running: WithHttp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pykbroker.http.api.door.API", {})
-    monkeypatch.setattr("pykbroker.http.console.door.CONSOLE", {})
+    monkeypatch.setattr("pykbroker.http.api.router.API", {})
+    monkeypatch.setattr("pykbroker.http.console.router.CONSOLE", {})
     for name in ("/api/v1/faults", "/console/api/topics"):
         answer = running.ask(name)
         assert (answer.status, _SECRET in answer.text) == (500, False)

@@ -11,7 +11,7 @@ import pytest
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.requests.pipeline import Place
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import with_http
+from pykbroker.tests.http.http_client import with_http
 
 _TOKEN = "0123456789abcdef"
 
@@ -151,7 +151,7 @@ from pykbroker.testing import Kafka
 
 class Noting:
     def find_spec(self, name, path=None, target=None):
-        if name in ("pykbroker.http.api.door", "pykbroker.http.console.door"):
+        if name in ("pykbroker.http.api.router", "pykbroker.http.console.router"):
             print(name, threading.current_thread() is loop[0])
 
 loop = []
@@ -168,7 +168,7 @@ def test_nobody_waits_while_what_is_asked_for_first_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", _WHO_IMPORTS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()) == (
         0,
-        ["pykbroker.http.api.door False", "pykbroker.http.console.door False"],
+        ["pykbroker.http.api.router False", "pykbroker.http.console.router False"],
     ), done.stderr
 
 

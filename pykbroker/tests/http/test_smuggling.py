@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 _FAULT = b'{"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER"}'
 _HEAD = b"POST /api/v1/faults HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -109,7 +109,7 @@ class Producer:
             answer = self._ask(AddOffsetsToTxnRequest(self.id, *who, GROUP), 3, broker=self.coordinator)
             if answer.error_code:
                 return ErrorCode(answer.error_code)
-        topics = [TxnOffsetCommitRequestTopic(topic, [TxnOffsetCommitRequestPartition(index, offset)])]
+        topics = [TxnOffsetCommitRequestTopic(topic, partitions=[TxnOffsetCommitRequestPartition(index, offset)])]
         request = TxnOffsetCommitRequest(self.id, GROUP, *who, topics=topics)
         broker = self.world.coordinator(GROUP)
         answer = self._ask(request, 5 if self.protocol == 2 else 3, broker=broker)

@@ -4,10 +4,10 @@ import json
 
 from pykbroker.lake.ledger import (
     MOST_RANGES,
-    Entry,
+    LakePartition,
+    LedgerEntry,
     Lost,
-    Place,
-    Progress,
+    PartitionProgress,
     as_numbers,
     behind,
     expired,
@@ -18,27 +18,30 @@ from pykbroker.lake.ledger import (
     source_offsets,
 )
 
-A0, A1, B0 = Place("a", 0), Place("a", 1), Place("b", 0)
+A0, A1, B0 = LakePartition("a", 0), LakePartition("a", 1), LakePartition("b", 0)
 
 
 def test_a_partition_begins_where_the_stream_began_or_at_zero_when_it_came_later() -> None:
-    first = Entry().after(0, "t0", {A0: 10}, {A0: 4}, {A0: 5}, {})
-    assert first.partitions == {A0: Progress(4, 10, 5)}
+    first = LedgerEntry().after(0, "t0", {A0: 10}, {A0: 4}, {A0: 5}, {})
+    assert first.partitions == {A0: PartitionProgress(4, 10, 5)}
     second = first.after(1, "t1", {A0: 12, B0: 3}, {A0: 4}, {A0: 2, B0: 3}, {})
-    assert second.partitions == {A0: Progress(4, 12, 7), B0: Progress(0, 3, 3)}
+    assert second.partitions == {A0: PartitionProgress(4, 12, 7), B0: PartitionProgress(0, 3, 3)}
     assert (second.rows, second.total_rows) == (5, 10)
 
 
 def test_an_initial_offset_beyond_the_first_end_is_the_end() -> None:
     """A topic was made anew between the stream's beginning and its first batch."""
-    assert Entry().starts({A0: 3}, {A0: 9}) == {A0: 3}
+    assert LedgerEntry().starts({A0: 3}, {A0: 9}) == {A0: 3}
 
 
 def test_what_is_lost_is_kept_and_partitions_that_are_gone_stay() -> None:
-    first = Entry().after(0, "", {A0: 10, A1: 5}, {}, {A0: 10, A1: 5}, {})
+    first = LedgerEntry().after(0, "", {A0: 10, A1: 5}, {}, {A0: 10, A1: 5}, {})
     second = first.after(1, "", {A0: 20}, {}, {A0: 5}, {A0: Lost(5, ((10, 15),))})
     third = second.after(2, "", {A0: 30}, {}, {A0: 9}, {A0: Lost(1, ((20, 21),))})
-    assert third.partitions == {A0: Progress(0, 30, 24, Lost(6, ((10, 15), (20, 21)))), A1: Progress(0, 5, 5)}
+    assert third.partitions == {
+        A0: PartitionProgress(0, 30, 24, Lost(6, ((10, 15), (20, 21)))),
+        A1: PartitionProgress(0, 5, 5),
+    }
     assert [row["lost"] for row in as_numbers(third)] == [6, 0]
 
 
@@ -54,8 +57,13 @@ def test_of_what_is_lost_the_longest_ranges_are_kept_and_all_offsets_counted() -
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:
-    entry = Entry(7, "2026-01-31T00:00:00.000Z", 3, {A1: Progress(1, 9, 5, Lost(7, ((2, 4),))), B0: Progress(0, 0)})
-    assert Entry.from_json(entry.to_json()) == entry
+    entry = LedgerEntry(
+        7,
+        "2026-01-31T00:00:00.000Z",
+        3,
+        {A1: PartitionProgress(1, 9, 5, Lost(7, ((2, 4),))), B0: PartitionProgress(0, 0)},
+    )
+    assert LedgerEntry.from_json(entry.to_json()) == entry
 
 
 def test_offsets_are_read_as_spark_writes_them() -> None:
@@ -65,17 +73,17 @@ def test_offsets_are_read_as_spark_writes_them() -> None:
 
 
 def test_topics_keep_their_ids_and_a_lake_that_knew_none_learns_them() -> None:
-    first = Entry().with_ids({"a": "i", "b": "j"}).after(0, "", {A0: 10}, {}, {}, {})
+    first = LedgerEntry().with_ids({"a": "i", "b": "j"}).after(0, "", {A0: 10}, {}, {}, {})
     second = first.with_ids({"a": "i"}).after(1, "", {A0: 12}, {}, {}, {})
     assert second.ids == {"a": "i", "b": "j"}
-    assert Entry.from_json(second.to_json()) == second
+    assert LedgerEntry.from_json(second.to_json()) == second
     old = json.loads(second.to_json())
     del old["topics"]
-    assert Entry.from_json(json.dumps(old)).ids == {}
+    assert LedgerEntry.from_json(json.dumps(old)).ids == {}
 
 
 def test_a_topic_made_anew_is_known_by_its_id_however_long_it_is() -> None:
-    entry = Entry(0, "", 0, {A0: Progress(0, 10), B0: Progress(0, 10)}, {"a": "i"})
+    entry = LedgerEntry(0, "", 0, {A0: PartitionProgress(0, 10), B0: PartitionProgress(0, 10)}, {"a": "i"})
     ends = {A0: 99, B0: 99}
     assert made_anew(entry, ends, {"a": "i", "b": "j"}) == {}
     assert made_anew(entry, ends, {"b": "j"}) == {}  # it is not there now
@@ -83,12 +91,14 @@ def test_a_topic_made_anew_is_known_by_its_id_however_long_it_is() -> None:
 
 
 def test_what_expired_and_what_shrank() -> None:
-    entry = Entry(0, "", 0, {A0: Progress(0, 10), A1: Progress(0, 10), B0: Progress(0, 10)})
+    entry = LedgerEntry(
+        0, "", 0, {A0: PartitionProgress(0, 10), A1: PartitionProgress(0, 10), B0: PartitionProgress(0, 10)}
+    )
     assert list(expired(entry, {A0: 10, A1: 11})) == [(A1, (10, 11))]
     assert made_anew(entry, {A0: 10, A1: 9}, {}) == {A1: "archived up to offset 10, and it ends at 9 now"}
 
 
 def test_what_is_behind_counts_neither_what_was_read_nor_what_is_gone() -> None:
-    entry = Entry(0, "", 0, {A0: Progress(0, 10), A1: Progress(0, 4)})
+    entry = LedgerEntry(0, "", 0, {A0: PartitionProgress(0, 10), A1: PartitionProgress(0, 4)})
     assert behind(entry, {A0: 0, A1: 6, B0: 2}, {A0: 10, A1: 9, B0: 5}) == 3 + 3
-    assert behind(Entry(), {B0: 7}, {B0: 7}) == 0
+    assert behind(LedgerEntry(), {B0: 7}, {B0: 7}) == 0

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from pykbroker.network import limited
+from pykbroker.network.acceptor import ConnectionAcceptor
 from pykbroker.network.connection import Connection
-from pykbroker.network.doors import Door
 from pykbroker.quotas.connections import UNLIMITED, ConnectionLimits, ListenerLimits
 from pykbroker.tests.network.virtual_loop import Wire
-from pykbroker.tests.process.crowd import ADDRESSES, LISTENERS, OVERRIDES, WINDOW_MS, WINDOWS, Crowd
+from pykbroker.tests.process.many_clients import ADDRESSES, LISTENERS, OVERRIDES, WINDOW_MS, WINDOWS, Crowd
 from pykbroker.tests.storage.seeds import seeds
 
 STEPS = 28
@@ -126,7 +126,7 @@ class Watched(Crowd):
         limiting = self.limiting.connections
         return None if limiting is None else limiting.brokers[1].quotas.limits
 
-    def doors(self) -> list[Door]:
+    def doors(self) -> list[ConnectionAcceptor]:
         return [] if self.sockets._limited is None else self.sockets._limited._doors
 
     def held(self) -> Iterator[Wire]:

@@ -12,7 +12,7 @@ from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.security.context import RequestContext
 from pykbroker.security.delegation_tokens import TokenSecrets, concerns, hmac_of, may_ask
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
 from pykbroker.security.sasl.scram import HASHES, MECHANISMS, ScramExchange
 from pykbroker.tests.kit.cluster import Peer
 from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
@@ -49,7 +49,7 @@ def test_another_secret_is_refused() -> None:
     exchange = ScramExchange("sha256", lambda name, _: known.find(name, 1), lambda: "n")
     client = ScramClient("SCRAM-SHA-256", "the-id", "the-id", extensions=",tokenauth=true")
     challenge = exchange.evaluate(client.first())
-    with pytest.raises(Refused, match="proof"):
+    with pytest.raises(CredentialsRefused, match="proof"):
         exchange.evaluate(client.final(challenge))
     assert exchange.result is None
 

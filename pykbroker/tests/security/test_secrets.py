@@ -19,7 +19,7 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.process.secured import SecuredListeners
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 from pykbroker.tests.kit.certificates import as_jks, as_pkcs12, authority, broker, encrypted, trusted_pkcs12, written
 from pykbroker.tests.kit.tokens import Issuer, first_message, issuer, key_set
 from pykbroker.wire.apis import response_class

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pykbroker.seeding.reading import read, read_bytes
-from pykbroker.seeding.seed import At, Record, Seed, Topic
+from pykbroker.seeding.seed import At, Seed, SeedRecord, SeedTopic
 from pykbroker.seeding.writing import document, write
 from pykbroker.seeding.writing import text as text_of
 from pykbroker.testing import Kafka
@@ -47,10 +47,10 @@ def seeds(draw: st.DrawFn) -> Seed:
                 st.sampled_from(["1048576", "2000000"]),
             )
         )
-        seed.topics.append(Topic(name, AT, count, configs=configs))
+        seed.topics.append(SeedTopic(name, AT, count, configs=configs))
         for partition in range(count):
             seed.records += [
-                Record(
+                SeedRecord(
                     *(name, AT, draw(blobs), draw(blobs)),
                     headers=draw(st.lists(st.tuples(header_names, blobs), max_size=3)),
                     partition=partition,
@@ -124,7 +124,7 @@ _PLAIN = ("-5", "+1.5e3", "a=b", "a;b", "- x"[2:], "a\n- b", '{"a": -5}', "=".jo
 
 @pytest.mark.parametrize("text", [*_RUN, *_PLAIN])
 def test_no_cell_is_a_formula_of_a_spreadsheet(text: str) -> None:
-    record = Record("t", AT, text.encode(), text.encode(), [("h", text.encode())], 0, 1)
+    record = SeedRecord("t", AT, text.encode(), text.encode(), [("h", text.encode())], 0, 1)
     written = text_of(Seed(records=[record]), ".csv")
     header, row = csv.reader(io.StringIO(written, newline=""))
     cells = dict(zip(header, row, strict=True))

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.sessions.session import BadSession, Session
 from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.tests.kit.leftovers import collect_leftovers
@@ -160,7 +160,7 @@ def test_a_produce_without_acknowledgement_is_not_waited_for(tmp_path: Path, two
         acks=0, timeout_ms=1000, topic_data=[TopicProduceData("t", partition_data=[PartitionProduceData(0, data)])]
     )
     with here.recording(tmp_path / "session.jsonl"):
-        connection = Connection(*address(here), timeout_s=5, client_id="c")
+        connection = BrokerConnection(*address(here), timeout_s=5, client_id="c")
         connection.send(request, 12, answered=False)
         here.wait_for_record("t")
         connection.close()
@@ -234,7 +234,7 @@ def test_a_request_that_cannot_be_sent(
 ) -> None:
     here, there = two
     with here.recording(tmp_path / "s.jsonl"):
-        Connection(*address(here), timeout_s=5, client_id="c").close()
+        BrokerConnection(*address(here), timeout_s=5, client_id="c").close()
     head, first, *_ = (tmp_path / "s.jsonl").read_text().splitlines()
     (tmp_path / "s.jsonl").write_text(f"{head}\n{json.dumps(json.loads(first) | change)}\n")
     with pytest.raises(BadSession, match=told):

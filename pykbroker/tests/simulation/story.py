@@ -14,6 +14,7 @@ from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.clients.admin import NOBODYS, Admin
+from pykbroker.simulation.clients.adversarial import AdversarialClient
 from pykbroker.simulation.clients.assignors import COOPERATIVE, RANGE
 from pykbroker.simulation.clients.consumer import ClassicConsumer
 from pykbroker.simulation.clients.crowd import TIMEOUT_MS, Crowd
@@ -21,12 +22,11 @@ from pykbroker.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS
 from pykbroker.simulation.clients.modern_consumer import ModernConsumer
 from pykbroker.simulation.clients.processor import Processor, output_of
 from pykbroker.simulation.clients.producer import IdempotentProducer
-from pykbroker.simulation.clients.reader import Reader
-from pykbroker.simulation.clients.reading import Found
-from pykbroker.simulation.clients.rude import Rude
+from pykbroker.simulation.clients.reader import SimulatedReader
+from pykbroker.simulation.clients.reading import CommittedRecord
 from pykbroker.simulation.clients.transactional import TransactionalProducer
 from pykbroker.simulation.history import Fate, History, SentTransaction, TopicPartition
-from pykbroker.simulation.network import Faults
+from pykbroker.simulation.network import NetworkFaults
 from pykbroker.simulation.server import LONGEST_OFFLOAD_MS
 from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
@@ -157,7 +157,7 @@ class Story:
         self.world.server.start()
         self._make_topics()
         self._enter()
-        self.world.network.faults = Faults(
+        self.world.network.faults = NetworkFaults(
             lost_requests=self._draw.choice([0, 0.01, 0.05]),
             lost_answers=self._draw.choice([0, 0.01, 0.05]),
             delayed=self._draw.choice([0, 0.01, 0.05]),
@@ -200,7 +200,7 @@ class Story:
         for _ in range(self.cast.processors):
             self._add_processor()
         everything = partitions + [(TARGET, index) for index in range(self.cast.width)]
-        self.reader = Reader(self.world, self.history, "reader", everything)
+        self.reader = SimulatedReader(self.world, self.history, "reader", everything)
         self.admin = None
         if self.cast.admin:
             self.admin = Admin(self.world, self.history, side=SIDE, grown=SIDE, group=READERS, transactional_ids=["tx"])
@@ -208,7 +208,7 @@ class Story:
 
         self.rude = None
         if self._is_rude:
-            self.rude = Rude(self.world, self.history, RUDE, (SOURCE, TARGET))
+            self.rude = AdversarialClient(self.world, self.history, RUDE, (SOURCE, TARGET))
 
     def _name(self, kind: str) -> str:
         self._named += 1
@@ -384,7 +384,7 @@ class Story:
 
     def _quiet(self) -> None:
         """No more faults; everybody finishes."""
-        self.world.network.faults = Faults()
+        self.world.network.faults = NetworkFaults()
         self.world.note("quiet")
         if self.admin is not None:
             self.admin.stopped = True
@@ -426,12 +426,12 @@ class Story:
             ),
         ]
 
-    def _read_side(self) -> dict[TopicPartition, list[Found]]:
+    def _read_side(self) -> dict[TopicPartition, list[CommittedRecord]]:
         """What the topic that is deleted now and then has at last: to its end, so that no transaction is open in it."""
         there = [each for each in self.world.server.running.partitions() if each.topic == SIDE]
         if not there:
             return {}
-        reader = Reader(self.world, self.history, "side reader", [(SIDE, each.index) for each in there])
+        reader = SimulatedReader(self.world, self.history, "side reader", [(SIDE, each.index) for each in there])
         offsets = reader.positions.offsets
         if not self.world.run(
             _QUIET_MS, lambda: all(offsets[SIDE, each.index] >= each.log_end_offset for each in there)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.brokers.resources import alter_resources
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.controller.config_alterations import Alteration, Change
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE
 from pykbroker.testing import Kafka, KafkaCluster
@@ -172,7 +172,7 @@ def test_a_snapshot_while_threads_remove_files() -> None:
 def test_a_wrong_password_is_answered_while_the_clock_stands_still() -> None:
     with Kafka(security="sasl_plaintext", clock="manual") as kafka:
         host, _, port = kafka.bootstrap_servers.rpartition(":")
-        connection = Connection(host, int(port), timeout_s=PATIENCE_S, client_id="c")
+        connection = BrokerConnection(host, int(port), timeout_s=PATIENCE_S, client_id="c")
         connection.call(SaslHandshakeRequest("PLAIN"), SaslHandshakeResponse, 1)
         answer = connection.call(SaslAuthenticateRequest(b"\0alice\0wrong"), SaslAuthenticateResponse, 2)
         assert "Authentication failed" in (answer.error_message or "")

@@ -26,7 +26,7 @@ import pytest
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.resources import alter_resources
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import ClientError, Unreachable
 from pykbroker.config.loggers import levels
 from pykbroker.controller.client_quotas import QuotaAlteration
@@ -115,9 +115,9 @@ class World:
             self._over.set()
             running.join()
 
-    def connect(self, address: str, timeout_s: float = PATIENCE_S) -> Connection:
+    def connect(self, address: str, timeout_s: float = PATIENCE_S) -> BrokerConnection:
         host, _, port = address.rpartition(":")
-        return Connection(host, int(port), timeout_s=timeout_s, client_id="c", security=self.security)
+        return BrokerConnection(host, int(port), timeout_s=timeout_s, client_id="c", security=self.security)
 
     @property
     def security(self) -> ClientSecurity | None:
@@ -300,7 +300,7 @@ class World:
         found["records"] = [record.value for record in kafka.records("sown")]
         return found
 
-    def _leader(self, topic: str) -> Iterator[Connection]:
+    def _leader(self, topic: str) -> Iterator[BrokerConnection]:
         leader = self.kafka._ask(lambda cluster: cluster.partition(topic, 0).leader)
         with contextlib.closing(self.connect(self.kafka.node.addresses()[leader])) as talk:
             yield talk

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.config.setting import ConfigError
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
@@ -38,7 +38,7 @@ def ask(address: str, method: str, path: str, body: object = None) -> tuple[int,
 def settings_of(bootstrap: str) -> dict[str, str | None]:
     """All settings of broker 1, as a client is told them."""
     host, _, port = bootstrap.rpartition(":")
-    with contextlib.closing(Connection(host, int(port), timeout_s=30, client_id="c")) as talk:
+    with contextlib.closing(BrokerConnection(host, int(port), timeout_s=30, client_id="c")) as talk:
         asked = DescribeConfigsRequest([DescribeConfigsResource(4, "1", None)])
         (found,) = talk.call(asked, DescribeConfigsResponse, 1).results
     return {each.name: each.value for each in found.configs}

@@ -67,10 +67,10 @@ WORKS = {
 def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:
     assert {name for name in dir(Kafka) if not name.startswith("_")} == INSIDE.keys() | WORKS
     with Kafka() as here, here.recording(tmp_path / "session.jsonl"):
-        from pykbroker.client.connection import Connection
+        from pykbroker.client.connection import BrokerConnection
 
         host, _, port = here.bootstrap_servers.rpartition(":")
-        Connection(host, int(port), timeout_s=5, client_id="c").close()
+        BrokerConnection(host, int(port), timeout_s=5, client_id="c").close()
     with Kafka(process=True) as kafka:
         assert kafka.play(tmp_path / "session.jsonl").same
         for name, call in INSIDE.items():

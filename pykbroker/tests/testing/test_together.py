@@ -11,7 +11,7 @@ from concurrent.futures import Future
 import pytest
 from confluent_kafka import Producer
 
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.client.errors import Unreachable
 from pykbroker.testing import Kafka
 from pykbroker.tests.network.sayings import ask
@@ -36,16 +36,16 @@ def still() -> Iterator[Kafka]:
         yield kafka
 
 
-def connect(kafka: Kafka) -> Connection:
+def connect(kafka: Kafka) -> BrokerConnection:
     return connect_to(kafka.bootstrap_servers)
 
 
-def connect_to(address: str) -> Connection:
+def connect_to(address: str) -> BrokerConnection:
     host, _, port = address.rpartition(":")
-    return Connection(host, int(port), timeout_s=20, client_id="c")
+    return BrokerConnection(host, int(port), timeout_s=20, client_id="c")
 
 
-def join(connection: Connection, member_id: str = "") -> JoinGroupResponse:
+def join(connection: BrokerConnection, member_id: str = "") -> JoinGroupResponse:
     """In version 3, where a member needs no id before; it has an hour of session, and ten seconds for a rebalance."""
     connection.call(FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 3)
     protocols = [JoinGroupRequestProtocol("range", b"\0\0" + bytes(8))]

@@ -36,7 +36,7 @@ def check_commit_in_transaction(group: ClassicGroup, request: TxnOffsetCommitReq
 
     Versions before 3 carry no member and generation and are not checked.
     """
-    generation = request.generation_id
+    generation = request.generation_id_or_member_epoch
     if generation < 0 and (group.is_empty or (request.member_id == "" and request.group_instance_id is None)):
         return
     group.members.validate(request.member_id, request.group_instance_id)

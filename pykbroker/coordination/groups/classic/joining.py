@@ -65,6 +65,7 @@ class Joining:
         return stated if self.context.api_version > 0 else self.request.session_timeout_ms
 
     def refused(self, code: ErrorCode, out: Outcome, member_id: str | None = None) -> Outcome:
+        """Reply with an error, to the member id of the request or to ``member_id``."""
         shown = self.request.member_id if member_id is None else member_id
         out.reply(self.reply, not_joined(code, shown))
         return out

@@ -45,7 +45,7 @@ def check_commit(group: ConsumerGroup, request: OffsetCommitRequest, version: in
 
 def check_commit_in_transaction(group: ConsumerGroup, request: TxnOffsetCommitRequest) -> None:
     """The same for a commit in a transaction, with ILLEGAL_GENERATION instead of STALE_MEMBER_EPOCH."""
-    epoch = request.generation_id
+    epoch = request.generation_id_or_member_epoch
     if epoch < 0 and group.is_empty:
         return
     if epoch == -1 and request.member_id == "" and request.group_instance_id is None:

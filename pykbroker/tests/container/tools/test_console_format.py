@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.console_format import Form
 from pykbroker.container.tools.running import ToolError
 from pykbroker.wire.records import Record
@@ -24,12 +24,12 @@ RECORD = Record(timestamp=7, key=b"k", value=b"v", headers=[("h", b"1"), ("i", N
     ],
 )
 def test_lines(properties: dict[str, str], line: bytes) -> None:
-    assert Form(properties).line(Partition("t", 2), RECORD) == line
+    assert Form(properties).line(TopicPartition("t", 2), RECORD) == line
 
 
 def test_what_is_not_there() -> None:
     bare = Record(timestamp=7, key=None, value=None, headers=[], offset=3)
     shown = {"print.key": "true", "print.headers": "true"}
-    assert Form(shown).line(Partition("t", 0), bare) == b"NO_HEADERS\tnull\tnull\n"
+    assert Form(shown).line(TopicPartition("t", 0), bare) == b"NO_HEADERS\tnull\tnull\n"
     with pytest.raises(ToolError, match=r"print.colour is not known; there are print.timestamp"):
         Form({"print.colour": "true"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.container.tools.json_plans import check_distinct, entries, number, partition_of
 from pykbroker.container.tools.running import ToolError
 
@@ -15,7 +15,7 @@ def test_entries(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text('{"partitions": [{"topic": "t", "partition": 3, "offset": 5}], "version": 1}')
     (entry,) = entries(str(file))
-    assert (partition_of(entry), number(entry, "offset")) == (Partition("t", 3), 5)
+    assert (partition_of(entry), number(entry, "offset")) == (TopicPartition("t", 3), 5)
     file.write_text('{"topics": []}')
     assert entries(str(file), "topics") == []
 
@@ -50,4 +50,4 @@ def test_what_names_no_partition(entry: dict[str, object], complaint: str) -> No
 def test_what_is_there_twice_is_named() -> None:
     check_distinct([1, 2], "twice")
     with pytest.raises(ToolError, match="twice: t-1"):
-        check_distinct([Partition("t", 1), Partition("t", 2), Partition("t", 1)], "twice")
+        check_distinct([TopicPartition("t", 1), TopicPartition("t", 2), TopicPartition("t", 1)], "twice")

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.client.offsets import Partition
-from pykbroker.container.tools.reassignment_plan import Plan, as_json, check_plan, read_plan
+from pykbroker.client.offsets import TopicPartition
+from pykbroker.container.tools.reassignment_plan import ReassignmentPlan, as_json, check_plan, read_plan
 from pykbroker.container.tools.running import ToolError
 
-ONE, TWO = Partition("t", 0), Partition("t", 1)
+ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:
-    plan = Plan({TWO: [2], ONE: [1, 2]}, {(2, ONE): "/data"})
+    plan = ReassignmentPlan({TWO: [2], ONE: [1, 2]}, {(2, ONE): "/data"})
     file = tmp_path / "plan.json"
     file.write_text(as_json(plan))
     assert [each["log_dirs"] for each in json.loads(file.read_text())["partitions"]] == [["any", "/data"], ["any"]]
@@ -33,11 +33,11 @@ def test_replicas_are_a_list_of_numbers(tmp_path: Path, replicas: object) -> Non
 @pytest.mark.parametrize(
     ("plan", "complaint"),
     [
-        (Plan(), "Partition reassignment list cannot be empty"),
-        (Plan({ONE: []}), "Partition replica list cannot be empty"),
-        (Plan({ONE: [1, 2, 1]}), "t-0 contains multiple entries for 1"),
+        (ReassignmentPlan(), "Partition reassignment list cannot be empty"),
+        (ReassignmentPlan({ONE: []}), "Partition replica list cannot be empty"),
+        (ReassignmentPlan({ONE: [1, 2, 1]}), "t-0 contains multiple entries for 1"),
     ],
 )
-def test_what_cannot_be_asked_for(plan: Plan, complaint: str) -> None:
+def test_what_cannot_be_asked_for(plan: ReassignmentPlan, complaint: str) -> None:
     with pytest.raises(ToolError, match=complaint):
         check_plan(plan)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.container.tools.elsewhere import INSTEAD
 from pykbroker.container.tools.table import BESIDE, TOOLS, main
+from pykbroker.container.tools.unsupported import INSTEAD
 
 _OF_FILES_AND_PROCESSES = (
     "kafka-dump-log",

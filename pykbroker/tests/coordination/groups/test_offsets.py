@@ -68,13 +68,15 @@ def test_a_commit_in_a_transaction_of_a_group_with_a_member(member, generation, 
     """Versions before 3 name neither member nor generation, and are taken at their word."""
     h = Harness()
     (a,) = h.stable()
-    request = TxnOffsetCommitRequest(group_id=GROUP, generation_id=generation, member_id=a if member == "a" else member)
+    request = TxnOffsetCommitRequest(
+        group_id=GROUP, generation_id_or_member_epoch=generation, member_id=a if member == "a" else member
+    )
     assert refusal(h.group, request) is code
 
 
 @pytest.mark.parametrize(("generation", "code"), [(-1, ErrorCode.NONE), (0, ErrorCode.ILLEGAL_GENERATION)])
 def test_a_commit_in_a_transaction_of_a_group_that_does_not_exist(generation, code):
-    assert refusal(None, TxnOffsetCommitRequest(group_id=GROUP, generation_id=generation)) is code
+    assert refusal(None, TxnOffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=generation)) is code
 
 
 def refusal(group, request) -> ErrorCode:

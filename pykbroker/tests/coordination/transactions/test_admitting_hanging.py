@@ -60,7 +60,7 @@ def test_offsets_nobody_announced(version, code):
     world.topic()
     producer = Producer(world, "tx", protocol=1).started()
     broker = world.coordinator(GROUP)
-    topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 5)])]
+    topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(0, 5)])]
     request = TxnOffsetCommitRequest("tx", GROUP, producer.producer_id, producer.epoch, topics=topics)
     answer = world.ask(request, version, broker=broker)
     assert answer.topics[0].partitions[0].error_code == code

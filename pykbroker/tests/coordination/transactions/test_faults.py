@@ -181,7 +181,7 @@ def test_offsets_for_a_group_that_moves_meanwhile_are_refused():
     leader = world.coordinator(GROUP)
     name = next(name for name in map(str, range(100)) if world.coordinator(name, TRANSACTION_KEY) != leader)
     producer = Producer(world, name).started()
-    topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 7)])]
+    topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(0, 7)])]
     request = TxnOffsetCommitRequest(name, GROUP, producer.producer_id, producer.epoch, topics=topics)
     answer = world.post(request, 5, broker=leader)
     assert not answer.done

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from pykbroker.http.api import seeds
-from pykbroker.seeding.harvesting import harvest
+from pykbroker.seeding.dumping import dump_seed
 from pykbroker.seeding.writing import text
 from pykbroker.testing import Kafka
-from pykbroker.tests.http.asking import Asked, WithHttp, with_http
+from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
 from pykbroker.tests.steered.test_steering import ask
 
 YAML, LINES, CSV, JSON = "application/yaml", "application/jsonl", "text/csv", "application/json"
@@ -121,14 +121,14 @@ def test_what_is_taken_out_is_the_same_when_it_is_put_in_again(http: WithHttp, f
     )
     taken = http.send("GET", f"/seeds?form={form}")
     assert taken.status == 200
-    before = http.kafka._ask(harvest)
+    before = http.kafka._ask(dump_seed)
     assert taken.text == text(before, f".{form}")
     http.kafka.reset()
     if form == "csv":  # it has records alone
         http.kafka.create_topic("a", 2)
     answer = sow(http, taken.headers["Content-Type"].partition(";")[0], taken.body)
     assert answer.json["records"] == 4
-    assert text(http.kafka._ask(harvest), ".json") == text(before, ".json")
+    assert text(http.kafka._ask(dump_seed), ".json") == text(before, ".json")
 
 
 def test_some_topics_in_the_order_in_which_they_are_named(http: WithHttp) -> None:
@@ -172,12 +172,12 @@ def test_a_topic_that_goes_while_it_is_read(http: WithHttp) -> None:
     http.kafka.seed({"topics": {"t": [{"value": "x"}] * 1000}})
 
     async def deleted_on_the_way() -> BaseException | None:
-        from pykbroker.process.one_by_one import done
-        from pykbroker.seeding.harvesting import harvest_slowly
+        from pykbroker.process.single_brokers import done
+        from pykbroker.seeding.dumping import dump_in_slices
 
         cluster = http.kafka.node.cluster
         cluster.runtime.slices.weight_of_a_turn = 10
-        harvested = harvest_slowly(cluster, [], 1 << 20)
+        harvested = dump_in_slices(cluster, [], 1 << 20)
         await asyncio.sleep(0)
         assert not harvested.done
         cluster.runtime.slices.weight_of_a_turn = 0

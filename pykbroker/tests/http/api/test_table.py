@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from pykbroker.http.api.table import ROUTES
-from pykbroker.tests.http.asking import Asked, WithHttp, with_http
+from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
 
 
 class Described:

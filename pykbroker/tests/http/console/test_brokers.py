@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pykbroker import __version__
-from pykbroker.tests.http.asking import with_http
+from pykbroker.tests.http.http_client import with_http
 
 
 def test_brokers_that_run_and_that_are_stopped() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
-from pykbroker.tests.http.asking import WithHttp
+from pykbroker.tests.http.http_client import WithHttp
 
 _EVIL = "<img src=x onerror=alert(1)>"
 

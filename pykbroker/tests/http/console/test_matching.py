@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.http.console.call import Call
+from pykbroker.http.console.call import ConsoleCall
 from pykbroker.http.console.matching import Matcher
 from pykbroker.wire.records import Record
 
@@ -14,7 +14,7 @@ _RECORD = Record(5, 1000, b"Key-1", b"a \xff\x00 value (.*)", (("Trace", b"abc")
 
 
 def matcher(**said: Any) -> Matcher:
-    return Matcher.of(Call(said, None))  # type: ignore[arg-type]
+    return Matcher.of(ConsoleCall(said, None))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

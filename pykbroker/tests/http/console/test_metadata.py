@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykbroker.controller.scram import Upsertion
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 
 def newest(http: WithHttp, kind: str) -> dict[str, Any]:

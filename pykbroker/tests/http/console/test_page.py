@@ -9,7 +9,7 @@ import pytest
 
 from pykbroker.http.console import page
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 _FOLDER = Path(page.__file__).parent / "page"
 

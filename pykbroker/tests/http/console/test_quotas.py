@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.tests.http.asking import WithHttp
+from pykbroker.tests.http.http_client import WithHttp
 
 
 def entity(*parts: tuple[str, str | None]) -> list[dict[str, Any]]:

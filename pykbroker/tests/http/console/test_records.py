@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from pykbroker.http.console.reading import LARGEST_CONTENT
-from pykbroker.tests.http.asking import WithHttp
+from pykbroker.tests.http.http_client import WithHttp
 from pykbroker.wire.records import Compression, Record, encode_batch
 
 _COUNT = 600

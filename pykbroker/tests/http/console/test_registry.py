@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from pykbroker.steered.http_options import HttpOptions
-from pykbroker.tests.http.asking import WithHttp, with_http
 from pykbroker.tests.http.console.registry import Answers, registry
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 
 @pytest.fixture(scope="module")

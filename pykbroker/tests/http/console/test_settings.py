@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 
 def setting(http: WithHttp, of: str, name: str, which: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from confluent_kafka import Producer
 
 from pykbroker.http.console import tail
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 
 class Followed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pykbroker.tests.http.asking import WithHttp, with_http
+from pykbroker.tests.http.http_client import WithHttp, with_http
 
 
 def test_pages_of_topics_with_their_sums(http: WithHttp) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from pykbroker.tests.http.asking import WithHttp
+from pykbroker.tests.http.http_client import WithHttp
 
 
 def test_an_open_transaction_is_told_and_aborted(http: WithHttp) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.tests.http.asking import Samples, of, with_http
+from pykbroker.tests.http.http_client import Samples, of, with_http
 
 _MANAGER = "kafka_server_replicamanager_"
 _CONTROLLER = "kafka_controller_kafkacontroller_"

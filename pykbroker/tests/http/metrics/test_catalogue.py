@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pykbroker.http.metrics.catalogue import everything, table
 from pykbroker.http.metrics.metric import Metric
-from pykbroker.tests.http.asking import set_quotas, with_http
+from pykbroker.tests.http.http_client import set_quotas, with_http
 
 ROOT = Path(__file__).parents[4]
 #: What prometheus_client itself tells of a process is not ours to describe.

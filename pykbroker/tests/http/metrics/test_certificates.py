@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from pykbroker.tests.http.asking import WithHttp, of, with_http
+from pykbroker.tests.http.http_client import WithHttp, of, with_http
 
 NAME = "pykbroker_listener_certificate_not_after_seconds"
 

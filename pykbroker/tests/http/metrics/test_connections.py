@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.http.metrics import connections
-from pykbroker.tests.http.asking import WithHttp, of
+from pykbroker.tests.http.http_client import WithHttp, of
 
 
 def test_who_is_connected(http: WithHttp) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from pykbroker.tests.http.asking import WithHttp, of, with_http
+from pykbroker.tests.http.http_client import WithHttp, of, with_http
 
 _GROUP = "kafka_consumergroup_"
 

@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.http.metrics.meter import Asked, RequestMeter
+from pykbroker.http.metrics.meter import RequestKind, RequestMeter
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import ManualClock, SystemClock
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.http.asking import WithHttp, of
+from pykbroker.tests.http.http_client import WithHttp, of
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -113,7 +113,7 @@ def test_a_wait_is_counted_when_it_is_over() -> None:
     asked = _Heartbeats()
     answer: Deferred[None] = Deferred()
     assert asked.ask(answer) is answer
-    counts = asked.meter.requests[Asked(12, 4)]
+    counts = asked.meter.requests[RequestKind(12, 4)]
     assert (counts.total.count, counts.at_once.count) == (0, 0)
     asked.clock.advance(500)
     answer.complete(None)
@@ -129,7 +129,7 @@ def test_an_error_of_the_whole_request_is_counted(later: bool) -> None:
     else:
         with pytest.raises(KafkaError):
             asked.ask(error)
-    counts = asked.meter.requests[Asked(12, 4)]
+    counts = asked.meter.requests[RequestKind(12, 4)]
     assert counts.errors == {ErrorCode.NOT_COORDINATOR: 1}
     assert counts.at_once.count + counts.total.count == 1
 
@@ -144,7 +144,7 @@ def test_what_comes_again_is_counted_when_it_is_answered_and_what_is_closed_is_n
         asked.ask(CloseConnection("why"))
     asked.ask(Deferred.failed(CloseConnection("why")))
     assert not caplog.records
-    counts = asked.meter.requests[Asked(12, 4)]
+    counts = asked.meter.requests[RequestKind(12, 4)]
     assert (counts.closed, counts.at_once.count, counts.total.count) == (2, 0, 0)
 
 
@@ -174,7 +174,7 @@ def test_a_topic_is_one_whether_clients_say_its_name_or_its_id() -> None:
         assert "t" not in meter.topics
         total = meter.all_topics()
         assert (total.messages_in, total.failed_produces) == (36 * count, 2 * count)
-    assert meter.requests[Asked(0, 9)].fine == meter.requests[Asked(0, 13)].fine == 12
+    assert meter.requests[RequestKind(0, 9)].fine == meter.requests[RequestKind(0, 13)].fine == 12
 
 
 def test_malformed_bytes_and_unknown_names_leave_no_lines_behind(http: WithHttp) -> None:

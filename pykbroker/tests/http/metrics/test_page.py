@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pykbroker.http.metrics.metric import gauge, histogram, summary
 from pykbroker.http.metrics.page import Page
 from pykbroker.http.metrics.times import QUANTILES, Times
-from pykbroker.tests.http.asking import parsed
+from pykbroker.tests.http.http_client import parsed
 
 _SIZE = gauge("size", 'How "large" it is \\ was,\nin bytes.', "name", "kind", moves="")
 _OTHER = gauge("other", "Another.", "name", moves="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pykbroker.tests.http.asking import of, with_http
+from pykbroker.tests.http.http_client import of, with_http
 
 _HERE = {"topic": "t", "partition": "0"}
 _NAMES = ("kafka_topic_partition_current_offset", "kafka_topic_partition_oldest_offset", "kafka_log_log_numlogsegments")

@@ -9,7 +9,7 @@ import pytest
 
 from pykbroker import __version__
 from pykbroker.http.metrics import process
-from pykbroker.tests.http.asking import WithHttp, of
+from pykbroker.tests.http.http_client import WithHttp, of
 
 
 def test_memory_descriptors_and_version(http: WithHttp) -> None:

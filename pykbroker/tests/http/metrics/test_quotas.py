@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pykbroker.tests.http.asking import WithHttp, of, set_quotas, with_http
+from pykbroker.tests.http.http_client import WithHttp, of, set_quotas, with_http
 
 MINE = {"broker": "1", "user": "ANONYMOUS", "clientId": "mine"}
 

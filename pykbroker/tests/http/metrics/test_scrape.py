@@ -10,12 +10,12 @@ import pytest
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.http.metrics.metric import gauge
 from pykbroker.http.metrics.page import Page, Steps
-from pykbroker.http.metrics.partitions import Partitions
+from pykbroker.http.metrics.partitions import PartitionCollector
 from pykbroker.http.metrics.scrape import Collector, NoCluster, Scrapes
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing import Kafka
-from pykbroker.tests.http.asking import parsed
+from pykbroker.tests.http.http_client import parsed
 from pykbroker.tests.kit.cluster import MemoryCluster
 
 _NUMBER = gauge("number", "A number.", moves="It moved.")
@@ -56,7 +56,7 @@ def test_many_partitions_are_many_turns() -> None:
                 if not over:
                     asyncio.get_running_loop().call_soon(count)
 
-            scrapes = Scrapes(lambda: kafka.node.cluster, [Partitions()], _Ticking())
+            scrapes = Scrapes(lambda: kafka.node.cluster, [PartitionCollector()], _Ticking())
             count()
             page = await scrapes.page()
             over = True

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.tests.http.asking import of, with_http
+from pykbroker.tests.http.http_client import of, with_http
 from pykbroker.wire.errors import KafkaError
 
 _COMPACTED = {"cleanup.policy": "compact", "segment.bytes": 1024 * 1024, "min.cleanable.dirty.ratio": 0.1}

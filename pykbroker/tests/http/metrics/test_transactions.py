@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import Producer
 
-from pykbroker.tests.http.asking import of, with_http
+from pykbroker.tests.http.http_client import of, with_http
 
 
 def test_open_ended_and_late() -> None:

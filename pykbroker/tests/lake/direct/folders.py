@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pykbroker.lake.direct.log_files import Log
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.direct.log_files import LogFiles
+from pykbroker.lake.ledger import LakePartition
 from pykbroker.wire.batch_header import read_batch_header
 
 
-def log_of(folder: Path, *segments: Iterable[bytes], index_every: int = 1) -> Log:
+def log_of(folder: Path, *segments: Iterable[bytes], index_every: int = 1) -> LogFiles:
     """Segments of whole batches. Every so many batches have an entry in the index, behind which lie zeros."""
     end = 0
     start = None
@@ -27,4 +27,4 @@ def log_of(folder: Path, *segments: Iterable[bytes], index_every: int = 1) -> Lo
         (folder / f"{base:020d}.log").write_bytes(b"".join(written))
         (folder / f"{base:020d}.index").write_bytes(entries + bytes(64))
         start = base if start is None else start
-    return Log(Place("flights", 3), str(folder), start or 0, end)
+    return LogFiles(LakePartition("flights", 3), str(folder), start or 0, end)

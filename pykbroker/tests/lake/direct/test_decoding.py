@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.lake.direct.decoding import Decoded, decode, from_headers
+from pykbroker.lake.direct.decoding import DecodedRecords, decode, from_headers
 from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, TimestampType, read_batch_header
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.records import Record, decode_records, encode_batch
@@ -42,7 +42,7 @@ def records(random: Random, first: int, count: int, *, headers: bool) -> list[Re
     ]
 
 
-def as_records(decoded: Decoded) -> list[Record]:
+def as_records(decoded: DecodedRecords) -> list[Record]:
     pairs = decoded.content["headers"].to_pylist()
     return [
         Record(offset, timestamp, key, value, [(pair["key"], pair["value"]) for pair in each or ()])

@@ -7,7 +7,7 @@ import pytest
 
 from pykbroker.lake.direct.log_files import MadeAnew, as_readable, find_logs, headers_from, position_of
 from pykbroker.lake.errors import LakeError, Missing
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.ledger import LakePartition
 from pykbroker.storage.checkpoints import encode_offsets, encode_partition_metadata
 from pykbroker.tests.lake.direct.folders import log_of
 from pykbroker.wire.records import Record, encode_batch
@@ -67,8 +67,8 @@ def test_partitions_are_found_with_the_ids_of_their_topics(tmp_path: Path) -> No
     (tmp_path / "b-1" / "partition.metadata").write_bytes(b"torn")
     found = find_logs([str(tmp_path)])
     assert {place: (log.topic_id, log.high_watermark) for place, log in found.items()} == {
-        Place("a", 0): ("AAAAAAAAAAAAAAAAAAAAAA", 5),
-        Place("b", 1): (None, 0),
+        LakePartition("a", 0): ("AAAAAAAAAAAAAAAAAAAAAA", 5),
+        LakePartition("b", 1): (None, 0),
     }
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 from pykbroker.lake.direct import reading
 from pykbroker.lake.direct.batches import Piece
 from pykbroker.lake.direct.columns import ALL, Columns
-from pykbroker.lake.direct.log_files import Log
+from pykbroker.lake.direct.log_files import LogFiles
 from pykbroker.lake.direct.reading import Manner, read_piece
 from pykbroker.lake.errors import DataLost, LakeError
 from pykbroker.storage.checkpoints import encode_partition_metadata
@@ -29,7 +29,9 @@ def written(first: int, count: int = 3, **options: Any) -> bytes:
     return bytes(encode_batch(records, base_offset=first, **options))
 
 
-def rows(log: Log, columns: Columns, start: int = 0, until: int | None = None, **manner: Any) -> list[dict[str, Any]]:
+def rows(
+    log: LogFiles, columns: Columns, start: int = 0, until: int | None = None, **manner: Any
+) -> list[dict[str, Any]]:
     piece = Piece(log, start, log.high_watermark if until is None else until)
     return [row for batch in read_piece(piece, Manner(columns, **manner)) for row in batch.to_pylist()]
 

@@ -6,16 +6,16 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pykbroker.lake.direct.log_files import Log
+from pykbroker.lake.direct.log_files import LogFiles
 from pykbroker.lake.direct.stream_offsets import Position, between
 from pykbroker.lake.errors import DataLost
-from pykbroker.lake.ledger import Place
+from pykbroker.lake.ledger import LakePartition
 
-A, B = Place("a", 0), Place("a", 1)
-LOG = Log(A, "/data/a-0", 2, 10, "old")
+A, B = LakePartition("a", 0), LakePartition("a", 1)
+LOG = LogFiles(A, "/data/a-0", 2, 10, "old")
 
 
-def ranges(begin: Position, end: Position, *logs: Log, fail: bool = True) -> list[tuple[Place, int, int]]:
+def ranges(begin: Position, end: Position, *logs: LogFiles, fail: bool = True) -> list[tuple[LakePartition, int, int]]:
     found = between(begin, end, {log.place: log for log in logs}, fail_on_data_loss=fail)
     return [(each.log.place, each.start, each.until) for each in found]
 
@@ -31,7 +31,7 @@ def test_a_batch_goes_on_where_the_last_one_ended_and_reads_new_partitions_from_
     new = replace(LOG, place=B)
     begin, end = Position({A: 7}, {"a": "old"}), Position({A: 9, B: 5}, {"a": "old"})
     assert ranges(begin, end, LOG, new) == [(A, 7, 9), (B, 2, 5)]
-    later = replace(LOG, place=Place("a", 2))
+    later = replace(LOG, place=LakePartition("a", 2))
     assert ranges(begin, end, LOG, new, later) == [(A, 7, 9), (B, 2, 5)]  # it is read by the next batch
 
 

@@ -12,7 +12,7 @@ from pykbroker.lake.profile.statistics import (
     Bin,
     Key,
     KeysOfCount,
-    Partition,
+    PartitionStatistics,
     Pause,
     TopicFacts,
     step_for,
@@ -24,7 +24,7 @@ FACTS = TopicFacts(
     topic="flights", records=100, bytes=12_345, first_ms=BEGIN_MS, last_ms=BEGIN_MS + 5 * HOUR_MS, keys=3, without_key=1,
     tombstones=2, with_headers=50, repeats=7, lost=5, size_percentiles={"half": 120, "all": 4000},
     late_percentiles={"half": 0, "all": 61_000},
-    partitions=[Partition(number, 10 + number, 1000, 0, 20, number) for number in range(20)],
+    partitions=[PartitionStatistics(number, 10 + number, 1000, 0, 20, number) for number in range(20)],
     volume=[Bin(BEGIN_MS, 60), Bin(BEGIN_MS + 4 * HOUR_MS, 40)], sizes=[Bin(0, 2), Bin(64, 90), Bin(2048, 8)],
     lateness=[Bin(0, 90), Bin(60_000, 10)], top_keys=[Key(EVIL, 60, 7), Key("b", 30, 0)],
     key_counts=[KeysOfCount(1, 2, 2), KeysOfCount(32, 1, 60)], pauses=[Pause(3, BEGIN_MS, BEGIN_MS + HOUR_MS)],
@@ -61,7 +61,9 @@ def test_data_does_nothing_to_the_page() -> None:
 
 def test_a_lake_with_nothing_in_it_has_a_page() -> None:
     assert "No records match." in page("lake", "now", [])
-    bare = TopicFacts("t", 1, 0, 0, 0, partitions=[Partition(0, 1, 0, 0, 0, 0)], volume=[Bin(0, 1)], sizes=[Bin(0, 1)])
+    bare = TopicFacts(
+        "t", 1, 0, 0, 0, partitions=[PartitionStatistics(0, 1, 0, 0, 0, 0)], volume=[Bin(0, 1)], sizes=[Bin(0, 1)]
+    )
     text = text_of(page("lake", "now", [bare]))
     assert "no record has a key" in text
     assert "All records are in order." in text

@@ -16,7 +16,7 @@ import fastavro
 
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.avro_values import AvroSchema
-from pykbroker.lake.values.conversion_error import Unfit
+from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.types import array, mapping, struct
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -64,12 +64,12 @@ def test_a_record_becomes_columns() -> None:
 def test_what_is_not_of_the_schema_is_refused() -> None:
     decode = AvroSchema(json.dumps(FLIGHT)).decoder()
     value = written(FLIGHT, VALUE)
-    with pytest.raises(Unfit, match="2 bytes are left over"):
+    with pytest.raises(ConversionError, match="2 bytes are left over"):
         decode(value + b"xx")
     for length in range(len(value)):
-        with pytest.raises(Unfit, match="Avro schema"):
+        with pytest.raises(ConversionError, match="Avro schema"):
             decode(value[:length])
-    with pytest.raises(Unfit, match="Avro schema"):
+    with pytest.raises(ConversionError, match="Avro schema"):
         decode(b"\xff" * 40)
 
 

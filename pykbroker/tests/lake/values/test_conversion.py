@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from pykbroker.lake.values.conversion import fields_fit, fit_of
-from pykbroker.lake.values.conversion_error import Unfit, shown
+from pykbroker.lake.values.conversion_error import ConversionError, shown
 from pykbroker.lake.values.types import Type, array, mapping, struct
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -16,7 +16,7 @@ NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 
 def unknown(name: str, value: Any, beside: Any) -> None:
     if value != "ignored":
-        raise Unfit(f"none of {', '.join(beside)}", f".{name}")
+        raise ConversionError(f"none of {', '.join(beside)}", f".{name}")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_fits_is_taken_as_it_is(form: Type, value: Any, fitted: Any) -> Non
     ],
 )
 def test_what_does_not_fit_is_told_with_its_place(form: Type, value: Any, why: str) -> None:
-    with pytest.raises(Unfit) as error:
+    with pytest.raises(ConversionError) as error:
         fit_of(form, unknown)(value)
     assert str(error.value) == why
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.lake.values.conversion import fields_fit
-from pykbroker.lake.values.conversion_error import Unfit
+from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.json_values import decode_json, found_columns, is_empty, merged_columns, widen
 from pykbroker.lake.values.types import array, struct
 
@@ -54,7 +54,7 @@ def test_types_are_found_in_values() -> None:
     ],
 )
 def test_what_is_no_object_is_refused(value: bytes, why: str) -> None:
-    with pytest.raises(Unfit, match=why):
+    with pytest.raises(ConversionError, match=why):
         decode_json(value)
 
 
@@ -84,7 +84,7 @@ def test_every_object_fits_the_columns_that_were_found_in_all(objects: list[dict
     for each in objects:
         try:
             fitted = fit(decode_json(json.dumps(each).encode()))
-        except Unfit as error:
+        except ConversionError as error:
             assert str(error).endswith(("is no DOUBLE", "surrogate pair"))  # noqa: PT017 - others may not be
             continue
         assert fitted.keys() == {name for name in each if each[name] is not None}

@@ -15,7 +15,7 @@ pytest.importorskip("grpc_tools")
 from google.protobuf.message_factory import GetMessageClass
 
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.values.conversion_error import Unfit
+from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.protobuf_values import ProtobufSchema, columns_of, decoder_of
 from pykbroker.lake.values.protoc import compiled, compiled_texts
 from pykbroker.lake.values.types import array, mapping, struct
@@ -77,16 +77,16 @@ def test_what_is_not_set_has_its_default_or_is_null(schema: ProtobufSchema) -> N
 
 def test_what_is_no_message_is_refused(schema: ProtobufSchema) -> None:
     decode = decoder_of(schema.named("demo.Flight"))
-    with pytest.raises(Unfit, match=r"the value is no demo\.Flight"):
+    with pytest.raises(ConversionError, match=r"the value is no demo\.Flight"):
         decode(b"\xff\xff")
-    with pytest.raises(Unfit, match="a time that no calendar knows"):
+    with pytest.raises(ConversionError, match="a time that no calendar knows"):
         decode(flight(schema, at={"seconds": 2**60}))
 
 
 def test_messages_are_found_by_name_and_by_path(schema: ProtobufSchema) -> None:
     assert schema.at((1,)).full_name == "demo.Flight"
     assert schema.at((1, 0)).full_name in ("demo.Flight.Inner", "demo.Flight.TagsEntry")
-    with pytest.raises(Unfit, match=r"no message at the path 1\.9"):
+    with pytest.raises(ConversionError, match=r"no message at the path 1\.9"):
         schema.at((1, 9))
     with pytest.raises(LakeError, match=r"no message 'Flight'; it has .*Flight.* Say its package"):
         schema.named("Flight")

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.values.registry import Registry
+from pykbroker.lake.values.registry import SchemaRegistry
 
 LEG, AIRPORT = '{"name": "Leg"}', '{"name": "Airport"}'
 ANSWERS = {
@@ -77,14 +77,14 @@ def test_user_and_password_follow_no_redirect(code: int) -> None:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         with pytest.raises(LakeError, match=r"sends on to .*/elsewhere'"):
-            Registry(f"http://me:secret@127.0.0.1:{server.server_port}", pause=no_pause).schema(1)
+            SchemaRegistry(f"http://me:secret@127.0.0.1:{server.server_port}", pause=no_pause).schema(1)
         server.shutdown()
         thread.join()
     assert heard == []
 
 
 def test_schemas_come_with_those_that_they_name(address: str) -> None:
-    registry = Registry(f"http://me:p%40ss@{address}")
+    registry = SchemaRegistry(f"http://me:p%40ss@{address}")
     assert registry.url == f"http://{address}".rstrip("/")
     assert registry.schema(1) == {"type": "AVRO", "text": '"long"', "references": {}}
     found = registry.schema(2)
@@ -98,13 +98,13 @@ def test_schemas_come_with_those_that_they_name(address: str) -> None:
 
 def test_a_registry_that_does_not_answer_as_one_is_told(address: str) -> None:
     with pytest.raises(LakeError, match=r"references gone, version 1, but not this version"):
-        Registry(f"http://me:p%40ss@{address}").schema(3)
+        SchemaRegistry(f"http://me:p%40ss@{address}").schema(3)
     with pytest.raises(LakeError, match=r"answered 401 to schemas/ids/1: who are you\?"):
-        Registry(f"http://{address}").schema(1)
+        SchemaRegistry(f"http://{address}").schema(1)
     with pytest.raises(LakeError, match=r"The registry http://127\.0\.0\.1:1 did not answer"):
-        Registry("http://127.0.0.1:1", pause=no_pause).schema(1)
+        SchemaRegistry("http://127.0.0.1:1", pause=no_pause).schema(1)
     with pytest.raises(LakeError, match="'registry:8081' is no URL of a schema registry"):
-        Registry("registry:8081")
+        SchemaRegistry("registry:8081")
 
 
 def answering(*answers: bytes) -> str:
@@ -149,7 +149,7 @@ def test_what_is_no_schema_ends_the_job_and_is_not_taken_for_one(body: bytes) ->
     """A proxy before the registry may answer anything. What is taken for a schema is stored for good."""
     url = answering(http(200, body))
     with pytest.raises(LakeError, match="answered schemas/ids/7 with something that is no schema: '"):
-        Registry(url).schema(7)
+        SchemaRegistry(url).schema(7)
 
 
 @pytest.mark.parametrize("answer", [b"", b"hello\r\n", b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"sch'])
@@ -157,7 +157,7 @@ def test_a_registry_that_hangs_up_is_told(answer: bytes) -> None:
     with pytest.raises(
         LakeError, match=r"The registry http://127\.0\.0\.1:\d+ did not answer: (?s:.*) schemas/ids/7 6 times"
     ):
-        Registry(answering(answer), pause=no_pause).schema(7)
+        SchemaRegistry(answering(answer), pause=no_pause).schema(7)
 
 
 @pytest.mark.parametrize(
@@ -166,19 +166,19 @@ def test_a_registry_that_hangs_up_is_told(answer: bytes) -> None:
 )
 def test_a_fault_that_passes_is_waited_for_and_one_that_stays_ends_the_job(fault: bytes) -> None:
     pauses: list[float] = []
-    found = Registry(answering(*[fault] * 5, SCHEMA), pause=pauses.append).schema(7)
+    found = SchemaRegistry(answering(*[fault] * 5, SCHEMA), pause=pauses.append).schema(7)
     assert found == {"type": "AVRO", "text": "x", "references": {}}
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0]
     with pytest.raises(
         LakeError, match=r"7 6 times\. Run this again when the registry answers: no record was quarantined"
     ):
-        Registry(answering(*[fault] * 6, SCHEMA), pause=no_pause).schema(7)
+        SchemaRegistry(answering(*[fault] * 6, SCHEMA), pause=no_pause).schema(7)
 
 
 def test_a_registry_says_how_long_it_wants_to_be_left_alone() -> None:
     pauses: list[float] = []
     faults = (http(429, b"", f"Retry-After: {wait}\r\n") for wait in ("7", "100000", "tomorrow"))
-    Registry(answering(*faults, SCHEMA), pause=pauses.append).schema(7)
+    SchemaRegistry(answering(*faults, SCHEMA), pause=pauses.append).schema(7)
     assert pauses == [7, 60, 2]
 
 
@@ -186,13 +186,13 @@ def test_a_registry_says_how_long_it_wants_to_be_left_alone() -> None:
 def test_what_a_proxy_does_not_find_is_no_missing_schema(body: bytes) -> None:
     """Else all records would be quarantined because of a wrong URL."""
     with pytest.raises(LakeError, match=r"answered 404 to schemas/ids/7: .* look whether the URL is the registry's"):
-        Registry(answering(http(404, body))).schema(7)
+        SchemaRegistry(answering(http(404, body))).schema(7)
     for code in (40401, 40402, 40403):
-        assert Registry(answering(http(404, b'{"error_code": %d}' % code))).schema(7) is None
+        assert SchemaRegistry(answering(http(404, b'{"error_code": %d}' % code))).schema(7) is None
 
 
 def test_an_answer_in_drops_is_not_waited_for_forever() -> None:
     """Each drop comes within the timeout of a socket."""
     times = iter(range(0, 1000, 20))
     with pytest.raises(LakeError, match=r"after 30 s only 15 bytes of the answer had come"):
-        Registry(answering(SCHEMA), pause=no_pause, clock=lambda: [next(times), next(times)][1]).schema(7)
+        SchemaRegistry(answering(SCHEMA), pause=no_pause, clock=lambda: [next(times), next(times)][1]).schema(7)

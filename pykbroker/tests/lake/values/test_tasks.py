@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pykbroker.lake.description import Format
 from pykbroker.lake.values import tasks
-from pykbroker.lake.values.decode_options import How, Kind
+from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
 from pykbroker.lake.values.json_values import widen
 from pykbroker.lake.values.types import width
 
@@ -22,7 +22,7 @@ MOST = 50
 
 def surveyed(objects: Iterator[Any]) -> Any:
     values = pa.RecordBatch.from_pydict({"value": [json.dumps(each).encode() for each in objects]})
-    survey = tasks.Survey(How(Kind.JSON, most_columns=MOST), Format.PARQUET)
+    survey = tasks.Survey(DecodeOptions(ValueFormat.JSON, most_columns=MOST), Format.PARQUET)
     (found,) = survey.survey(iter([values]))
     return json.loads(found.column("found")[0].as_py())
 

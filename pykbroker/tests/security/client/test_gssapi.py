@@ -23,9 +23,9 @@ def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
 
 @pytest.fixture
 def login(realm: Realm) -> GssapiLogin:
-    from pykbroker.security.kerberos.initiator import Holder, Initiator
+    from pykbroker.security.kerberos.initiator import Initiator, KerberosIdentity
 
-    holder = Holder(None, ticket_cache=str(realm.ticket("alice")), has_key=False)
+    holder = KerberosIdentity(None, ticket_cache=str(realm.ticket("alice")), has_key=False)
     return GssapiLogin(Initiator(holder, "kafka").begin("localhost"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from pykbroker.security.client.login import LoginFailed
 from pykbroker.security.client.oauthbearer import OAuthBearerLogin
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
 from pykbroker.security.sasl.oauthbearer import OAuthBearerExchange, TokenRefused
 
 
@@ -27,7 +27,7 @@ def test_a_refusal_is_acknowledged_and_the_broker_ends_it() -> None:
     ours, broker = OAuthBearerLogin(lambda: "bad", {}), OAuthBearerExchange(validate)
     acknowledged = ours.answer(broker.evaluate(ours.first()))
     assert acknowledged == b"\x01"
-    with pytest.raises(Refused):
+    with pytest.raises(CredentialsRefused):
         broker.evaluate(acknowledged)
     with pytest.raises(LoginFailed, match="invalid_token"):  # a broker that goes on saying so
         ours.answer(b'{"status":"invalid_token"}')

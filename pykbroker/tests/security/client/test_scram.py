@@ -10,8 +10,8 @@ import pytest
 
 from pykbroker.security.client.login import LoginFailed
 from pykbroker.security.client.scram import ALGORITHMS, ScramLogin
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
-from pykbroker.security.sasl.scram import Found, ScramExchange, stored_and_server_key
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
+from pykbroker.security.sasl.scram import FoundCredential, ScramExchange, stored_and_server_key
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 CHALLENGE = f"r={NONCE}%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
@@ -40,7 +40,7 @@ def test_our_brokers_side_lets_in_who_knows_the_password(
     salted = hashlib.pbkdf2_hmac(algorithm, "gr\u00fcn".encode(), b"salt", 4096)
     stored, server = stored_and_server_key(salted, algorithm)
     credential: Any = SimpleNamespace(salt=b"salt", stored_key=stored, server_key=server, iterations=4096)
-    found = Found(credential, Authenticated("a=b,c"))
+    found = FoundCredential(credential, Authenticated("a=b,c"))
     broker = ScramExchange(
         algorithm, lambda name, token: found if (name, token) == ("a=b,c", by_token) else None, lambda: "x"
     )
@@ -51,7 +51,7 @@ def test_our_brokers_side_lets_in_who_knows_the_password(
         assert ours.answer(broker.evaluate(proof)) is None
         assert broker.result == Authenticated("a=b,c")
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(CredentialsRefused):
             broker.evaluate(proof)
 
 

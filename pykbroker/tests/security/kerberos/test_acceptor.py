@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.security.sasl.mechanism import Refused
+from pykbroker.security.sasl.mechanism import CredentialsRefused
 from pykbroker.tests.kit.kerberos import BROKER, REALM, Realm, initiator, needs_faketime, needs_kerberos, running_realm
 
 pytestmark = needs_kerberos
@@ -45,13 +45,13 @@ def test_who_has_a_ticket_is_known(realm: Realm, alice: Path) -> None:
 def test_a_ticket_that_is_shown_twice_is_not_taken(realm: Realm, alice: Path) -> None:
     service, token = acceptor(realm), initiator(alice).step()
     service.begin().accept(token)
-    with pytest.raises(Refused, match="replay"):
+    with pytest.raises(CredentialsRefused, match="replay"):
         service.begin().accept(token)
 
 
 def test_a_ticket_for_another_service_is_not_taken(realm: Realm, alice: Path) -> None:
     realm.principal("http/localhost")
-    with pytest.raises(Refused, match="http/localhost"):
+    with pytest.raises(CredentialsRefused, match="http/localhost"):
         acceptor(realm).begin().accept(initiator(alice, "http/localhost").step())
 
 
@@ -59,7 +59,7 @@ def test_a_ticket_for_another_service_is_not_taken(realm: Realm, alice: Path) ->
 @pytest.mark.parametrize(("clock", "said"), [("-1d", "Ticket expired"), ("+1d", "Ticket not yet valid")])
 def test_a_ticket_of_another_time_is_not_taken(realm: Realm, clock: str, said: str) -> None:
     token = realm.first_token("traveller", clock)
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(CredentialsRefused, match=said):
         acceptor(realm).begin().accept(token)
 
 
@@ -80,12 +80,12 @@ def test_tokens_that_are_none_are_refused(realm: Realm, alice: Path) -> None:
         context = service.begin()
         try:
             context.accept(bytes(spoiled))
-        except Refused:
+        except CredentialsRefused:
             assert context.initiator is None
         else:
             assert context.initiator in (None, f"alice@{REALM}")
     for other in (b"", b"\x60", b"\x60\x82\xff\xff", good[:-1], b"x" * 10_000):
-        with pytest.raises(Refused):
+        with pytest.raises(CredentialsRefused):
             service.begin().accept(other)
 
 
@@ -93,13 +93,13 @@ def test_what_is_not_of_the_context_is_refused(realm: Realm, alice: Path) -> Non
     client, context = initiator(alice), acceptor(realm).begin()
     client.step(context.accept(client.step()))
     for other in (b"", b"x", context.wrap(b"offer"), client.wrap(b"agreed", False).message[:-1]):
-        with pytest.raises(Refused, match="does not belong to this exchange"):
+        with pytest.raises(CredentialsRefused, match="does not belong to this exchange"):
             context.unwrap(other)
 
 
 def test_a_key_that_is_not_to_be_had_ends_the_start(realm: Realm, tmp_path: Path) -> None:
     from pykbroker.security.kerberos.acceptor import Acceptor
-    from pykbroker.security.kerberos.words import KerberosError
+    from pykbroker.security.kerberos.errors import KerberosError
 
     with pytest.raises(KerberosError, match=r"none\.keytab.* not found"):
         Acceptor(f"{BROKER}@{REALM}", str(tmp_path / "none.keytab"))

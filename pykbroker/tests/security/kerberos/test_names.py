@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.security.kerberos.names import NoUser, RuleError, ShortNames
+from pykbroker.security.kerberos.names import NameRuleError, NoUser, ShortNames
 
 REALM = "OUR.REALM"
 
@@ -66,11 +66,11 @@ def test_who_is_nobody(name: str, rules: list[str], said: str) -> None:
     ["", "default", "RULE", "RULE:[:$1]", "RULE:[99999999999:$1]", "RULE:[1:$1]s/a/b", "RULE:[1:$1]/X", "RULE:[1:$1](a(b)c)", "DEFAULT "],
 )  # fmt: skip
 def test_what_is_no_rule(rule: str) -> None:
-    with pytest.raises(RuleError, match=r"A rule is DEFAULT, or RULE:\["):
+    with pytest.raises(NameRuleError, match=r"A rule is DEFAULT, or RULE:\["):
         ShortNames([rule], REALM)
 
 
 @pytest.mark.parametrize("rule", ["RULE:[1:$1]([)", "RULE:[1:$1]([[a]&&b])", "RULE:[1:$1]s/*/x/"])
 def test_a_pattern_that_is_none(rule: str) -> None:
-    with pytest.raises(RuleError, match="Invalid pattern"):
+    with pytest.raises(NameRuleError, match="Invalid pattern"):
         ShortNames([rule], REALM)

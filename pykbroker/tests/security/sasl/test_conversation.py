@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.security.sasl.conversation import Conversation, Failed, Former, State, Unexpected, UnknownMechanism
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
+from pykbroker.security.sasl.conversation import (
+    AuthenticationFailed,
+    Conversation,
+    Former,
+    State,
+    Unexpected,
+    UnknownMechanism,
+)
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
 
 
 class Count:
@@ -21,7 +28,7 @@ class Count:
     def evaluate(self, token: bytes) -> bytes:
         self._seen += 1
         if token != bytes([self._seen]):
-            raise Refused("a secret reason")
+            raise CredentialsRefused("a secret reason")
         if self._seen == 3:
             self.result = Authenticated(self._name)
         return token
@@ -43,10 +50,10 @@ def test_in_order() -> None:
 def test_a_refusal_tells_nothing_that_the_mechanism_does_not_say_aloud() -> None:
     talk = ours()
     talk.handshake(1, "COUNT")
-    with pytest.raises(Failed, match="a secret reason") as failed:
+    with pytest.raises(AuthenticationFailed, match="a secret reason") as failed:
         talk.token(b"\7")
     assert (
-        failed.value.told
+        failed.value.client_message
         == "Authentication failed during authentication due to invalid credentials with SASL mechanism COUNT"
     )
 
@@ -77,16 +84,16 @@ def test_who_was_somebody_stays_the_same_by_the_same_mechanism() -> None:
     assert again.result == Authenticated("alice")
     other = ours(Former("User:alice", "COUNT"))
     other.handshake(1, "OTHER")
-    with pytest.raises(Failed, match="re-authentication of mechanism 'COUNT'") as failed:
+    with pytest.raises(AuthenticationFailed, match="re-authentication of mechanism 'COUNT'") as failed:
         other.token(b"\1")
-    assert failed.value.told is None
+    assert failed.value.client_message is None
     bob = ours(Former("User:bob", "COUNT"))
     bob.handshake(1, "COUNT")
     bob.token(b"\1")
     bob.token(b"\2")
-    with pytest.raises(Failed, match="Cannot change principals") as failed:
+    with pytest.raises(AuthenticationFailed, match="Cannot change principals") as failed:
         bob.token(b"\3")
-    assert failed.value.told == "Cannot change principals during re-authentication from User.bob: User.alice"
+    assert failed.value.client_message == "Cannot change principals during re-authentication from User.bob: User.alice"
     assert bob.result is None
 
 
@@ -106,7 +113,7 @@ def test_nobody_is_somebody_otherwise(said: list[str]) -> None:
             elif talk.state is State.TOKEN:
                 talk.token(b"?" if word == "x" else bytes([int(word)]))
                 good.append(word)
-        except Failed:
+        except AuthenticationFailed:
             return
         assert (talk.result is not None) == (good == ["1", "2", "3"])
         if talk.result is not None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pykbroker.security.kerberos.names import ShortNames
-from pykbroker.security.sasl.conversation import Conversation, Failed
+from pykbroker.security.sasl.conversation import AuthenticationFailed, Conversation
 from pykbroker.security.sasl.gssapi import GssapiExchange
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
 from pykbroker.tests.kit.kerberos import BROKER, REALM, Realm, initiator, needs_kerberos, running_realm
 
 pytestmark = needs_kerberos
@@ -74,14 +74,14 @@ def test_what_is_wrapped_may_be_encrypted(begin, alice: Path) -> None:
 
 def test_rules_say_which_user_it_is(begin, alice: Path) -> None:
     assert agreed(begin("RULE:[1:$1]/U"), alice).result == Authenticated("ALICE")
-    with pytest.raises(Refused, match="no rule of"):
+    with pytest.raises(CredentialsRefused, match="no rule of"):
         agreed(begin("RULE:[2:$1]"), alice)
 
 
 @pytest.mark.parametrize("answer", [b"", b"\1", b"\1\0\0", b"\2\1\0\0", b"\4\1\0\0", b"\0\0\0\0"])
 def test_a_layer_of_sasl_is_not_agreed_on(begin, alice: Path, answer: bytes) -> None:
     exchange = begin()
-    with pytest.raises(Refused, match="security layer"):
+    with pytest.raises(CredentialsRefused, match="security layer"):
         agreed(exchange, alice, answer)
     assert exchange.result is None
 
@@ -89,7 +89,7 @@ def test_a_layer_of_sasl_is_not_agreed_on(begin, alice: Path, answer: bytes) -> 
 def test_something_where_nothing_is_to_be_said(begin, alice: Path) -> None:
     exchange, client = begin(), initiator(alice)
     client.step(exchange.evaluate(client.step()))
-    with pytest.raises(Refused, match="where an empty one is due"):
+    with pytest.raises(CredentialsRefused, match="where an empty one is due"):
         exchange.evaluate(client.wrap(OFFER, False).message)
 
 
@@ -99,8 +99,8 @@ def test_a_client_is_told_no_more_than_that_it_is_refused(begin, alice: Path) ->
     for shown in (token, b"", b"x"):
         conversation = Conversation({"GSSAPI": begin})
         conversation.handshake(1, "GSSAPI")
-        with pytest.raises(Failed) as failed:
+        with pytest.raises(AuthenticationFailed) as failed:
             conversation.token(shown)
-        assert failed.value.told == (
+        assert failed.value.client_message == (
             "Authentication failed during authentication due to invalid credentials with SASL mechanism GSSAPI"
         )

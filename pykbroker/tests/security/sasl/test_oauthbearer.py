@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
 from pykbroker.security.sasl.oauthbearer import OAuthBearerExchange, TokenRefused
 from pykbroker.tests.kit.tokens import first_message
 
@@ -37,7 +37,7 @@ def test_a_giant_message_takes_no_more_memory_than_it_has_itself() -> None:
     for pairs in (b"n,,\x01" + b"a=b\x01" * 125_000, b"n,a=" + b"=2C" * 170_000):
         tracemalloc.start()
         try:
-            with pytest.raises(Refused):
+            with pytest.raises(CredentialsRefused):
                 OAuthBearerExchange(validate).evaluate(pairs)
             assert tracemalloc.get_traced_memory()[1] < 8 * len(pairs)
         finally:
@@ -49,9 +49,9 @@ def test_a_refusal_is_told_in_json_and_ends_it_when_the_client_has_heard() -> No
     told = b'{"status":"insufficient_scope", "scope":"[a, b]"}'
     assert exchange.evaluate(first_message("bad")) == told
     assert exchange.result is None
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CredentialsRefused) as refused:
         exchange.evaluate(b"\x01")
-    assert refused.value.told == told.decode()
+    assert refused.value.client_message == told.decode()
 
 
 def test_a_client_that_was_refused_may_have_a_better_token() -> None:
@@ -63,7 +63,7 @@ def test_a_client_that_was_refused_may_have_a_better_token() -> None:
 
 def test_an_authorization_id_is_the_principal() -> None:
     OAuthBearerExchange(validate).evaluate(first_message("alice", "alice"))
-    with pytest.raises(Refused, match="authorization id"):
+    with pytest.raises(CredentialsRefused, match="authorization id"):
         OAuthBearerExchange(validate).evaluate(first_message("alice", "bob"))
 
 
@@ -83,6 +83,6 @@ def test_an_authorization_id_is_the_principal() -> None:
 )
 def test_what_is_no_message_is_refused_and_no_token_is_looked_at(message: bytes) -> None:
     before = len(SEEN)
-    with pytest.raises(Refused, match="Invalid OAUTHBEARER client first message"):
+    with pytest.raises(CredentialsRefused, match="Invalid OAUTHBEARER client first message"):
         OAuthBearerExchange(validate).evaluate(message)
     assert len(SEEN) == before

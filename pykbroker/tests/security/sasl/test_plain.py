@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.security.sasl.mechanism import Refused
+from pykbroker.security.sasl.mechanism import CredentialsRefused
 from pykbroker.security.sasl.plain import PlainExchange, users_of
 
 USERS = users_of(
@@ -53,7 +53,7 @@ def test_who_knows_the_password_is_in(token: str) -> None:
 )
 def test_others_are_not(token: bytes, told: str) -> None:
     exchange = PlainExchange(USERS)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CredentialsRefused) as refused:
         exchange.evaluate(token)
-    assert told in str(refused.value.told)
+    assert told in str(refused.value.client_message)
     assert exchange.result is None

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pykbroker.security.sasl.mechanism import Authenticated, Refused
-from pykbroker.security.sasl.scram import Found, ScramExchange, stored_and_server_key
+from pykbroker.security.sasl.mechanism import Authenticated, CredentialsRefused
+from pykbroker.security.sasl.scram import FoundCredential, ScramExchange, stored_and_server_key
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 
@@ -24,7 +24,10 @@ def credential(password: str, algorithm: str = "sha256") -> Any:
 
 
 def exchange(nonce: str = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", **users: str) -> ScramExchange:
-    known = {name: Found(credential(word), Authenticated(name)) for name, word in ({"user": "pencil"} | users).items()}
+    known = {
+        name: FoundCredential(credential(word), Authenticated(name))
+        for name, word in ({"user": "pencil"} | users).items()
+    }
     return ScramExchange("sha256", lambda name, token: None if token else known.get(name), lambda: nonce)
 
 
@@ -82,7 +85,7 @@ def test_names_are_unescaped(said: str) -> None:
     ],
 )
 def test_first_messages_that_are_refused(first: bytes) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(CredentialsRefused):
         exchange().evaluate(first)
 
 
@@ -103,9 +106,9 @@ def test_first_messages_that_are_refused(first: bytes) -> None:
 def test_proofs_that_are_refused(final: bytes) -> None:
     ours = exchange()
     ours.evaluate(FIRST)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CredentialsRefused) as refused:
         ours.evaluate(final)
-    assert refused.value.told is None
+    assert refused.value.client_message is None
     assert ours.result is None
 
 
@@ -137,7 +140,7 @@ def test_a_giant_final_message_takes_no_more_memory_than_it_has_itself() -> None
 def most_memory(refused: Callable[[], object]) -> int:
     tracemalloc.start()
     try:
-        with pytest.raises(Refused):
+        with pytest.raises(CredentialsRefused):
             refused()
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -147,5 +150,5 @@ def most_memory(refused: Callable[[], object]) -> int:
 def test_an_extension_may_be_called_as_the_proof_is() -> None:
     ours = exchange()
     challenge = ours.evaluate(FIRST + b",p=x")
-    with pytest.raises(Refused, match="its password differs"):
+    with pytest.raises(CredentialsRefused, match="its password differs"):
         ours.evaluate(b"c=biws,r=" + challenge[2:].partition(b",")[0] + b",p=x,p=" + b"A" * 43 + b"=")

@@ -8,7 +8,7 @@ import jwt
 import pytest
 
 from pykbroker.security.sasl.oauthbearer import TokenRefused
-from pykbroker.security.sasl.signed_tokens import KeySetError, Rules, SignedTokens, find_key, parse_key_set
+from pykbroker.security.sasl.signed_tokens import ClaimRules, KeySetError, SignedTokens, find_key, parse_key_set
 from pykbroker.tests.kit.tokens import claims, issuer, key_set, unsecured
 
 NOW_MS = 1_700_000_000_000
@@ -16,10 +16,10 @@ NOW = NOW_MS // 1000
 KEYS = parse_key_set(key_set(issuer()))
 
 
-NO_RULES = Rules()
+NO_RULES = ClaimRules()
 
 
-def tokens(rules: Rules = NO_RULES) -> SignedTokens:
+def tokens(rules: ClaimRules = NO_RULES) -> SignedTokens:
     return SignedTokens(lambda kid, algorithm: find_key(KEYS, kid, algorithm), rules, lambda: NOW_MS)
 
 
@@ -79,7 +79,7 @@ def test_what_is_accepted(other: dict[str, object]) -> None:
 
 
 def test_rules_say_for_whom_by_whom_and_where_the_name_is() -> None:
-    made = tokens(Rules(("kafka", "other"), "https://issuer", 0, "who", "roles"))
+    made = tokens(ClaimRules(("kafka", "other"), "https://issuer", 0, "who", "roles"))
     good = {"aud": ["x", "kafka"], "iss": "https://issuer", "who": " carol ", "sub": None}
     assert made.validate(issuer().sign(NOW_MS, **good)).name == "carol"
     for bad in ({"aud": "x"}, {"aud": None}, {"iss": "https://other"}, {"iss": None}, {"roles": [" "]}):

@@ -49,7 +49,7 @@ def _token(claims: str) -> str:
 def test_what_is_refused(claims: dict[str, object]) -> None:
     with pytest.raises(TokenRefused) as refused:
         tokens().validate(unsecured(NOW_MS, **claims))
-    assert refused.value.told == '{"status":"invalid_token"}'
+    assert refused.value.client_message == '{"status":"invalid_token"}'
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_options_name_claims_scopes_and_a_skew() -> None:
     assert made.validate(unsecured(NOW_MS, **good)).name == "carol"
     with pytest.raises(TokenRefused) as refused:
         made.validate(unsecured(NOW_MS, **(good | {"roles": "a b"})))
-    assert refused.value.told == '{"status":"insufficient_scope", "scope":"[a, b]"}'
+    assert refused.value.client_message == '{"status":"insufficient_scope", "scope":"[a, b]"}'
     with pytest.raises(TokenRefused):
         made.validate(unsecured(NOW_MS, **(good | {"exp": NOW - 2})))
 

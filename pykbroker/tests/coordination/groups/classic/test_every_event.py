@@ -133,7 +133,7 @@ class Group:
         return self._transactional("", -1)
 
     def _transactional(self, member_id: str, generation: int):
-        topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 1)])]
+        topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(0, 1)])]
         request = TxnOffsetCommitRequest("tx", GROUP, 7, 0, generation, member_id, None, topics)
         reply: Deferred = Deferred()
         try:

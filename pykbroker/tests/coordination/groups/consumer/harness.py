@@ -131,7 +131,7 @@ class ConsumerHarness(Harness):
 
     def commit_in_transaction(self, member_id: str, epoch: int) -> ErrorCode:
         """An offset of t-1, committed in a transaction."""
-        topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(1, 7)])]
+        topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(1, 7)])]
         request = TxnOffsetCommitRequest("tx", GROUP, 7, 0, epoch, member_id, None, topics)
         reply: Deferred[TxnOffsetCommitResponse] = Deferred()
         self.run(self.shard.commit_in_transaction(request, reply))

@@ -71,7 +71,7 @@ def test_an_empty_group_takes_commits_of_anybody(h):
     ],
 )
 def test_commits_in_transactions(h, member_id, epoch, code):
-    topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 7, -1, "")])]
+    topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(0, 7, -1, "")])]
     request = TxnOffsetCommitRequest("txn", GROUP, 1, 0, epoch, member_id, None, topics)
     if code is None:
         assert h.shard.commit_in_transaction(request, None).records

@@ -1,0 +1,159 @@
+"""The share coordinator: keeps the states of share partitions in ``__share_group_state`` for those who lead them (KIP-932).
+
+All brokers of the process share it, with one shard per partition of the topic. Leaders of this process call it directly, as
+the ``ShareStatePort``; the requests of other brokers (Initialize-, Read-, Write-, DeleteShareGroupState and the summary) come
+by the handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome, Part
+from pykbroker.coordination.runtime import CoordinatorRuntime
+from pykbroker.coordination.share import records
+from pykbroker.coordination.share.settings import ShareCoordinatorSettings
+from pykbroker.coordination.share.shard import ShareShard
+from pykbroker.coordination.share.state import SharePartitionKey, ShareState
+from pykbroker.metadata.names import SHARE_GROUP_STATE
+from pykbroker.runtime.slices import each_alone
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
+    from pykbroker.coordination.shards import Loaded
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.runtime.slices import Steps
+    from pykbroker.runtime.waits import Deferred
+
+T = TypeVar("T")
+
+#: The weight of a record that housekeeping appends, and of looking at a shard (``runtime/slices.py``).
+_RECORD_WEIGHT = 2
+_SHARD_WEIGHT = 1
+
+
+class ShareCoordinator:
+    """See the module. Requests raise, or fail with, KafkaError NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE, and UNKNOWN_TOPIC_OR_PARTITION for a partition that does not exist, beside what the shard's
+    decision of the same name raises. ``broker`` None stands for the process itself.
+    """
+
+    def __init__(self, cluster: CoordinationHost) -> None:
+        self._cluster = cluster
+        self._settings = ShareCoordinatorSettings.from_config(cluster.config)
+        self._runtime = CoordinatorRuntime(
+            cluster,
+            SHARE_GROUP_STATE,
+            self._settings.partitions,
+            codec=records,
+            new_shard=lambda: ShareShard(self._settings),
+            opened=self._opened,
+            eager=False,
+        )
+        self.shards = self._runtime.shards
+        self.partition_of = self._runtime.partition_of
+        cluster.metadata.subscribe(self._follow)
+        cluster.runtime.slices.every(self._settings.prune_interval_ms, self._prune)
+        cluster.runtime.slices.every(self._settings.cold_snapshot_interval_ms, self._snapshot_cold)
+
+    # Requests
+
+    def initialize(
+        self, broker: CoordinatingBroker | None, key: SharePartitionKey, state_epoch: int, start_offset: int
+    ) -> Deferred[None]:
+        """InitializeShareGroupState."""
+        return self._change(broker, key, lambda shard, now_ms: shard.initialize(key, state_epoch, start_offset, now_ms))
+
+    def read(
+        self, broker: CoordinatingBroker | None, key: SharePartitionKey, leader_epoch: int
+    ) -> Deferred[ShareState]:
+        """ReadShareGroupState."""
+        self._check_exists(key)
+
+        def step(shard: ShareShard, reply: Deferred[ShareState]) -> Outcome:
+            state, noted = shard.read(key, leader_epoch, self._cluster.runtime.clock.now_ms())
+            return Outcome(noted, [(reply, state)])
+
+        return self._runtime.ask(broker, str(key), step)
+
+    def summary(
+        self, broker: CoordinatingBroker | None, key: SharePartitionKey, leader_epoch: int
+    ) -> Deferred[ShareState]:
+        """ReadShareGroupStateSummary."""
+        self._check_exists(key)
+        return self._runtime.read(broker, str(key), lambda shard: shard.summary(key, leader_epoch))
+
+    def write(self, broker: CoordinatingBroker | None, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
+        """WriteShareGroupState: the batches, start offset and count of ``change``, under its epochs."""
+        return self._change(broker, key, lambda shard, now_ms: shard.write(key, change, now_ms))
+
+    def delete(self, broker: CoordinatingBroker | None, key: SharePartitionKey) -> Deferred[None]:
+        """DeleteShareGroupState."""
+        return self._change(broker, key, lambda shard, _: shard.delete(key))
+
+    def _change(
+        self,
+        broker: CoordinatingBroker | None,
+        key: SharePartitionKey,
+        decide: Callable[[ShareShard, int], list[CoordinatorRecord]],
+    ) -> Deferred[None]:
+        self._check_exists(key)
+
+        def step(shard: ShareShard, reply: Deferred[None]) -> Outcome:
+            return Outcome(decide(shard, self._cluster.runtime.clock.now_ms()), [(reply, None)])
+
+        return self._runtime.ask(broker, str(key), step)
+
+    def _check_exists(self, key: SharePartitionKey) -> None:
+        """Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION. Numbers below zero are left to the shard, which says more."""
+        topic = self._cluster.metadata.image.topic_by_id(key.topic_id)
+        if key.partition >= 0 and (topic is None or key.partition >= len(topic.partitions)):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    # Metadata and housekeeping
+
+    def _opened(self, loaded: Loaded[ShareShard]) -> None:
+        self.shards.tell_loaded(loaded.partition, "share partition", len(loaded.shard.states))
+        image = self._cluster.metadata.image
+        gone = {key.topic_id for key in loaded.shard.states if image.topic_by_id(key.topic_id) is None}
+        if gone:
+            self._append(loaded, lambda shard: shard.of_topics(list(gone)))
+
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """The states of deleted topics end."""
+        del image
+        gone = [topic.id for topic in delta.deleted_topics if topic.name != SHARE_GROUP_STATE]
+        for loaded in list(self.shards.loaded.values()) if gone else ():
+            self._append(loaded, lambda shard: shard.of_topics(gone))
+
+    def _append(self, loaded: Loaded[ShareShard], found: Callable[[ShareShard], Iterator[CoordinatorRecord]]) -> None:
+        self._cluster.runtime.slices.add(self._runtime.append_parts(loaded, _parts(found(loaded.shard))))
+
+    def _snapshot_cold(self) -> Steps:
+        now_ms = self._cluster.runtime.clock.now_ms()
+        return each_alone(
+            self._runtime.append_parts(loaded, _parts(loaded.shard.cold(now_ms)))
+            for loaded in list(self.shards.loaded.values())
+        )
+
+    def _prune(self) -> Steps:
+        """Remove what lies before the oldest snapshot in use, as Kafka does with DeleteRecords."""
+        for loaded in list(self.shards.loaded.values()):
+            if self.shards.is_in_use(loaded):
+                partition = loaded.partition
+                before = min(loaded.shard.redundant_before, partition.high_watermark)
+                if before > partition.log_start_offset:
+                    partition.log.delete_records_before(before)
+                    partition.tell_changed()
+            yield _SHARD_WEIGHT
+
+
+def _parts(found: Iterator[CoordinatorRecord]) -> Iterator[Part]:
+    return map(_part, found)
+
+
+def _part(record: CoordinatorRecord) -> Part:
+    return Part([record], _RECORD_WEIGHT)

@@ -1,0 +1,77 @@
+"""The content of one Fetch request: partitions, limits, session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested
+from pykbroker.security.operations import CLUSTER_ACTION, READ
+from pykbroker.security.resources import TOPIC
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.fetch_sessions import FetchSession
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.security.authorizer import Authorizer
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.fetch import FetchRequest
+
+READ_COMMITTED = 1
+_CONSUMER = -1
+_FROM_ANY_REPLICA_SINCE = 11
+
+
+class FetchContext(SessionWaiter):
+    """See the module. A waiting fetch subclasses it and watches the partitions."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        ctx: RequestContext,
+        request: FetchRequest,
+        session: FetchSession | None,
+        items: list[FetchItem] | None = None,
+    ) -> None:
+        self.broker = broker
+        self.version = ctx.api_version
+        self.listener = ctx.listener
+        self.connection = ctx.connection
+        self.ctx = ctx
+        self.authorizer = broker.cluster.authorizer
+        self.request = request
+        self.session = session
+        # A session that this very request opened answers in full; later ones only with what changed.
+        self.incremental = session is not None and request.session_id == session.id
+        self.items = items if session is not None or items is not None else _each_once(request, self.version)
+        self.committed = request.isolation_level == READ_COMMITTED
+        self.max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
+        self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER
+        self.rack = request.rack_id if broker.cluster.reads_by_rack else ""
+
+    def follow(self, item: FetchItem, partition: Partition) -> None:
+        """Watch ``partition`` for ``item`` from now on."""
+        raise NotImplementedError
+
+    def may_read(self, authorizer: Authorizer, topic: str | bytes) -> bool:
+        """Whether the client may read a topic. For followers, which are brokers, the answer is the same for all topics."""
+        ctx, state = self.ctx, self.request.replica_state
+        if self.request.replica_id >= 0 or (state is not None and state.replica_id >= 0):
+            return authorizer.may_do_to_cluster(ctx, CLUSTER_ACTION)
+        if (ctx.principal, ctx.client_host, READ, TOPIC, topic) in authorizer.granted:
+            return True
+        if isinstance(topic, str):
+            return authorizer.may(ctx, READ, TOPIC, topic)
+        name = self.broker.cluster.topic_name(topic)
+        if name is None:
+            return True  # an unknown topic id is answered UNKNOWN_TOPIC_ID later
+        allowed = authorizer.may(ctx, READ, TOPIC, name)
+        if allowed:
+            authorizer.grant_by_id(ctx, READ, TOPIC, topic, name)
+        return allowed
+
+
+def _each_once(request: FetchRequest, version: int) -> list[FetchItem]:
+    """The partitions of a request. One that is named twice keeps its first place and is read as named last, as in Kafka."""
+    return list(
+        {(topic, asked.partition): FetchItem(topic, asked) for topic, asked in requested(request, version)}.values()
+    )

@@ -1,0 +1,176 @@
+"""Exports topics, with their settings, and records as a seed, as a read_committed consumer sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.runtime.waits import Deferred
+from pykbroker.seeding.seed import At, Path, Seed, SeedRecord, SeedTopic
+from pykbroker.wire import records as wire
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
+    from pykbroker.wire.batch_header import BatchHeader
+    from pykbroker.wire.primitives import Buffer
+
+#: Records read in one step, unless a single batch has more.
+_STEP_RECORDS: Final = 100
+
+
+class TooMuch(ValueError):
+    """The topics exceed the given limit."""
+
+
+class _Log:
+    """A partition as a source: a path is its topic, its number and an offset."""
+
+    def place(self, path: Path) -> str:
+        return "-".join(map(str, path))
+
+
+_LOG = _Log()
+
+
+def dump_seed(cluster: Cluster, topics: Iterable[str] = ()) -> Seed:
+    """Export these topics, or all but internal ones, at one moment. Raises LookupError for an unknown topic."""
+    seed = Seed()
+    for _ in _harvesting(cluster, topics, seed):
+        pass
+    return seed
+
+
+def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> Deferred[Seed]:
+    """Export topics in slices, with clients served in between, up to the current ends.
+
+    Retention and deletions in between take effect. Fails with TooMuch if keys, values and headers exceed
+    ``most_bytes``, and with LookupError for an unknown topic.
+    """
+    over: Deferred[Seed] = Deferred()
+
+    def steps() -> Steps:
+        seed = Seed()
+        left = most_bytes
+        try:
+            for fresh in _harvesting(cluster, topics, seed):
+                left -= sum(map(_size, fresh))
+                if left < 0:
+                    raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
+                yield 1 + len(fresh)
+        except Exception as error:  # noqa: BLE001 - fails the wait
+            over.fail(error)
+            return
+        over.complete(seed)
+
+    cluster.runtime.slices.add(steps())
+    return over
+
+
+def _harvesting(cluster: Cluster, topics: Iterable[str], seed: Seed) -> Iterator[list[SeedRecord]]:
+    """Fill a seed; each step yields the records that it added."""
+    names = list(dict.fromkeys(topics))
+    for name in names:
+        check_topic(cluster, name)
+    chosen = names or sorted(name for name in cluster.metadata.image.topics if not name.startswith("__"))
+    seed.topics += [_topic(cluster, name) for name in chosen]
+    for partition, end in _ends(cluster, chosen):
+        for fresh in _reading(cluster, partition, end):
+            seed.records += fresh
+            yield fresh
+
+
+def _ends(cluster: Cluster, topics: list[str]) -> list[tuple[Partition, int]]:
+    """Return the partitions of topics in order, each with its last stable offset."""
+    order = {name: position for position, name in enumerate(topics)}
+    found = [each for each in cluster.partitions() if each.topic in order]
+    found.sort(key=lambda each: (order[each.topic], each.index))
+    return [(each, each.last_stable_offset) for each in found]
+
+
+def _reading(cluster: Cluster, partition: Partition, end: int) -> Iterator[list[SeedRecord]]:
+    """Read a partition; each step reads its state anew, since retention and compaction may have run since."""
+    at = partition.log_start_offset
+    aborted = _aborted(partition, at, end)
+    while at < end:
+        if cluster.partition(partition.topic, partition.index) is not partition:
+            raise LookupError(f"topic {partition.topic} was deleted while it was read")
+        fresh: list[SeedRecord] = []
+        for header, data in partition.log.batches(at):
+            if header.base_offset >= end:
+                at = end
+                break
+            fresh += [_record(partition, found) for found in _committed(header, data, aborted, at, end)]
+            at = header.last_offset + 1
+            if len(fresh) >= _STEP_RECORDS:
+                break
+        else:
+            at = end
+        yield fresh
+
+
+def _size(record: SeedRecord) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
+
+
+def _topic(cluster: Cluster, name: str) -> SeedTopic:
+    image = cluster.metadata.image
+    described = image.topics[name]
+    factor = len(described.partitions[0].replicas)
+    at = At(_LOG, (name,))
+    return SeedTopic(name, at, len(described.partitions), factor if factor > 1 else -1, dict(image.topic_config(name)))
+
+
+def _record(partition: Partition, found: wire.Record) -> SeedRecord:
+    at = At(_LOG, (partition.topic, partition.index, found.offset))
+    return SeedRecord(
+        *(partition.topic, at, found.key, found.value, list(found.headers)),
+        partition=partition.index,
+        timestamp=found.timestamp,
+    )
+
+
+def check_topic(cluster: Cluster, topic: str) -> None:
+    """Raises LookupError, which lists the topics, if there is no such topic."""
+    if topic not in cluster.metadata.image.topics:
+        names = sorted(cluster.metadata.image.topics)
+        raise LookupError(f"there is no topic {topic!r}; there are {', '.join(names) if names else 'none'}")
+
+
+def partitions(cluster: Cluster, topic: str) -> list[Partition]:
+    """Return the partitions of a topic in order; none for an unknown topic."""
+    return sorted((each for each in cluster.partitions() if each.topic == topic), key=lambda each: each.index)
+
+
+def committed_records(partition: Partition, begin: int, end: int) -> Iterator[wire.Record]:
+    """Yield the records between two offsets as a read_committed consumer sees them.
+
+    ``end`` is at most the last stable offset.
+    """
+    aborted = _aborted(partition, begin, end)
+    for header, data in partition.log.batches(begin):
+        if header.base_offset >= end:
+            return
+        yield from _committed(header, data, aborted, begin, end)
+
+
+def _aborted(partition: Partition, begin: int, end: int) -> list[tuple[int, int, int]]:
+    """Return producer id, first and last offset of each aborted transaction."""
+    return [
+        (each.producer_id, each.first_offset, each.last_offset)
+        for each in partition.log.aborted_transactions(begin, end)
+    ]
+
+
+def _committed(
+    header: BatchHeader, data: Buffer, aborted: list[tuple[int, int, int]], begin: int, end: int
+) -> Iterator[wire.Record]:
+    producer, at = header.producer_id, header.base_offset
+    undone = header.is_transactional and any(producer == each and first <= at <= last for each, first, last in aborted)
+    if header.is_control or undone:
+        return
+    for record in wire.decode_records(data, header=header):
+        if begin <= record.offset < end:
+            yield record
