@@ -184,7 +184,7 @@ class Shards(Generic[S]):
         index = found.index
         if index not in self._loading and index not in self._failed:
             replay = self._loading[index] = self._begin(found)
-            if self._cluster.dormant.is_new(found):
+            if found in self._cluster.dormant.new:
                 self._open(replay)
                 return self.loaded[index]
             warm = attempt(self._cluster.dormant.bring_into_memory, found).settled()

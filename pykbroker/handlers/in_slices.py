@@ -25,9 +25,10 @@ U = TypeVar("U")
 #: Partitions of a request that are appended and replayed together, and their weight.
 AT_ONCE = 200
 WEIGHT_OF_A_PART = 500
-#: The weight of a look at an item, and of a question to the authorizer.
+#: The weight of a look at an item, of a question to the authorizer, and of those about all operations on a resource.
 WEIGHT_OF_LITTLE = 0.1
 WEIGHT_OF_A_QUESTION = 1
+WEIGHT_OF_OPERATIONS = 5
 
 
 def in_slices(broker: Broker, ctx: RequestContext, work: Work[T]) -> T | Deferred[T]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, WEIGHT_OF_OPERATIONS, in_slices
 from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
@@ -97,7 +97,7 @@ def _answer(
         for topic in topics:
             if topic.name is not None and topic.error_code != _DENIED:
                 topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
-            yield _WEIGHT
+            yield WEIGHT_OF_OPERATIONS
     return MetadataResponse(
         brokers=_brokers(image, ctx.listener),
         cluster_id=image.cluster_id,

@@ -29,10 +29,8 @@ class DormantLogs:
         self._runtime = runtime
         self._directories = directories
         self.partitions: set[Partition] = set()
-
-    def is_new(self, partition: Partition) -> bool:
-        """Whether nothing was ever written to it: no log was there at the start, and none has been opened since."""
-        return partition.opened_log is None and partition not in self.partitions
+        #: Partitions that were created since the start and whose logs have not been opened: nothing was written to them.
+        self.new: set[Partition] = set()
 
     def open(self, partitions: Collection[Partition]) -> Deferred[None]:
         """Open these logs, some in each turn. A thread reads the files first, so that the loop does not wait for the
