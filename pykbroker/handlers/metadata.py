@@ -49,7 +49,7 @@ _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _MOST_KEPT = 200
 #: The weight of a partition or topic, and of a name in the request (``runtime/slices.py``).
 _WEIGHT = 0.3
-_NAMING = 0.05
+_NAMING = 0.1
 
 
 def handle(
