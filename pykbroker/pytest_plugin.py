@@ -25,6 +25,18 @@ _SHOWN_LINES = 30
 _USED = pytest.StashKey["dict[str, Kafka]"]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of ``@kafka_world`` (docs/worlds.md)."""
+    group = parser.getgroup("kafka_world", "worlds of pykbroker: asyncio programs, brokers and time out of one seed")
+    group.addoption("--kafka-seed", type=int, metavar="N", help="live each world by this seed only")
+    group.addoption("--kafka-seeds", type=int, metavar="N", help="live each world by so many seeds")
+    group.addoption("--kafka-tape", metavar="FILE", help="live each world by the schedule in a file of --kafka-report")
+    group.addoption(
+        "--kafka-shrink", type=int, metavar="LIVES", help="the lives that shrinking a failure may take (0: none)"
+    )
+    group.addoption("--kafka-report", metavar="DIR", help="write an HTML page and the schedule of each failure here")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Strict markers want to be told; and the broker runs as it is.
 

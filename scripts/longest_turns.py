@@ -23,13 +23,15 @@ from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.controller.topics import NewTopic
+from pykbroker.coordination.groups.classic.requests import join
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
 from pykbroker.runtime.clock import SystemClock
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError
@@ -134,7 +136,7 @@ class Bench:
         request = OffsetCommitRequest(group, topics=topics)
         while True:
             try:
-                self.cluster.groups.commit(self.broker, _CONTEXT, request)
+                self.broker.groups.ask(group, GroupShard.commit, _CONTEXT, request)
             except KafkaError:
                 await asyncio.sleep(0.01)
             else:
@@ -144,7 +146,7 @@ class Bench:
     async def late_transactions(self, count: int, timeout_ms: int) -> None:
         await self.identities(count, timeout_ms)
         for name, identity in self.names.items():
-            self.cluster.transactions.add_partitions(None, name, *identity, [("t", 0)], client_version=1)
+            self.broker.transactions.add_partitions(name, *identity, [("t", 0)], client_version=1)
 
     async def identities(self, count: int, timeout_ms: int) -> None:
         self.names = {}
@@ -152,14 +154,14 @@ class Bench:
             name = f"tx-{number}-of-a-crowd"
             while True:
                 try:
-                    made = self.cluster.transactions.init_producer_id(self.broker, name, timeout_ms, None)
+                    made = as_wait(self.broker.transactions.init_producer_id(name, timeout_ms, None))
                     break
                 except KafkaError:
                     await asyncio.sleep(0.01)
             self.names[name] = made.value
 
     def states(self) -> list[TransactionState]:
-        shards = self.cluster.transactions.shards.loaded.values()
+        shards = self.broker.transactions.shards.loaded.values()
         return [each.state for loaded in shards for each in loaded.shard.transactions.values()]
 
 
@@ -214,7 +216,7 @@ async def offsets_expire(bench: Bench) -> None:
     await bench.topic("t", 12)
     for number in range(3000):
         await bench.commit(f"group-{number}", "t", 12)
-    shard = bench.cluster.groups.shards.loaded[0].shard
+    shard = bench.broker.groups.shards.loaded[0].shard
     await bench.measure("36,000 offsets of 3,000 groups expire", lambda: None, lambda: not shard.groups)
 
 
@@ -230,7 +232,8 @@ async def sessions_time_out(bench: Bench) -> None:
         )
         while True:
             try:
-                bench.cluster.groups.join(bench.broker, RequestContext(11, 3, 1, "c", "h", "PLAINTEXT", "u"), request)
+                context = RequestContext(11, 3, 1, "c", "h", "PLAINTEXT", "u")
+                bench.broker.groups.ask(request.group_id, join, context, request)
             except KafkaError:
                 await asyncio.sleep(0.01)
             else:
@@ -238,7 +241,7 @@ async def sessions_time_out(bench: Bench) -> None:
     await asyncio.sleep(0.5)
 
     def empty() -> bool:
-        shards = bench.cluster.groups.shards.loaded.values()
+        shards = bench.broker.groups.shards.loaded.values()
         return all(group.is_empty for loaded in shards for group in loaded.shard.groups.values())
 
     await bench.measure("2,000 members of as many groups time out", lambda: None, empty)

@@ -1,7 +1,8 @@
 """Walks over the records of a batch without holding them: what a broker checks and changes, in the memory of a few pieces.
 
 A batch of 8 KB may hold one record of 250 MiB, or half a million small ones. ``RecordWalk`` decompresses it piece by piece, and
-skips keys and values; with ``whole`` it hands over the bytes of each record, for writing them again.
+skips keys and values; with ``whole`` it hands over the bytes of each record, for writing them again. ``decode_one_by_one`` decodes
+them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, TimestampType
 from pykbroker.wire.compression import Compression, TooMuchContent, decompressed_pieces
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.primitives import Buffer
-from pykbroker.wire.records import read_unsigned_varint
+from pykbroker.wire.records import Record, read_content, read_unsigned_varint
 
 _INT64_MIN = -(2**63)
 _INT64_MAX = 2**63 - 1
@@ -203,6 +204,17 @@ class RecordWalk:
                 raise IndexError
         self._pos += ahead
         return left - count
+
+
+def decode_one_by_one(batch: Buffer, header: BatchHeader, *, max_record_bytes: int = 2**31 - 1) -> Iterator[Record]:
+    """The records of a complete batch, decoded in the memory of one of them and of some pieces. ``max_record_bytes`` and errors as
+    of ``RecordWalk``.
+    """
+    walk = RecordWalk(batch, header, max_record_bytes=max_record_bytes, whole=True)
+    base = header.base_offset
+    for offset_delta, timestamp, _, rest in walk.records():
+        key, value, headers = read_content(rest)
+        yield Record(base + offset_delta, timestamp, key, value, headers)
 
 
 def _bounded(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:

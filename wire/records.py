@@ -61,6 +61,7 @@ __all__ = [
     "patch_batch",
     "patch_timestamps",
     "read_batch_header",
+    "read_content",
     "read_unsigned_varint",
     "unpacked",
     "write_batch_header",
@@ -201,6 +202,20 @@ def _read_records(
             raise WireError(f"a record ends {abs(end - pos)} bytes {'early' if pos < end else 'late'}")
         add(Record(offset, timestamp if fixed_timestamp is None else fixed_timestamp, key, value, headers))
     return records, pos
+
+
+def read_content(data: bytes) -> tuple[bytes | None, bytes | None, Sequence[Header]]:
+    """Key, value and headers, which are all of ``data``: what follows the offset delta of a record that is well-formed."""
+    key = value = None
+    size, pos = _read_varint(data, 0)
+    if size >= 0:
+        key = data[pos : pos + size]
+        pos += size
+    size, pos = _read_varint(data, pos)
+    if size >= 0:
+        value = data[pos : pos + size]
+        pos += size
+    return key, value, _read_headers(data, pos, len(data))[0]
 
 
 def _read_headers(data: bytes, pos: int, end: int) -> tuple[tuple[Header, ...], int]:

@@ -1,4 +1,7 @@
-"""Runs Kafka's command-line tools by class name, in one Java process that lives as long as the session."""
+"""Runs Kafka's command-line tools by class name, in one Java process that lives as long as the session.
+
+They are those of 4.3.1, the newest that Maven has.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from compat_tests.harness.class_archives import TOOLS
 from compat_tests.harness.java import compile_java, java_command
 
 _SOURCE = Path(__file__).parent / "java_src" / "ToolServer.java"
@@ -48,9 +52,9 @@ _MAIN = {
 }
 
 
-def main_class(tool: str) -> str:
-    """Return the class to start for a tool that needs a process of its own."""
-    return _MAIN[tool]
+def tool_command(tool: str) -> list[str]:
+    """Return the command line of a tool in a process of its own; the caller adds arguments."""
+    return java_command(_MAIN[tool], TOOLS)
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,14 @@ class KafkaTools:
     """Runs tools: ``tools("topics", "--bootstrap-server", ..., "--list")``. Closing ends the Java process."""
 
     def __init__(self) -> None:
-        classes = compile_java([_SOURCE], "kafka")
+        classes = compile_java([_SOURCE], TOOLS)
         self._process = subprocess.Popen(
-            java_command("ToolServer", "kafka", classes=classes), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            java_command("ToolServer", TOOLS, classes=classes), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def __call__(self, tool: str, *arguments: str, stdin: str = "") -> ToolResult:
         """Run a tool to its end, whatever its exit status."""
-        strings = [text.encode() for text in (main_class(tool), stdin, *arguments)]
+        strings = [text.encode() for text in (_MAIN[tool], stdin, *arguments)]
         request = b"".join(struct.pack(">i", len(text)) + text for text in strings)
         assert self._process.stdin is not None
         self._process.stdin.write(struct.pack(">i", len(strings)) + request)

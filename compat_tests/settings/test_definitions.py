@@ -24,10 +24,8 @@ from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.setting import REQUIRED, ConfigError, Type, value_text
 from pykbroker.storage.properties import load, parse_properties
 
-#: Settings of Kafka 4.4 that this broker has already.
-LATER = {"max.decompressed.message.bytes"}
 TABLES = {
-    table: {name: setting for name, setting in settings.items() if not setting.is_own and name not in LATER}
+    table: {name: setting for name, setting in settings.items() if not setting.is_own}
     for table, settings in (
         ("broker", BROKER_SETTINGS),
         ("topic", TOPIC_SETTINGS),

@@ -34,7 +34,7 @@ ELSEWHERE = {
     r"pip (wheel --no-deps --wheel-dir dist|install \"\$\(ls dist/pykbroker-).*": "compat_tests/packages builds the wheel and installs it",
     r"\.venv/bin/ruff check && .*": "scripts/test runs them first",
     r"pykbroker lake .*": "compat_tests/lake runs them, all in one Java process",
-    r"pip install '\.\[spark,schemas\]'.*": "scripts/test installs them before it runs this test",
+    r"pip install '\.\[(spark,schemas|registry)\]'.*": "scripts/test installs them before it runs this test",
     r"docker (build|run|exec|compose) .*": "compat_tests/image carries out the Dockerfile and what its page says",
 }
 #: What stands in a ``text`` block, by its first line.
@@ -54,6 +54,7 @@ TEXTS = {
     r"security\.protocol=SASL_SSL": "a client with a key table; compat_tests/kerberos has one",
     r"delegation\.token\.secret\.key=.*": "settings; compat_tests/security runs a broker with such",
     r"sasl\.mechanism=SCRAM-SHA-256": "a client that signs in by a token; pykbroker/tests/cli/test_tokens.py has one",
+    r"E       AssertionError: assert \[b'order 0', .*": "compat_tests/worlds finds this bug, and others",
     r"spark\.kafka\.clusters\..*": "settings of Spark; compat_tests/spark/test_delegation_token.py sets them",
     r"pykbroker tokens create .*": "it needs a broker with a key: pykbroker/tests/cli/test_tokens.py has one",
 }
@@ -66,7 +67,7 @@ ALL = [block for page in pages() for block in blocks(page)]
 SHELL = [block for block in ALL if block.language == "sh"]
 #: Those of the lake's page are run by compat_tests/lake, beside its commands.
 PYTHON = [block for block in ALL if block.language == "python" and not block.place.startswith("docs/lake.md")]
-PROGRAMS = [block for block in PYTHON if "\ndef test_" not in block.text]
+PROGRAMS = [block for block in PYTHON if not re.search(r"^(async )?def test_", block.text, re.MULTILINE)]
 TESTS = [block for block in PYTHON if block not in PROGRAMS]
 SERVES = [(block.place, line) for block in SHELL for line in block.commands() if _SERVE.match(line)]
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.harness.java import java_command
-from compat_tests.harness.kafka_tools import KafkaTools, ToolResult, main_class
+from compat_tests.harness.kafka_tools import KafkaTools, ToolResult, tool_command
 from compat_tests.tools.by_name import ours, ours_here
 from pykbroker.container.tools.table import main
 
@@ -54,7 +53,7 @@ def test_a_verifiable_producer(
     given = ["--bootstrap-server", bootstrap, "--max-messages", "7", *words, "--topic"]
     their_topic, my_topic = make_topic(partitions), make_topic(partitions)
     # In a process of its own: it reports what was acknowledged while its process ends.
-    command = [*java_command(main_class("verifiable-producer"), "kafka"), *given, their_topic]
+    command = [*tool_command("verifiable-producer"), *given, their_topic]
     theirs = ToolResult(0, subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout, "")
     mine = ours("verifiable-producer", *given, my_topic)
     assert mine.status == 0, mine.err

@@ -14,8 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from compat_tests.conftest import TARGET
 from compat_tests.harness.apache import ApacheKafka
-from compat_tests.harness.java import java_command
-from compat_tests.harness.kafka_tools import main_class
+from compat_tests.harness.kafka_tools import tool_command
 from compat_tests.harness.records import LIMIT_S, values, write
 
 OURS = ApacheKafka.name != TARGET
@@ -30,7 +29,7 @@ def events(out: str, name: str) -> list[dict]:
 def test_what_the_verifiable_producer_sent_the_verifiable_consumer_gets(tool, make_topic, bootstrap, name):
     topic, group = make_topic(partitions=3), name("group")
     # In a process of its own: it reports what was acknowledged while its process ends.
-    command = [*java_command(main_class("verifiable-producer"), "kafka"), "--bootstrap-server", bootstrap]
+    command = [*tool_command("verifiable-producer"), "--bootstrap-server", bootstrap]
     command += ["--topic", topic, "--max-messages", "500", "--repeating-keys", "20", "--value-prefix", "7"]
     out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
     sent = {(sent["partition"], sent["offset"]): sent["value"] for sent in events(out, "producer_send_success")}
@@ -86,7 +85,7 @@ def test_end_to_end_latency(tool, make_topic):
 def test_replica_verification_finds_no_lag(bootstrap, make_topic, fill):
     topic = make_topic(partitions=2)
     fill(topic, 0, 1)
-    command = [*java_command(main_class("replica-verification"), "kafka"), "--broker-list", bootstrap]
+    command = [*tool_command("replica-verification"), "--broker-list", bootstrap]
     command += ["--topics-include", topic, "--time", "-2", "--report-interval-ms", "100", "--max-wait-ms", "50"]
     tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:

@@ -128,7 +128,7 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ApiKey.TXN_OFFSET_COMMIT: (
         OfOne(TRANSACTIONAL_ID, WRITE, "transactional_id"),
         OfOne(GROUP, READ, "group_id"),
-        EachOf("topics", TOPIC, READ, name="name"),
+        EachOf("topics", TOPIC, READ, name="name", ids_since=6),
     ),
     ApiKey.DESCRIBE_ACLS: (Stated(describe_acls.check), OfCluster(DESCRIBE)),
     ApiKey.CREATE_ACLS: (Stated(create_acls.check), OfCluster(ALTER)),

@@ -16,6 +16,7 @@ from pykbroker.brokers.partition_table import PartitionTable
 from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.config.loggers import LogLevels
 from pykbroker.controller.start import open_metadata
+from pykbroker.coordination.coordinators import TRANSACTIONS
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.partitions.dormant_logs import DormantLogs
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
     from pykbroker.controller.port import ControllerPort
-    from pykbroker.coordination.groups.coordinator import GroupCoordinator
+    from pykbroker.coordination.host import MarkerPort, TransactionPort
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
@@ -112,8 +113,6 @@ class Cluster:
         #: The levels of the process's loggers that this cluster has altered.
         self.log_levels = LogLevels()
         self._token_secrets: TokenSecrets | None = None
-        self._groups: GroupCoordinator | None = None
-        self._transactions: TransactionCoordinator | None = None
         self._log_moves: LogMoves | None = None
         #: The number of logs recovered after an unclean shutdown, and the seconds that took.
         self.recovered, self.recovery_s = 0, 0.0
@@ -203,9 +202,31 @@ class Cluster:
 
     # ---- brokers -----------------------------------------------------------------------------------------------------
 
-    def node(self, node_id: int) -> Broker:
-        """The running broker with this id. Raises KeyError if there is none."""
-        return self.brokers[node_id]
+    @property
+    def marker_port(self) -> MarkerPort:
+        """The way from a broker to the leaders of partitions, all in this process."""
+        from pykbroker.coordination.markers import LocalMarkers  # noqa: PLC0415 - start-up counts
+
+        return LocalMarkers(self.partition, self._leader_of)
+
+    @property
+    def transaction_port(self) -> TransactionPort:
+        """The way from a broker to the coordinators of transactional ids, all in this process."""
+        from pykbroker.coordination.transactions.local_port import LocalTransactions  # noqa: PLC0415 - start-up counts
+
+        return LocalTransactions(self._coordinator_of)
+
+    def _leader_of(self, partition: Partition) -> Broker | None:
+        """The broker of this process that leads a partition."""
+        return self.brokers.get(partition.leader)
+
+    def _coordinator_of(self, transactional_id: str) -> TransactionCoordinator | None:
+        """The coordinator of a transactional id in this process."""
+        image = self.metadata.image
+        index = TRANSACTIONS.partition_of(transactional_id, image, self.config)
+        partition = self.partition(TRANSACTIONS.topic, index)
+        broker = None if partition is None else self._leader_of(partition)
+        return None if broker is None else broker.transactions
 
     def nodes(self, listener: str) -> list[BrokerEndPoint]:
         """The running brokers that have the listener, by node id."""
@@ -214,25 +235,6 @@ class Cluster:
             for broker in self.metadata.image.active_brokers()
             if (endpoint := broker.endpoints.get(listener)) is not None
         ]
-
-    @property
-    def groups(self) -> GroupCoordinator:
-        """The group coordinator, created on first use."""
-        if self._groups is None:
-            from pykbroker.coordination.groups.coordinator import GroupCoordinator  # noqa: PLC0415 - start-up counts
-
-            self._groups = GroupCoordinator(self)
-        return self._groups
-
-    @property
-    def transactions(self) -> TransactionCoordinator:
-        """The transaction coordinator, created on first use, or at the start if ``__transaction_state`` exists."""
-        if self._transactions is None:
-            from pykbroker.coordination.markers import LocalMarkers  # noqa: PLC0415 - start-up counts
-            from pykbroker.coordination.transactions.coordinator import TransactionCoordinator  # noqa: PLC0415 - start-up counts
-
-            self._transactions = TransactionCoordinator(self, LocalMarkers(self))
-        return self._transactions
 
     @property
     def log_moves(self) -> LogMoves:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pykbroker.brokers.broker import Broker
 from pykbroker.controller.registrations import BrokerRegistration
-from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
@@ -36,9 +35,8 @@ class BrokerLifecycle:
         registrations = [self._registration(broker) for broker in cluster.brokers.values()]
         epochs = cluster.local_controller.start_brokers(registrations, clean=cluster.logs.clean)
         cluster.logs.broker_epoch = epochs[cluster.config.node_id]
-        if TRANSACTION_STATE in cluster.metadata.image.topics:
-            # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
-            cluster.runtime.timers.after(0, self._load_transactions)
+        # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
+        cluster.runtime.timers.after(0, self._load_coordinators)
 
     def start(self, node_id: int) -> Deferred[None]:
         """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids.
@@ -68,12 +66,13 @@ class BrokerLifecycle:
 
         def stopped(_: None) -> None:
             broker = self._stopped[node_id] = self.cluster.brokers.pop(node_id)
-            broker.fetch_sessions.close()
+            broker.close()
 
         return self.cluster.controller.fence_broker(node_id).map(stopped)
 
-    def _load_transactions(self) -> None:
-        self.cluster.transactions.load()
+    def _load_coordinators(self) -> None:
+        for broker in self.cluster.brokers.values():
+            broker.coordinators.load_at_start()
 
     def _registration(self, broker: Broker) -> BrokerRegistration:
         directories = [uuid_from_str(directory_id) for directory_id in self.cluster.logs.directory_ids]

@@ -27,6 +27,7 @@ from pykbroker.cli.serve_options import (
     http_options,
     log_levels,
     parser,
+    registry_options,
 )
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
@@ -148,13 +149,15 @@ def _manual_time(options: argparse.Namespace) -> ManualTime | None:
 def _services(
     options: argparse.Namespace, config: BrokerConfig, seed: Seed | None, time: ManualTime | None
 ) -> Callable[[Node], Sequence[Service]]:
-    """Return what creates the control socket and, if it is on, the HTTP side. Raises ConfigError."""
-    found = http_options(options, config)
+    """Return what creates the control socket and, if they are on, the HTTP side and the schema registry. Raises ConfigError."""
+    found, registry = http_options(options, config), registry_options(options, config)
     make = None
-    if found is not None:
-        from pykbroker.steered.http_side import http_side
+    if found is not None or registry is not None:
+        from pykbroker.steered.http_side import check_registry, http_side
 
         make = http_side(own_process=True)
+        if registry is not None:
+            check_registry()
 
     def steering(node: Node) -> Steering:
         from pykbroker.steered.steering import of_node
@@ -166,7 +169,14 @@ def _services(
         from pykbroker.steered.control import Control
 
         control = Control(Path(node.config.metadata_log_dir), partial(steering, node))
-        return [control] if make is None or found is None else [control, make(node, found, control.steering)]
+        sides: list[Service] = [control]
+        if registry is not None:
+            from pykbroker.steered.http_side import schema_registry
+
+            sides.append(schema_registry(node, registry))
+        if make is not None and found is not None:
+            sides.append(make(node, found, control.steering))
+        return sides
 
     return services
 
@@ -258,7 +268,8 @@ def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
     http = "" if node.http is None else f"; HTTP at {node.http}"
-    _say(f"pykbroker ready: {where}{http}")
+    registry = "" if node.schema_registry is None else f"; schema registry at http://{node.schema_registry}"
+    _say(f"pykbroker ready: {where}{http}{registry}")
 
 
 def _say_ready_in_json(node: Node, more: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pykbroker.steered.http_options import HttpOptions
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
+DEFAULT_REGISTRY = "127.0.0.1:8081"
 #: Log directory if no option and no setting names one; the environment variable comes first.
 DEFAULT_DATA_DIR = "pykbroker-data"
 DATA_DIR_VARIABLE = "PYKBROKER_DATA_DIR"
@@ -148,7 +149,7 @@ def _add_storage(made: argparse.ArgumentParser) -> None:
         metavar="RELEASE",
         type=_release,
         default=None,
-        help="emulate this release of Kafka: 2.8, 3.9 or 4.3 (the default)",
+        help="emulate this release of Kafka: 2.8, 3.9, 4.3 or 4.4 (the default)",
     )
     made.add_argument(
         "--seed",
@@ -182,8 +183,11 @@ def _add_http(made: argparse.ArgumentParser) -> None:
     )
     made.add_argument(
         "--schema-registry",
-        metavar="URL",
-        help="a schema registry, with which the console decodes Avro, Protobuf and JSON",
+        metavar="[HOST:]PORT|URL",
+        nargs="?",
+        const=DEFAULT_REGISTRY,
+        help=f"serve a schema registry (without a port: {DEFAULT_REGISTRY}; its records are in the topic _schemas); or the URL of another one, "
+        "with which the console decodes records",
     )
 
 
@@ -354,16 +358,31 @@ def _named(addresses: list[str], protocol: str) -> tuple[str, str]:
 
 def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptions | None:
     """Return the address and access of the HTTP side; None if it is off. Raises ConfigError."""
+    own = registry_options(options, config)
     if options.http is None:
         if options.clock == "manual":
             raise ConfigError("--clock manual needs --http, whose API moves the clock")
-        if options.http_token_file or options.http_name:
+        if own is None and (options.http_token_file or options.http_name):
             raise ConfigError("--http-token-file and --http-name say who may ask the HTTP side: open it with --http")
-        if options.schema_registry:
-            raise ConfigError("--schema-registry is for the console: open the HTTP side with --http")
+        if own is None and options.schema_registry:
+            raise ConfigError("--schema-registry URL is for the console: open the HTTP side with --http")
         return None
     from pykbroker.steered import http_options as http
 
-    found = http.parse(options.http, options.http_token_file, options.http_name, options.schema_registry)
+    other = options.schema_registry if own is None else None
+    found = http.parse(options.http, options.http_token_file, options.http_name, other)
     http.check(found, config)
+    return found
+
+
+def registry_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptions | None:
+    """Return the address and access of the schema registry; None if it is off. Raises ConfigError."""
+    if options.schema_registry is None:
+        return None
+    from pykbroker.steered import http_options as http
+
+    if http.is_url(options.schema_registry):
+        return None
+    found = http.parse_registry(options.schema_registry, options.http_token_file, options.http_name)
+    http.check(found, config, "--schema-registry")
     return found

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
-from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.layers import Layers, Source, Synonym, exactly, setting_of
 from pykbroker.config.setting import Setting, Update, value_text
 from pykbroker.metadata.java_maps import hash_of_text, in_map_order
@@ -49,13 +48,13 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
 
 def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
     """The settings of a group; what it does not override, the broker's ``group.<name>`` decides."""
-    layers = layers_in_force(config)
+    layers, groups = layers_in_force(config), config.definitions.groups
 
     def inherited(name: str) -> list[Synonym]:
-        broker_name = f"group.{name}"
+        broker_name = _behind_a_group(name)
         if broker_name in config:
             return layers.synonyms(broker_name)
-        return [Synonym(name, value_text(GROUP_SETTINGS[name].default), Source.DEFAULT_CONFIG)]
+        return [Synonym(name, value_text(groups[name].default), Source.DEFAULT_CONFIG)]
 
     return [
         _overridable(
@@ -63,10 +62,16 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
             overrides,
             Source.GROUP_CONFIG,
             inherited,
-            value_text(config.get(f"group.{name}", setting.default)),
+            value_text(config.get(_behind_a_group(name), setting.default)),
         )
-        for name, setting in _ordered(GROUP_SETTINGS)
+        for name, setting in _ordered(groups)
+        if not setting.internal or name in overrides
     ]
+
+
+def _behind_a_group(name: str) -> str:
+    """The broker setting behind a group's."""
+    return "group.streams.assignors" if name == "streams.assignor.name" else f"group.{name}"
 
 
 def describe_client_metrics(overrides: Mapping[str, str]) -> list[ConfigEntry]:

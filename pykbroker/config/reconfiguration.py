@@ -30,7 +30,7 @@ _AS_RETENTION: Final = -2  # the local limit follows log.retention
 
 def check_reconfiguration(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Check a change of the broker's values from ``now`` to ``wanted``. Raises ConfigError with Kafka's message."""
-    refusal = _leap(now, wanted) or _cleaners(now, wanted) or _local_retention(wanted)
+    refusal = _leap(now, wanted) or _cleaners(now, wanted) or _local_retention(wanted) or _copy_lag(wanted)
     if refusal is not None:
         raise _refused(refusal)
 
@@ -86,6 +86,21 @@ def _local_retention(wanted: Mapping[str, Any]) -> str | None:
             return (
                 f"Invalid value {local} for configuration {name}: "
                 f"Value must not be more than {whole} property value: {limit}"
+            )
+    return None
+
+
+def _copy_lag(wanted: Mapping[str, Any]) -> str | None:
+    """No segment may leave the local disk before it has been copied to the tier."""
+    for name, local, whole in (
+        ("log.remote.copy.lag.ms", "log.local.retention.ms", _retention_ms(wanted)),
+        ("log.remote.copy.lag.bytes", "log.local.retention.bytes", wanted["log.retention.bytes"]),
+    ):
+        limit = whole if wanted[local] == _AS_RETENTION else wanted[local]
+        if wanted[name] > limit >= 0 and wanted[name] > 0:
+            return (
+                f"Invalid value {wanted[name]} for configuration {name}: "
+                f"Value must not exceed {local} (effective value: {limit})"
             )
     return None
 

@@ -33,6 +33,8 @@ TOPIC_SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
     "min.insync.replicas": (("min.insync.replicas", 1),),
     "preallocate": (("log.preallocate", 1),),
     "pykbroker.validate.records": (("pykbroker.validate.records", 1),),
+    "remote.copy.lag.bytes": (("log.remote.copy.lag.bytes", 1),),
+    "remote.copy.lag.ms": (("log.remote.copy.lag.ms", 1),),
     "retention.bytes": (("log.retention.bytes", 1),),
     "retention.ms": (
         ("log.retention.ms", 1),

@@ -22,6 +22,7 @@ _WITHOUT_EFFECT: Final = {
     "alter.config.policy.class.name": "classes of Java are not run: every setting may be altered",
     "client.quota.callback.class": "classes of Java are not run: quotas are not divided by it",
     "metric.reporters": "classes of Java are not run: no metrics are reported by them",
+    "group.streams.topology.description.plugin.class": "classes of Java are not run: no topology is described",
     "kafka.metrics.reporters": "classes of Java are not run: no metrics are reported by them",
     "security.providers": "classes of Java are not run: TLS and SASL have the algorithms of this machine's OpenSSL",
     "replica.selector.class": "classes of Java are not run: consumers read from the leader",

@@ -1,18 +1,17 @@
 """Validation of the settings of topics, groups and client metrics subscriptions, each and together.
 
 Each check takes all settings that the resource would have, under Kafka's names, and raises KafkaError with Kafka's code
-and words: mostly INVALID_CONFIG. (ControllerConfigurationValidator and what it calls, Apache Kafka 4.3.1.)
+and words: mostly INVALID_CONFIG. (ControllerConfigurationValidator and what it calls, Apache Kafka 4.4.0.)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
-from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.setting import ConfigError, Setting
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -35,18 +34,47 @@ def check_topic_configs(config: BrokerConfig, settings: Mapping[str, str]) -> No
 
 def check_group_configs(config: BrokerConfig, settings: Mapping[str, str]) -> None:
     """The overrides of a group, within the broker's bounds."""
-    _refuse_unknown("group", settings, GROUP_SETTINGS)
-    parsed = _parsed(settings, GROUP_SETTINGS)
+    _refuse_unknown("group", settings, config.definitions.groups)
+    _check_tags(settings)
+    parsed = _parsed(settings, config.definitions.groups)
     for kind, subject in _BOUNDED:
-        name = f"{kind}.{subject}"
-        for limit, words, broken in _LIMITS:
-            bound = f"group.{kind}.{limit}.{_BOUND_NAMES.get(subject, subject)}"
-            if name in parsed and bound in config and broken(parsed[name], config[bound]):
-                raise _invalid(f"{name} must be {words} {bound}")
+        name, bound = f"{kind}.{subject}", _BOUND_NAMES.get(subject, subject)
+        if name in parsed:
+            low, high = (config.get(f"group.{kind}.{limit}.{bound}", None) for limit in ("min", "max"))
+            _check_bounds(name, parsed[name], low, high)
+    _check_assignor(config, parsed)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if parsed.get(session, config[f"group.{session}"]) <= parsed.get(heartbeat, config[f"group.{heartbeat}"]):
             raise _invalid(f"{session} must be greater than {heartbeat}")
+    if parsed.get(_DEAD_LETTERS, "").startswith("__"):
+        raise _invalid(f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
+
+
+def _check_bounds(name: str, value: int, low: int | None, high: int | None) -> None:
+    """Within the broker's bounds, of which there is at least one."""
+    if (low is None or value >= low) and (high is None or value <= high):
+        return
+    if low is None:
+        raise _invalid(f"{name} must be less than or equal to {high}")
+    if high is None:
+        raise _invalid(f"{name} must be greater than or equal to {low}")
+    raise _invalid(f"{name} must be in the range {low} to {high} inclusive.")
+
+
+def _check_tags(settings: Mapping[str, str]) -> None:
+    """Lists drop what stands in them twice: Kafka looks at the text."""
+    tags = [each.strip() for each in settings.get(_TAGS, "").split(",")]
+    if len(set(tags)) < len(tags):
+        raise _invalid(f"{_TAGS} must not contain duplicate tag keys.")
+
+
+def _check_assignor(config: BrokerConfig, parsed: Mapping[str, Any]) -> None:
+    if _ASSIGNOR in parsed and parsed[_ASSIGNOR] not in config["group.streams.assignors"]:
+        registered = ", ".join(config["group.streams.assignors"])
+        raise _invalid(
+            f"{_ASSIGNOR} '{parsed[_ASSIGNOR]}' is not a registered task assignor. Registered assignors are: [{registered}]."
+        )
 
 
 def check_client_metrics_configs(subscription: str, settings: Mapping[str, str]) -> None:
@@ -93,12 +121,13 @@ _BOUNDED: Final = (
     ("streams", "session.timeout.ms"),
     ("streams", "num.standby.replicas"),
     ("streams", "assignment.interval.ms"),
+    ("streams", "task.offset.interval.ms"),
+    ("streams", "num.warmup.replicas"),
 )
-_BOUND_NAMES: Final = {"num.standby.replicas": "standby.replicas"}
-_LIMITS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
-    ("min", "greater than or equal to", lambda value, bound: value < bound),
-    ("max", "less than or equal to", lambda value, bound: value > bound),
-)
+_BOUND_NAMES: Final = {"num.standby.replicas": "standby.replicas", "num.warmup.replicas": "warmup.replicas"}
+_TAGS: Final = "streams.rack.aware.assignment.tags"
+_ASSIGNOR: Final = "streams.assignor.name"
+_DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 
 
 def _check_match(pattern: str) -> None:

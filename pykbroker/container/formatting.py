@@ -22,7 +22,7 @@ from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 
 #: metadata.version of a new cluster.
-RELEASE_VERSION: Final = "4.3-IV0"
+RELEASE_VERSION: Final = "4.4-IV2"
 
 
 def directories(config: BrokerConfig) -> list[str]:

@@ -1,4 +1,4 @@
-"""Upgrades and downgrades of feature levels (KIP-584, KIP-778). Rules and messages: FeatureControlManager of Kafka 4.3.1."""
+"""Upgrades and downgrades of feature levels (KIP-584, KIP-778). Rules and messages: FeatureControlManager of Kafka 4.4.0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 
 #: Levels of metadata.version without a change of records, from which a downgrade is safe (MetadataVersion).
-_SAME_RECORDS = frozenset({9, 10, 12, 16, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29})
+_SAME_RECORDS = frozenset({9, 10, 12, 16, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29, 31})
 #: What level 1 of a feature depends on, besides metadata.version 3.3-IV3 (7), on which all depend.
 _NEEDED_METADATA_VERSION = {ELR_VERSION: 23}
 _OLDEST_NEEDED = (7, "3.3-IV3")

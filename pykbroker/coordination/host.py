@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from pykbroker.wire.errors import ErrorCode
 
 
-class CoordinatingBroker(Protocol):
-    """A broker of this process, which may lead partitions of a coordinator's topic."""
-
-    node_id: int
-
-    def next_producer_id(self) -> int:
-        """A new producer id. Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while there is none."""
-        ...
-
-
 class TransactionPort(Protocol):
     """The port to the coordinator of a transactional id: AddPartitionsToTxn as brokers send it (KIP-890).
 
@@ -78,23 +68,25 @@ class MarkedOffsets(Protocol):
 
 
 class CoordinationHost(Protocol):
-    """Gives access to partitions, metadata and time."""
+    """The broker of a coordinator: its partitions, its view of the metadata, time, and the ports to other brokers."""
 
+    node_id: int
     runtime: Runtime
     config: BrokerConfig
     dormant: DormantLogs
     authorizer: Authorizer | None
+    metadata: MetadataSource
 
     @property
-    def metadata(self) -> MetadataSource: ...
+    def marker_port(self) -> MarkerPort: ...
+    @property
+    def transaction_port(self) -> TransactionPort: ...
     @property
     def groups(self) -> MarkedOffsets: ...
-    @property
-    def transactions(self) -> TransactionPort: ...
     def partition(self, topic: str, index: int, /) -> Partition | None:
         """The partition, or None."""
         ...
 
-    def node(self, node_id: int, /) -> CoordinatingBroker:
-        """A broker of this process. Raises KeyError for any other."""
+    def next_producer_id(self) -> int:
+        """A new producer id. Raises KafkaError COORDINATOR_LOAD_IN_PROGRESS while there is none."""
         ...

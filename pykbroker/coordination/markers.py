@@ -1,13 +1,15 @@
-"""Writes transaction markers to partitions of this process, and applies their effects."""
+"""Writes transaction markers to partitions that brokers of this process lead, and applies their effects."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.partitions.internal_records import append_marker
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.control_records import EndTxnMarker
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost
@@ -15,10 +17,15 @@ if TYPE_CHECKING:
 
 
 class LocalMarkers:
-    """The ``MarkerPort`` to leaders in this process."""
+    """The ``MarkerPort`` to leaders in this process. ``leader_of`` is the broker that leads a partition, None if it is not here."""
 
-    def __init__(self, host: CoordinationHost) -> None:
-        self._host = host
+    def __init__(
+        self,
+        partition: Callable[[str, int], Partition | None],
+        leader_of: Callable[[Partition], CoordinationHost | None],
+    ) -> None:
+        self._partition = partition
+        self._leader_of = leader_of
 
     def write(
         self,
@@ -30,11 +37,14 @@ class LocalMarkers:
         transaction_version: int,
     ) -> Deferred[None] | None:
         """See ``MarkerPort``."""
-        partition = self._host.partition(*where)
+        partition = self._partition(*where)
         if partition is None:  # the topic was deleted: no marker is needed
             return None
+        leader = self._leader_of(partition)
+        if leader is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return write_marker(
-            self._host,
+            leader,
             partition,
             marker,
             producer_id=producer_id,
@@ -44,7 +54,7 @@ class LocalMarkers:
 
 
 def write_marker(
-    host: CoordinationHost,
+    leader: CoordinationHost,
     partition: Partition,
     marker: EndTxnMarker,
     *,
@@ -63,8 +73,8 @@ def write_marker(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         transaction_version=transaction_version,
-        timestamp_ms=host.runtime.clock.now_ms(),
+        timestamp_ms=leader.runtime.clock.now_ms(),
     )
     if partition.topic == CONSUMER_OFFSETS:
-        host.groups.end_transaction(partition.index, producer_id, appended, commit=marker.commit)
+        leader.groups.end_transaction(partition.index, producer_id, appended, commit=marker.commit)
     return appended.committed

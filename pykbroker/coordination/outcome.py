@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode
+
+T = TypeVar("T")
 
 
 class CoordinatorRecord(NamedTuple):
@@ -51,6 +53,14 @@ class Outcome:
         """Send ``response`` to the request that waits, if any."""
         if waiting is not None:
             self.replies.append((waiting, response))
+
+
+class Decision(NamedTuple, Generic[T]):
+    """What a step decides for the request that asked (``CoordinatorRuntime.ask``)."""
+
+    #: Sent once the outcome is carried out and committed. A Deferred is completed by a reply, of this outcome or a later one.
+    answer: T | Deferred[T]
+    outcome: Outcome
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The runtime that all coordinators share: finds the shard of a key, carries out outcomes, runs deadlines.
+"""The runtime of a broker's coordinator of any kind: finds the shard of a key, carries out outcomes, runs deadlines.
 
 A key is a group or a transactional id. State machines (``shard.py``) decide and never write; the runtime appends and replays
 their decisions and replies once they are committed. A reply leaves when the state that it was computed from, that of its key, is
@@ -8,30 +8,31 @@ committed, including earlier appends for others, so no client sees state that th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from pykbroker.coordination.appending import GOES_ON, append
 from pykbroker.coordination.deadlines import Deadlines, disarm_all
 from pykbroker.coordination.log_replay import LogReplay
-from pykbroker.coordination.outcome import Outcome, Part
+from pykbroker.coordination.outcome import Decision, Outcome, Part
 from pykbroker.coordination.placement import partition_for
 from pykbroker.coordination.shard import RecordCodec, Shard
 from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.runtime.slices import each_alone
-from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
+    from pykbroker.coordination.host import CoordinationHost
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.runtime.slices import Steps, Work
 
 log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Shard)
 T = TypeVar("T")
-R = TypeVar("R")
 P = ParamSpec("P")
 
 #: The weight of beginning a loaded key (``runtime/slices.py``).
@@ -47,7 +48,7 @@ class CoordinatorRuntime(Generic[S]):
     """See the module.
 
     ``partitions`` is the partition count of ``topic`` before it is created. ``new_shard`` creates an empty shard; ``opened``
-    is called for each loaded one. ``effects`` carries out an effect of an outcome. ``eager``: see ``shards.py``.
+    is called for each loaded one. ``effects`` carries out an effect of an outcome.
     """
 
     def __init__(
@@ -60,7 +61,6 @@ class CoordinatorRuntime(Generic[S]):
         new_shard: Callable[[], S],
         opened: Callable[[Loaded[S]], None],
         effects: Callable[[Loaded[S], Any], None] | None = None,
-        eager: bool,
     ) -> None:
         self._host = host
         self._topic = topic
@@ -72,12 +72,10 @@ class CoordinatorRuntime(Generic[S]):
         self.shards: Shards[S] = Shards(
             host,
             topic,
-            begin=lambda partition: LogReplay(partition, new_shard(), codec),
+            begin=lambda partition: LogReplay(host.runtime, partition, new_shard(), codec),
             opened=self._opened,
             dropped=self._dropped,
-            eager=eager,
         )
-        host.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
 
     # Where keys live
 
@@ -86,12 +84,12 @@ class CoordinatorRuntime(Generic[S]):
         topic = self._host.metadata.image.topics.get(self._topic)
         return partition_for(key, self._partitions if topic is None else len(topic.partitions))
 
-    def at(self, broker: CoordinatingBroker | None, key: str) -> Loaded[S]:
-        """The shard of a key, after doing what is due for the key. ``broker`` None stands for the process itself.
+    def at(self, key: str) -> Loaded[S]:
+        """The shard of a key, after doing what is due for the key.
 
         Raises KafkaError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
         """
-        loaded = self.shards.at(broker, self.partition_of(key))
+        loaded = self.shards.at(self.partition_of(key))
         if key in loaded.to_begin:
             self._begin(loaded, key)
         if loaded.alarms and self._deadlines.is_due(loaded, key):
@@ -99,91 +97,76 @@ class CoordinatorRuntime(Generic[S]):
         return loaded
 
     def load_all(self, index: int = 0) -> None:
-        """Load every partition from ``index`` on, one in each turn of the loop, so that transactions that were prepared when
-        the process ended are completed without a request.
+        """Load every partition from ``index`` on that the broker leads, one in each turn of the loop, so that transactions that
+        were prepared when the process ended are completed without a request.
         """
         if self._host.partition(self._topic, index) is None:
             return
         following, pause_ms = index + 1, 0
         try:
-            self.shards.at(None, index)
+            self.shards.at(index)
         except KafkaError as error:  # logged already; the next request tries again
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 following, pause_ms = index, _READING_PAUSE_MS
         self._host.runtime.timers.after(pause_ms, partial(self.load_all, following))
 
+    def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """The metadata has changed: shards move with the leadership of their partitions."""
+        del image
+        self.shards.follow(delta)
+
+    def close(self) -> None:
+        """The broker has stopped: answer what waits, and end all timers."""
+        self.shards.drop_all()
+
     # Requests
 
+    @overload
     def ask(
-        self, broker: CoordinatingBroker | None, key: str, step: Callable[[S, Deferred[T]], Outcome]
-    ) -> Deferred[T]:
-        """Take a step of the state machine, which answers through its outcome.
+        self, key: str, step: Callable[Concatenate[S, P], Decision[T]], *args: P.args, **named: P.kwargs
+    ) -> T | Deferred[T]: ...
 
-        Raises what ``at`` and ``step`` raise.
+    @overload
+    def ask(
+        self, key: str, step: Callable[Concatenate[S, P], T | Decision[T]], *args: P.args, **named: P.kwargs
+    ) -> T | Deferred[T]: ...
+
+    def ask(self, key: str, step: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Take ``step``, a function of the shard of the key and of ``args``; the one way to ask a coordinator.
+
+        A step that changes what is persisted returns a Decision; any other returns its answer, and may put off deadlines of the
+        key. The answer, or the KafkaError that a step raises, leaves when the state that it comes of is committed: usually at
+        once, without a wait.
+
+        Raises what ``at`` and ``step`` raise. Raises or fails with the error of an append, and with NOT_COORDINATOR if the state
+        may be undone.
         """
-        loaded = self.at(broker, key)
-        reply: Deferred[T] = Deferred()
-        self.run(loaded, key, step(loaded.shard, reply))
-        return reply
-
-    def read(
-        self,
-        broker: CoordinatingBroker | None,
-        key: str,
-        question: Callable[Concatenate[S, P], T],
-        *args: P.args,
-        **named: P.kwargs,
-    ) -> Deferred[T]:
-        """The result of ``question`` on the shard of a key, or the KafkaError that it raises, once the state that it read is
-        committed, which is usually now.
-
-        Raises what ``at`` raises; fails with what ``question`` raises, or NOT_COORDINATOR if the state may be undone.
-        """
-        loaded = self.at(broker, key)
-        committed = loaded.committed(key) or Deferred.completed(None)
-        return _after(committed, partial(question, loaded.shard, *args, **named))
-
-    def look(
-        self, broker: CoordinatingBroker | None, key: str, question: Callable[[S, R], T], request: R
-    ) -> T | Deferred[T]:
-        """As ``read``, but without a wait if the state is committed: then it returns or raises what ``question`` does. It is for
-        the requests that consumers repeat, where a wait that is done is most of what a read costs.
-        """
-        loaded = self.at(broker, key)
-        committed = loaded.committed(key)
-        if committed is None:
-            return question(loaded.shard, request)
-        return _after(committed, partial(question, loaded.shard, request))
-
-    def touch(
-        self, broker: CoordinatingBroker | None, key: str, heartbeat: Callable[[S, R], T], request: R
-    ) -> T | Deferred[T]:
-        """As ``look``, for what puts off a deadline of the key and persists nothing."""
-        loaded = self.at(broker, key)
-        committed = loaded.committed(key)
-        found: T | Deferred[T]
-        if committed is None:
-            found = heartbeat(loaded.shard, request)
-        else:
-            found = _after(committed, partial(heartbeat, loaded.shard, request))
+        loaded = self.at(key)
+        try:
+            found = step(loaded.shard, *args, **named)
+        except KafkaError as error:
+            committed = loaded.committed(key)
+            if committed is None:
+                raise
+            refusal: Deferred[Any] = Deferred.failed(error)
+            return committed.recover(Exception, _look_again).chain(lambda _: refusal)
+        if type(found) is Decision:
+            answer, outcome = found
+            over = self.run(loaded, key, outcome)
+            return answer if over is None or isinstance(answer, Deferred) else over.map(lambda _: answer)
         self._deadlines.arm(loaded, key)
-        return found
+        committed = loaded.committed(key)
+        return found if committed is None else committed.recover(Exception, _look_again).map(lambda _: found)
 
-    def read_each(
-        self,
-        broker: CoordinatingBroker,
-        keys: Callable[[S], Iterable[str]],
-        question: Callable[[S, str], T | None],
-        weight: float,
-    ) -> Work[list[T]]:
+    def ask_each(self, question: Callable[[S, str], T | None], weight: float) -> Work[list[T]]:
         """The results of ``question`` for the keys of all shards that the broker leads, in slices; None is left out, as
         for a key that is gone. ``weight`` is that of a question. Raises what ``at`` raises, and NOT_COORDINATOR if a
         shard moves meanwhile; fails with it if the state may be undone.
         """
         found: list[T] = []
         uncommitted: list[Deferred[None]] = []
-        for loaded in list(self.shards.led_by(broker)):
-            for key in list(keys(loaded.shard)):
+        for loaded in list(self.shards.led()):
+            for key in list(loaded.shard.keys()):
                 if not self.shards.is_in_use(loaded):
                     raise KafkaError(ErrorCode.NOT_COORDINATOR)
                 result = question(loaded.shard, key)
@@ -197,13 +180,16 @@ class CoordinatorRuntime(Generic[S]):
 
     # Outcomes
 
-    def run(self, loaded: Loaded[S], key: str | None, outcome: Outcome) -> None:
+    def run(self, loaded: Loaded[S], key: str | None, outcome: Outcome) -> Deferred[None] | None:
         """Carry out an outcome and its further steps; ``key`` is the one whose deadlines it may have changed.
 
-        Replies are sent last, when the state is consistent: a client may send its next request at once.
+        Replies are sent last, when the state is consistent: a client may send its next request at once. Returns the wait for
+        that, None if it is over. It fails with the error of an append that nothing of the outcome handles, and with
+        NOT_COORDINATOR if the state may be undone.
         """
         replies: Replies = []
         effects: list[Any] = []
+        refused: KafkaError | None = None
         step: Outcome | None = outcome
         while step is not None:
             failure = self.append(loaded, step)
@@ -212,18 +198,22 @@ class CoordinatorRuntime(Generic[S]):
             if failure is None or step.otherwise is not None:
                 replies += step.replies
             else:
-                replies += ((waiting, KafkaError(failure)) for waiting, _ in step.replies)
+                refused = KafkaError(failure)
+                replies += ((waiting, refused) for waiting, _ in step.replies)
             step = _follow_up(step, failure)
         if key is not None:
             self._deadlines.arm(loaded, key)
-        if not (effects or replies):
-            return
         committed = loaded.committed(key)
-        if committed is None:
+        over: Deferred[None] | None = None
+        if committed is not None:
+            finished = committed.map(lambda _: self._finish(loaded, effects, replies))
+            over = finished.recover(Exception, partial(_fail_all, replies))
+        elif effects or replies:
             self._finish(loaded, effects, replies)
-            return
-        finished = committed.map(lambda _: self._finish(loaded, effects, replies))
-        finished.recover(Exception, partial(_send_failure, replies)).or_log("answering for a coordinator")
+        if refused is None:
+            return over
+        failed: Deferred[None] = Deferred.failed(refused)
+        return failed if over is None else over.chain(lambda _: failed)
 
     def append(self, loaded: Loaded[S], outcome: Outcome) -> ErrorCode | None:
         """Append and replay the records of one step; returns the error code for clients."""
@@ -293,18 +283,14 @@ def _send(replies: Replies) -> None:
             waiting.complete(response)
 
 
-def _send_failure(replies: Replies, error: Exception) -> None:
-    """The state behind the replies may be undone: all fail, so that clients look up the coordinator again."""
-    log.warning("Coordinator records cannot be committed: %s", error)
+def _fail_all(replies: Replies, error: Exception) -> None:
+    """The state behind the replies may be undone: all fail, so that clients look up the coordinator again. Raises KafkaError
+    NOT_COORDINATOR.
+    """
     _send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])
+    _look_again(error)
 
 
 def _look_again(error: Exception) -> None:
     log.warning("Coordinator records cannot be committed: %s", error)
     raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
-
-
-def _after(committed: Deferred[None], question: Callable[[], T]) -> Deferred[T]:
-    """What ``question`` returns now, or the KafkaError that it raises, once ``committed`` is done."""
-    found = attempt(lambda: Deferred.completed(question()))
-    return committed.recover(Exception, _look_again).chain(lambda _: found)

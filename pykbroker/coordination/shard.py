@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
@@ -35,6 +35,10 @@ class Shard:
     def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
         """A transaction marker is in the partition: apply or drop the records of the transaction; returns the keys concerned."""
         return set()
+
+    def keys(self) -> Iterable[str]:
+        """All keys of the shard."""
+        raise NotImplementedError
 
     def loaded(self) -> Iterator[str]:
         """The keys for which ``begin`` must be called once the log is replayed."""

@@ -1,8 +1,7 @@
-"""The shards of a coordinator, one for each partition of its topic.
+"""The shards of a broker's coordinator, one for each partition of its topic that the broker leads.
 
-A shard is loaded from its partition's log on first use. Only the broker that leads the partition may use it; the others
-answer NOT_COORDINATOR, so clients behave as with brokers on several machines. When another broker becomes the leader, the
-shard is dropped and loaded again.
+A shard is loaded from its partition's log on first use, and when the leadership of its partition moves here. When it moves away,
+the shard is dropped; the broker then answers NOT_COORDINATOR, as for any partition that it does not lead.
 
 After an unexpected error while loading, the shard has failed, as in Kafka: it answers NOT_COORDINATOR until the partition has
 a new leader. After a disk error the next request loads it again.
@@ -17,13 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykbroker.coordination.shard import Shard
-from pykbroker.metadata.image import NO_LEADER
 from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
 from pykbroker.runtime.waits import attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
+    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.coordination.log_replay import LogReplay
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.partitions.partition import Partition
@@ -82,26 +80,23 @@ class Shards(Generic[S]):
     """See the module.
 
     ``begin`` creates the replay of a partition; ``opened`` is called at its end, ``dropped`` when the shard is dropped.
-    For a new leader shards that were in use are loaded again at once, with ``eager`` all shards.
     """
 
     def __init__(
         self,
-        cluster: CoordinationHost,
+        host: CoordinationHost,
         topic: str,
         *,
         begin: Callable[[Partition], LogReplay[S]],
         opened: Callable[[Loaded[S]], None],
         dropped: Callable[[Loaded[S]], None],
-        eager: bool,
     ) -> None:
         self.loaded: dict[int, Loaded[S]] = {}
-        self._cluster = cluster
+        self._host = host
         self._topic = topic
         self._begin = begin
         self._opened = opened
         self._dropped = dropped
-        self._eager = eager
         self._loading: dict[int, LogReplay[S]] = {}
         self._failed: set[int] = set()
         #: The number of groups or ids of each partition loaded since the last log line.
@@ -111,29 +106,34 @@ class Shards(Generic[S]):
         """False once the partition has another leader or was deleted."""
         return self.loaded.get(loaded.partition.index) is loaded
 
-    def at(self, broker: CoordinatingBroker | None, index: int) -> Loaded[S]:
-        """The shard of a partition, for the broker that leads it; ``broker`` None stands for the process itself.
+    def at(self, index: int) -> Loaded[S]:
+        """The shard of a partition that the broker leads.
 
         Raises KafkaError NOT_COORDINATOR, or COORDINATOR_LOAD_IN_PROGRESS while it is loaded.
         """
         loaded = self.loaded.get(index)
-        found = self._cluster.partition(self._topic, index) if loaded is None else loaded.partition
-        if found is None or found.leader == NO_LEADER or (broker is not None and found.leader != broker.node_id):
+        found = self._host.partition(self._topic, index) if loaded is None else loaded.partition
+        if found is None or found.leader != self._host.node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self._load(found) if loaded is None else loaded
 
-    def led_by(self, broker: CoordinatingBroker) -> Iterator[Loaded[S]]:
+    def led(self) -> Iterator[Loaded[S]]:
         """Every shard of the broker; unloaded ones are loaded. Raises what ``at`` raises."""
+        for index in self.led_partitions():
+            yield self.at(index)
+
+    def led_partitions(self) -> Iterator[int]:
+        """The partitions that the broker leads."""
         for index in range(self._count()):
-            found = self._cluster.partition(self._topic, index)
-            if found is not None and found.leader == broker.node_id:
-                yield self.at(broker, index)
+            found = self._host.partition(self._topic, index)
+            if found is not None and found.leader == self._host.node_id:
+                yield index
 
     def tell_loaded(self, partition: Partition, noun: str, count: int) -> None:
         """Log how many groups or ids were loaded, in one line for partitions loaded at about the same time."""
         log.debug("Loaded %d %s(s) of %s-%d", count, noun, partition.topic, partition.index)
         if not self._untold and count:
-            self._cluster.runtime.timers.after(_TOLD_AFTER_MS, partial(self._tell, noun))
+            self._host.runtime.timers.after(_TOLD_AFTER_MS, partial(self._tell, noun))
         if count:
             self._untold.append(count)
 
@@ -143,25 +143,24 @@ class Shards(Generic[S]):
         log.info("Loaded %d %s(s) from %d partition(s) of %s", total, noun, partitions, self._topic)
 
     def follow(self, delta: MetadataDelta) -> None:
-        """Drop shards that another broker leads now, or nobody, and all if the topic is deleted."""
+        """Drop shards that have another leader epoch, all if the topic is deleted; load those that the broker leads now."""
         for change in delta.partitions:
             if change.moves_state_of(self._topic):
                 index = change.after.index
-                wanted = self._eager or index in self._known()
                 self._drop(index)
-                if wanted and change.after.leader != NO_LEADER:
-                    self._cluster.runtime.timers.after(0, partial(self._load_moved, index))
+                if change.after.leader == self._host.node_id:
+                    self._host.runtime.timers.after(0, partial(self._load_moved, index))
         if any(topic.name == self._topic for topic in delta.deleted_topics):
-            for index in self._known():
-                self._drop(index)
+            self.drop_all()
+
+    def drop_all(self) -> None:
+        """Drop every shard."""
+        for index in [*self._loading, *self.loaded, *self._failed]:
+            self._drop(index)
 
     def _count(self) -> int:
-        topic = self._cluster.metadata.image.topic(self._topic)
+        topic = self._host.metadata.image.topic(self._topic)
         return 0 if topic is None else len(topic.partitions)
-
-    def _known(self) -> list[int]:
-        """The partitions in use."""
-        return [*self._loading, *self.loaded, *self._failed]
 
     def _drop(self, index: int) -> None:
         self._loading.pop(index, None)
@@ -178,37 +177,38 @@ class Shards(Generic[S]):
 
     def _load_moved(self, index: int) -> None:
         with suppress(KafkaError):  # in progress, or logged already: the next request tries again
-            self.at(None, index)
+            self.at(index)
 
     def _load(self, found: Partition) -> Loaded[S]:
         index = found.index
         if index not in self._loading and index not in self._failed:
             replay = self._loading[index] = self._begin(found)
-            if found in self._cluster.dormant.new:
+            if found in self._host.dormant.new:
                 self._open(replay)
                 return self.loaded[index]
-            warm = attempt(self._cluster.dormant.bring_into_memory, found).settled()
-            warm.map(lambda _: self._cluster.runtime.slices.begin(self._load_in_slices(replay))).or_log(
-                "loading %r", found
-            )
+            warm = attempt(self._host.dormant.bring_into_memory, found).settled()
+            warm.map(lambda _: self._load_some(replay)).or_log("loading %r", found)
         loaded = self.loaded.get(index)
         if loaded is None:
             in_progress = index in self._loading
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if in_progress else ErrorCode.NOT_COORDINATOR)
         return loaded
 
-    def _load_in_slices(self, replay: LogReplay[S]) -> Steps:
+    def _load_some(self, replay: LogReplay[S]) -> None:
         found = replay.partition
+        if self._loading.get(found.index) is not replay:
+            replay.close()
+            return  # the topic was deleted, or the partition moved, meanwhile
         try:
-            while (
-                self._loading.get(found.index) is replay
-            ):  # else the topic was deleted, or the partition moved, meanwhile
-                if replay.advance():
-                    self._open(replay)
-                    return
-                yield WEIGHT_OF_A_TURN
+            more = replay.advance()
+            if more is None:
+                self._open(replay)
+            else:
+                add = self._host.runtime.slices.add
+                more.map(lambda _: add(self._load_later(replay))).or_log("loading %r", found)
         except KafkaError as error:
             log.warning("Coordinator state in %s cannot be loaded: %s", _name(found), error)
+            replay.close()
             self._drop(found.index)  # the next request tries again
         except Exception:
             log.exception(
@@ -216,8 +216,14 @@ class Shards(Generic[S]):
                 "is started again",
                 _name(found),
             )
+            replay.close()
             self._drop(found.index)
             self._failed.add(found.index)
+
+    def _load_later(self, replay: LogReplay[S]) -> Steps:
+        """The work of one turn: partitions that are loaded at the same time take turns."""
+        self._load_some(replay)
+        yield WEIGHT_OF_A_TURN
 
     def _open(self, replay: LogReplay[S]) -> None:
         found = replay.partition

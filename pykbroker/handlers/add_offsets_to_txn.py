@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.runtime.waits import as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 
@@ -22,16 +23,14 @@ _FENCED_SINCE = 2
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AddOffsetsToTxnRequest) -> Deferred[AddOffsetsToTxnResponse]:
-    cluster = broker.cluster
-    added = cluster.transactions.add_partitions(
-        broker,
+    added = broker.transactions.add_partitions(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
-        [(CONSUMER_OFFSETS, cluster.groups.partition_of(request.group_id))],
+        [(CONSUMER_OFFSETS, broker.groups.partition_of(request.group_id))],
         client_version=0,
     )
-    return added.map(lambda _: AddOffsetsToTxnResponse())
+    return as_wait(added).map(lambda _: AddOffsetsToTxnResponse())
 
 
 def failed(request: AddOffsetsToTxnRequest, version: int, error: KafkaError) -> AddOffsetsToTxnResponse:

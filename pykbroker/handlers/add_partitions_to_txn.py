@@ -103,15 +103,15 @@ def _ask(
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         return dict.fromkeys(wanted, code)
 
-    coordinator = broker.cluster.transactions
+    coordinator = broker.transactions
     identity = (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
 
-    def asked() -> Deferred[Codes]:
+    def asked() -> Codes | Deferred[Codes]:
         if transaction.verify_only:
-            return coordinator.verify_partitions(broker, *identity, wanted)
+            return coordinator.verify_partitions(*identity, wanted)
         client_version = _BROKERS_TRANSACTION_VERSION if version >= _MANY_SINCE else 0
-        added = coordinator.add_partitions(broker, *identity, wanted, client_version=client_version)
-        return added.map(lambda _: dict.fromkeys(wanted, ErrorCode.NONE))
+        added = coordinator.add_partitions(*identity, wanted, client_version=client_version)
+        return as_wait(added).map(lambda _: dict.fromkeys(wanted, ErrorCode.NONE))
 
     return attempt(asked).recover(KafkaError, refused)
 

@@ -1,7 +1,8 @@
-"""ApiVersions (key 18), versions 0 to 4; later ones are answered UNSUPPORTED_VERSION in version 0 (KIP-511).
+"""ApiVersions (key 18), versions 0 to 5; later ones are answered UNSUPPORTED_VERSION in version 0 (KIP-511).
 
 The answer is computed from ``SUPPORTED`` in ``table.py``. From version 3 the client's software name and version are validated,
-and supported and finalized features (KIP-584) are listed; features whose lowest level is 0 are listed from version 4.
+and supported and finalized features (KIP-584) are listed; features whose lowest level is 0 are listed from version 4. From version 5 the request may name the cluster and the broker that
+the client expects: a client that reached another one is told to begin anew from its bootstrap servers.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.security.context import RequestContext
 
+#: What a request names that expects no cluster and no broker.
+_NOBODY = (None, -1)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -31,11 +34,14 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
     if request is None:
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_api_keys())
     if ctx.api_version >= 3:
-        if not _names_software(request):
+        if not _is_valid(ctx.api_version, request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if ctx.connection is not None:
             ctx.connection.client_software = (request.client_software_name, request.client_software_version)
     image = broker.cluster.metadata.image
+    expected = (request.cluster_id, request.node_id)
+    if expected not in (_NOBODY, (image.cluster_id, broker.node_id)):
+        return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     levels = {**image.features, KRAFT_VERSION: image.kraft_version}
     return ApiVersionsResponse(
         api_keys=_api_keys(),
@@ -62,10 +68,12 @@ def is_good(version: int, frame: memoryview, at: int) -> bool:
     Raises WireError if it is malformed.
     """
     request, _ = ApiVersionsRequest.decode(frame, at, version)
-    return version < 3 or _names_software(request)
+    return version < 3 or _is_valid(version, request)
 
 
-def _names_software(request: ApiVersionsRequest) -> bool:
+def _is_valid(version: int, request: ApiVersionsRequest) -> bool:
+    if version >= 5 and (request.cluster_id is None) != (request.node_id == -1):
+        return False
     return all(map(_SOFTWARE.fullmatch, (request.client_software_name, request.client_software_version)))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.kinds import kind_of
+from pykbroker.coordination.groups.consumer.requests import check_served, describe
+from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.handlers.in_slices import each
 from pykbroker.runtime.waits import apply, attempt
 from pykbroker.security.authorized import authorized_operations
@@ -33,12 +34,12 @@ def handle(
 ) -> ConsumerGroupDescribeResponse | Deferred[ConsumerGroupDescribeResponse]:
     operations = partial(_with_operations, broker.cluster.authorizer, ctx)
 
-    def describe(group_id: str) -> Deferred[DescribedGroup]:
+    def described_as_asked(group_id: str) -> Deferred[DescribedGroup]:
         described = _describe(broker, group_id)
         return described.map(operations) if request.include_authorized_operations else described
 
     weight = 1 if broker.cluster.authorizer is None else _WEIGHT_WITH_AUTHORIZER
-    described = each(broker, ctx, request.group_ids, describe, weight=weight, once=str)
+    described = each(broker, ctx, request.group_ids, described_as_asked, weight=weight, once=str)
     return apply(lambda groups: ConsumerGroupDescribeResponse(groups=groups), described)
 
 
@@ -49,13 +50,10 @@ def _with_operations(authorizer: Authorizer | None, ctx: RequestContext, group: 
 
 
 def _describe(broker: Broker, group_id: str) -> Deferred[DescribedGroup]:
-    def checked() -> Deferred[DescribedGroup]:
-        broker.cluster.groups.check_consumer_protocol()
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-        return broker.cluster.groups.describe(
-            broker, group_id, lambda group: kind_of(group).describe_consumer(group, group_id)
-        )
+    def checked() -> DescribedGroup | Deferred[DescribedGroup]:
+        check_served(broker)
+        check_group_id(group_id)
+        return broker.groups.ask(group_id, describe, group_id)
 
     def refused(error: KafkaError) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.given_message)

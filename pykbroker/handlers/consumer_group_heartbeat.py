@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.consumer.checking import check_request
+from pykbroker.coordination.groups.consumer.requests import check_served, heartbeat
+from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
@@ -20,8 +23,11 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> Deferred[ConsumerGroupHeartbeatResponse]:
-    return broker.cluster.groups.consumer_heartbeat(broker, ctx, request)
+) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
+    check_served(broker)
+    groups = broker.groups
+    check_request(request, ctx.api_version, groups.settings.of(ConsumerSettings))
+    return groups.ask(request.group_id, heartbeat, ctx, request)
 
 
 def failed(request: ConsumerGroupHeartbeatRequest, version: int, error: KafkaError) -> ConsumerGroupHeartbeatResponse:

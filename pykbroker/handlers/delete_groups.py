@@ -1,10 +1,14 @@
-"""DeleteGroups (key 42), versions 0 to 2: remove groups that have no members, with their offsets (KIP-229)."""
+"""DeleteGroups (key 42), versions 0 to 3: remove groups that have no members, with their offsets (KIP-229).
+
+The message of version 3 is null, as Kafka's is except for what its plug-ins refuse.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers.in_slices import each
 from pykbroker.runtime.waits import apply, attempt
 from pykbroker.wire.errors import KafkaError
@@ -29,7 +33,6 @@ def handle(
 
 
 def _delete(broker: Broker, group_id: str) -> Deferred[DeletableGroupResult]:
-    deleted = attempt(broker.cluster.groups.delete_group, broker, group_id).recover(
-        KafkaError, lambda error: error.code
-    )
+    asked = attempt(lambda: broker.groups.ask(group_id, GroupShard.delete_group, group_id))
+    deleted = asked.recover(KafkaError, lambda error: error.code)
     return deleted.map(lambda code: DeletableGroupResult(group_id=group_id, error_code=code))

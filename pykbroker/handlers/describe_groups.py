@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.group import ClassicGroupState
-from pykbroker.coordination.groups.kinds import kind_of
+from pykbroker.coordination.groups.classic.requests import describe
 from pykbroker.handlers.in_slices import each
 from pykbroker.runtime.waits import apply, attempt
 from pykbroker.security.authorized import authorized_operations
@@ -36,12 +36,12 @@ def handle(
 ) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
     operations = partial(_with_operations, broker.cluster.authorizer, ctx)
 
-    def describe(group_id: str) -> Deferred[DescribedGroup]:
+    def described_as_asked(group_id: str) -> Deferred[DescribedGroup]:
         described = _describe(broker, group_id, ctx.api_version)
         return described.map(operations) if request.include_authorized_operations else described
 
     weight = 1 if broker.cluster.authorizer is None else _WEIGHT_WITH_AUTHORIZER
-    described = each(broker, ctx, request.groups, describe, weight=weight, once=str)
+    described = each(broker, ctx, request.groups, described_as_asked, weight=weight, once=str)
     return apply(lambda groups: DescribeGroupsResponse(groups=groups), described)
 
 
@@ -60,7 +60,5 @@ def _describe(broker: Broker, group_id: str, version: int) -> Deferred[Described
             dead.error_code, dead.error_message = error.code, error.given_message
         return dead
 
-    described = attempt(
-        broker.cluster.groups.describe, broker, group_id, lambda group: kind_of(group).describe(group, group_id)
-    )
+    described = attempt(lambda: broker.groups.ask(group_id, describe, group_id))
     return described.recover(KafkaError, refused)

@@ -33,7 +33,7 @@ def failed(request: DescribeTransactionsRequest, version: int, error: KafkaError
 
 
 def _describe(broker: Broker, transactional_id: str) -> Deferred[TransactionState]:
-    found = attempt(broker.cluster.transactions.transaction, broker, transactional_id).map(
+    found = attempt(broker.transactions.transaction, transactional_id).map(
         lambda transaction: _state(transactional_id, transaction)
     )
     return found.recover(

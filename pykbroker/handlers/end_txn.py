@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.runtime.waits import apply
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.end_txn import EndTxnResponse
 
@@ -23,7 +24,7 @@ _FENCED_SINCE = 2
 _EPOCH_BUMP_SINCE = 5
 
 
-def handle(broker: Broker, ctx: RequestContext, request: EndTxnRequest) -> Deferred[EndTxnResponse]:
+def handle(broker: Broker, ctx: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Deferred[EndTxnResponse]:
     bumps = ctx.api_version >= _EPOCH_BUMP_SINCE
 
     def answer(identity: ProducerIdentity) -> EndTxnResponse:
@@ -31,15 +32,14 @@ def handle(broker: Broker, ctx: RequestContext, request: EndTxnRequest) -> Defer
             return EndTxnResponse()
         return EndTxnResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
 
-    ended = broker.cluster.transactions.end(
-        broker,
+    ended = broker.transactions.end(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         commit=request.committed,
         client_version=2 if bumps else 0,
     )
-    return ended.map(answer)
+    return apply(answer, ended)
 
 
 def failed(request: EndTxnRequest, version: int, error: KafkaError) -> EndTxnResponse:

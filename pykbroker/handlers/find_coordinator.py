@@ -12,8 +12,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.coordinators import KINDS
 from pykbroker.handlers.in_slices import each
-from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.runtime.waits import apply, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
-_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
-_TOPICS = {_GROUP: CONSUMER_OFFSETS, _TRANSACTION: TRANSACTION_STATE}
+#: The type of share partitions, whose coordinator is not served, and the version from which on it is known.
+_SHARE, _SHARE_SINCE = 2, 6
+_KINDS = {kind.key_type: kind for kind in KINDS}
 _MANY_KEYS_SINCE = 4
-_SHARE_SINCE = 6
 
 
 def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
-    if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
+    kind = _KINDS.get(request.key_type)
+    if kind is None and request.key_type != _SHARE:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    topic = _TOPICS.get(request.key_type)
-    if topic is None or broker.cluster.metadata.image.topic(topic) is not None:
+    if kind is None or ctx.api_version < kind.found_since or broker.metadata.image.topic(kind.topic) is not None:
         return _answer(broker, ctx, request)
-    return broker.cluster.auto_creation.create([topic]).chain(lambda _: as_wait(_answer(broker, ctx, request)))
+    return broker.cluster.auto_creation.create([kind.topic]).chain(lambda _: as_wait(_answer(broker, ctx, request)))
 
 
 def _answer(
@@ -75,15 +75,13 @@ def _coordinator(broker: Broker, ctx: RequestContext, key_type: int, key: str) -
 
 def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
     """Node id and endpoint of the coordinator. Raises KafkaError INVALID_REQUEST or COORDINATOR_NOT_AVAILABLE."""
-    if key_type == _SHARE and ctx.api_version < _SHARE_SINCE:
+    kind = _KINDS.get(key_type)
+    if ctx.api_version < (_SHARE_SINCE if kind is None else kind.found_since):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if key_type == _SHARE:
+    if kind is None:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    cluster = broker.cluster
-    image = cluster.metadata.image
-    topic = _TOPICS[key_type]
-    coordinator = cluster.groups if key_type == _GROUP else cluster.transactions
-    partition = image.partition(topic, coordinator.partition_of(key))
+    image = broker.metadata.image
+    partition = image.partition(kind.topic, kind.partition_of(key, image, broker.config))
     endpoint = None if partition is None else image.endpoint(partition.leader, ctx.listener)
     if partition is None or endpoint is None:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.classic.requests import heartbeat
+from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.heartbeat import HeartbeatResponse
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
-    return broker.cluster.groups.heartbeat(broker, request)
+    check_group_id(request.group_id)
+    return broker.groups.ask(request.group_id, heartbeat, request)
 
 
 def failed(request: HeartbeatRequest, version: int, error: KafkaError) -> HeartbeatResponse:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.transactions.initializing import Expected
+from pykbroker.runtime.waits import as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.init_producer_id import InitProducerIdResponse
 
@@ -36,10 +37,8 @@ def handle(
         return _new(broker) if awaited is None else awaited.map(lambda _: _new(broker))
 
     def init(_: None = None) -> Deferred[InitProducerIdResponse]:
-        given = broker.cluster.transactions.init_producer_id(
-            broker, transactional_id, request.transaction_timeout_ms, expected
-        )
-        return given.map(
+        given = broker.transactions.init_producer_id(transactional_id, request.transaction_timeout_ms, expected)
+        return as_wait(given).map(
             lambda identity: InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
         )
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.classic.requests import check_session_timeout, join
+from pykbroker.coordination.groups.group import check_group_id
+from pykbroker.runtime.waits import apply
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.join_group import JoinGroupResponse
 
@@ -24,11 +27,14 @@ if TYPE_CHECKING:
 _PROTOCOL_MAY_BE_NULL_SINCE = 7
 
 
-def handle(broker: Broker, ctx: RequestContext, request: JoinGroupRequest) -> Deferred[JoinGroupResponse]:
-    reply = broker.cluster.groups.join(broker, ctx, request)
-    if ctx.api_version < _PROTOCOL_MAY_BE_NULL_SINCE:
-        return reply.map(_without_null)
-    return reply
+def handle(
+    broker: Broker, ctx: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+    check_group_id(request.group_id)
+    groups = broker.groups
+    check_session_timeout(request, groups.settings)
+    answer = groups.ask(request.group_id, join, ctx, request)
+    return apply(_without_null, answer) if ctx.api_version < _PROTOCOL_MAY_BE_NULL_SINCE else answer
 
 
 def _without_null(response: JoinGroupResponse) -> JoinGroupResponse:

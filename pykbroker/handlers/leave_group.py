@@ -11,7 +11,10 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.classic.requests import leave
+from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.handlers.in_slices import in_turn
+from pykbroker.runtime.waits import apply, as_wait
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.leave_group import LeaveGroupResponse, MemberIdentity
 
@@ -28,11 +31,14 @@ _BATCH_SINCE = 3
 _AT_ONCE = 1000
 
 
-def handle(broker: Broker, ctx: RequestContext, request: LeaveGroupRequest) -> Deferred[LeaveGroupResponse]:
+def handle(
+    broker: Broker, ctx: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
+    check_group_id(request.group_id)
     if ctx.api_version >= _BATCH_SINCE:
         return in_turn(broker, ctx, request.members, partial(_leave, broker, request), _AT_ONCE).map(_joined)
     request.members = [MemberIdentity(member_id=request.member_id)]
-    return broker.cluster.groups.leave(broker, request).map(_as_single)
+    return apply(_as_single, broker.groups.ask(request.group_id, leave, request))
 
 
 def _leave(
@@ -40,7 +46,7 @@ def _leave(
 ) -> Deferred[LeaveGroupResponse]:
     some = copy(request)
     some.members = list(members)
-    return broker.cluster.groups.leave(broker, some)
+    return as_wait(broker.groups.ask(request.group_id, leave, some))
 
 
 def _joined(answers: list[LeaveGroupResponse]) -> LeaveGroupResponse:

@@ -41,7 +41,7 @@ def handle(
             group_type=group.type_name,
         )
 
-    found = in_slices(broker, ctx, broker.cluster.groups.describe_all(broker, listed, _WEIGHT))
+    found = in_slices(broker, ctx, broker.groups.describe_all(listed, _WEIGHT))
     return apply(lambda groups: ListGroupsResponse(groups=groups), found)
 
 

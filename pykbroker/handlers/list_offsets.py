@@ -13,6 +13,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.handlers.in_slices import in_slices
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.storage.log.lookup import Means, NeedsMemory
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Work
-    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest
 
@@ -40,6 +42,8 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 _READ_COMMITTED = 1
+#: Bytes of memory that suffice for most searches.
+_MEMORY = 2 * 1024 * 1024
 #: The weight of counting how often a partition is named.
 _COUNTING = 0.1
 #: The replica id of tools, which any replica answers, not the leader alone.
@@ -97,7 +101,8 @@ def _searched(
     """The response once the searches have filled in their answers."""
     if not searches:
         return response
-    return broker.cluster.runtime.offload_read(_search_all, searches, ctx.api_version).map(lambda _: response)
+    searching = _Searching(broker.cluster.runtime, searches, ctx.api_version)
+    return searching.go_on(_MEMORY).map(lambda _: response)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:
@@ -165,22 +170,58 @@ def _known(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int
     return -1, -1, -1
 
 
-def _search_all(searches: list[_Search], version: int) -> None:
-    """Run the searches and fill in their answers; in a thread, since it waits for the disk."""
-    for answer, partition, timestamp, upper in searches:
-        try:
-            _fill(answer, _find(partition, timestamp, upper), version)
-        except KafkaError as error:
-            answer.error_code = error.code
-        except WireError as error:  # Kafka answers so
-            log.warning("ListOffsets by timestamp in %r failed: a batch cannot be decoded: %s", partition, error)
-            answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+class _Searching:
+    """The searches of a request, in a thread, since they wait for the disk and read records: with a little memory of the budget, or
+    what one batch needs.
+    """
+
+    def __init__(self, runtime: Runtime, searches: list[_Search], version: int) -> None:
+        self._runtime = runtime
+        self._version = version
+        self._left = iter(searches)
+        #: The search that needs more memory.
+        self._again: _Search | None = None
+
+    def go_on(self, memory: int) -> Deferred[None]:
+        """Search with so many bytes of memory, and fill in the answers."""
+        account = self._runtime.memory.decompressed
+
+        def searched(done: Deferred[int]) -> int:
+            account.give(memory)
+            return done.value
+
+        def search(_: None) -> Deferred[int]:
+            means = Means(memory, self._runtime.breathe)
+            return attempt(self._runtime.offload_read, self._search, means).fold(searched)
+
+        granted = account.take(memory) or Deferred.completed(None)
+        return granted.chain(search).chain(lambda more: self.go_on(more) if more else Deferred.completed(None))
+
+    def _search(self, means: Means) -> int:
+        """Fill in answers; returns the memory that the next one needs, 0 after the last one."""
+        while (search := self._again or next(self._left, None)) is not None:
+            self._again = None
+            answer, partition, timestamp, upper = search
+            try:
+                _fill(answer, _find(partition, timestamp, upper, means), self._version)
+            except KafkaError as error:
+                answer.error_code = error.code
+            except WireError as error:  # Kafka answers so
+                log.warning("ListOffsets by timestamp in %r failed: a batch cannot be decoded: %s", partition, error)
+                answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+            except NeedsMemory as error:
+                self._again = search
+                return error.needed
+        return 0
 
 
-def _find(partition: Partition, wanted: int, upper: int) -> tuple[int, int, int]:
+def _find(partition: Partition, wanted: int, upper: int, means: Means) -> tuple[int, int, int]:
     """(timestamp, offset, leader epoch), each -1 if nothing is found."""
     log = partition.log
-    found = log.offset_of_max_timestamp() if wanted == MAX_TIMESTAMP else log.offset_for_timestamp(wanted, upper)
+    if wanted == MAX_TIMESTAMP:
+        found = log.offset_of_max_timestamp(means)
+    else:
+        found = log.offset_for_timestamp(wanted, upper, means)
     if found is None or found.offset >= upper:
         return -1, -1, -1
     return found.timestamp, found.offset, found.leader_epoch

@@ -58,7 +58,7 @@ def _listed(broker: Broker, request: ListTransactionsRequest) -> Work[ListTransa
         )
 
     unknown = [name for name in dict.fromkeys(request.state_filters) if name not in _STATES]
-    found = yield from broker.cluster.transactions.describe_all(broker, listed, _WEIGHT)
+    found = yield from broker.transactions.describe_all(listed, _WEIGHT)
 
     def response(found: list[ListedTransaction]) -> ListTransactionsResponse:
         return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)

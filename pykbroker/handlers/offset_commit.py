@@ -7,15 +7,14 @@ version 9 a group that does not exist is answered GROUP_ID_NOT_FOUND, not ILLEGA
 
 from __future__ import annotations
 
-from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import AT_ONCE, WEIGHT_OF_A_PART, in_parts, in_slices, is_small, join_parts
-from pykbroker.runtime.waits import Deferred, attempt, gather
+from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.handlers.offset_topics import answer, name_by_id
+from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_commit import (
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -23,9 +22,12 @@ from pykbroker.wire.messages.offset_commit import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
+    from pykbroker.wire.messages.offset_commit import (
+        OffsetCommitRequest,
+        OffsetCommitRequestPartition,
+        OffsetCommitRequestTopic,
+    )
 
 _TOPIC_IDS_SINCE = 10
 
@@ -33,98 +35,42 @@ _TOPIC_IDS_SINCE = 10
 def handle(
     broker: Broker, ctx: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
-    if not is_small(request.topics):
-        return in_slices(broker, ctx, _in_parts(broker, ctx, request))
-    refused, known = _taken_apart(broker, ctx.api_version, request.topics)
-    if not known:
-        return refused
-    request.topics = known
-    committed = _commit(broker, ctx, request)
-    return committed.map(partial(_merged, refused)) if refused.topics else committed
+    known = partial(_known, broker, ctx.api_version)
+    return answer(broker, ctx, request, OffsetCommitResponse, known, partial(_commit, broker, ctx))
 
 
-def _in_parts(broker: Broker, ctx: RequestContext, request: OffsetCommitRequest) -> Work[OffsetCommitResponse]:
-    """Each part is checked anew against the group, appended and replayed: commits of others may come in between."""
-    refused = OffsetCommitResponse()
-    known: list[OffsetCommitRequestTopic] = []
-    for part in in_parts(request.topics):
-        missing, there = _taken_apart(broker, ctx.api_version, part)
-        join_parts(refused.topics, missing.topics, _which)
-        join_parts(known, there, _which)
-        yield AT_ONCE
-    committed: list[Deferred[OffsetCommitResponse]] = []
-    for part in in_parts(known) if known else ():
-        some = copy(request)
-        some.topics = part
-        committed.append(_commit(broker, ctx, some))
-        yield WEIGHT_OF_A_PART
-
-    def joined(answers: list[OffsetCommitResponse]) -> OffsetCommitResponse:
-        rest = OffsetCommitResponse()
-        for answer in answers:
-            join_parts(rest.topics, answer.topics, _which)
-        return _merged(refused, rest)
-
-    return gather(committed).map(joined)
-
-
-def _which(topic: OffsetCommitRequestTopic | OffsetCommitResponseTopic) -> tuple[str, bytes]:
-    return topic.name, topic.topic_id
-
-
-def _taken_apart(
-    broker: Broker, version: int, topics: list[OffsetCommitRequestTopic]
-) -> tuple[OffsetCommitResponse, list[OffsetCommitRequestTopic]]:
-    """The answer for partitions that do not exist, and the others."""
-    refused = OffsetCommitResponse()
-    known: list[OffsetCommitRequestTopic] = []
-    for topic in topics:
-        missing: list[OffsetCommitResponsePartition] = []
-        there: list[OffsetCommitRequestPartition] = []
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if version >= _TOPIC_IDS_SINCE:
-            code = _name(broker, topic)
-        for asked in topic.partitions:
-            index = asked.partition_index
-            partition = broker.cluster.partition(topic.name, index)
-            if partition is None:
-                missing.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
-            else:
-                topic.topic_id = partition.topic_id  # stored with the offset, also if the client gave a name alone
-                there.append(asked)
-        if missing:
-            answer = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
-            refused.topics.append(answer)
-        if there:
-            known.append(OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id, partitions=there))
-    return refused, known
-
-
-def _name(broker: Broker, topic: OffsetCommitRequestTopic) -> ErrorCode:
-    """Fill in the name of a topic given by its id; returns the error for partitions of it that do not exist."""
-    name = broker.cluster.topic_name(topic.topic_id)
-    topic.name = name or ""
-    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def _commit(broker: Broker, ctx: RequestContext, request: OffsetCommitRequest) -> Deferred[OffsetCommitResponse]:
-    """Commit offsets of partitions that exist."""
-    committed = attempt(broker.cluster.groups.commit, broker, ctx, request)
-    return committed.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
-
-
-def _merged(refused: OffsetCommitResponse, rest: OffsetCommitResponse) -> OffsetCommitResponse:
-    """Both answers merged; in a topic that is in both, the refused partitions come first, as in Kafka."""
-    if not refused.topics:
-        return rest
-    by_name = {topic.name: topic for topic in refused.topics}
-    for topic in rest.topics:
-        first = by_name.get(topic.name)
-        if first is None:
-            refused.topics.append(topic)
+def _known(
+    broker: Broker, version: int, topic: OffsetCommitRequestTopic
+) -> tuple[list[OffsetCommitRequestPartition], OffsetCommitResponseTopic | None]:
+    missing: list[OffsetCommitResponsePartition] = []
+    there: list[OffsetCommitRequestPartition] = []
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if version >= _TOPIC_IDS_SINCE:
+        code = name_by_id(broker, topic)
+    for asked in topic.partitions:
+        index = asked.partition_index
+        partition = broker.partition(topic.name, index)
+        if partition is None:
+            missing.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
         else:
-            first.partitions += topic.partitions
-    return refused
+            topic.topic_id = partition.topic_id  # stored with the offset, also if the client gave a name alone
+            there.append(asked)
+    if not missing:
+        return there, None
+    return there, OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
+
+
+def _commit(
+    broker: Broker, ctx: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+    """Commit offsets of partitions that exist. The empty group id is allowed, as Kafka allows it."""
+    try:
+        committed = broker.groups.ask(request.group_id, GroupShard.commit, ctx, request)
+    except KafkaError as error:
+        return failed(request, ctx.api_version, error)
+    if isinstance(committed, Deferred):
+        return committed.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
+    return committed
 
 
 def failed(request: OffsetCommitRequest, version: int, error: KafkaError) -> OffsetCommitResponse:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.group import check_group_id
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, in_parts, in_slices, is_small
-from pykbroker.runtime.waits import gather
+from pykbroker.runtime.waits import as_wait, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -73,7 +75,9 @@ def _delete(broker: Broker, request: OffsetDeleteRequest) -> Deferred[OffsetDele
         if there:
             known.append(OffsetDeleteRequestTopic(name=topic.name, partitions=there))
     request.topics = known
-    return broker.cluster.groups.delete_offsets(broker, request).map(partial(_merged, refused))
+    check_group_id(request.group_id)
+    deleted = as_wait(broker.groups.ask(request.group_id, GroupShard.delete_offsets, request))
+    return deleted.map(partial(_merged, refused))
 
 
 def _merged(refused: dict[str, OffsetDeleteResponseTopic], rest: OffsetDeleteResponse) -> OffsetDeleteResponse:

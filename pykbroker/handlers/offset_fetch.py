@@ -12,6 +12,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers.in_slices import AT_ONCE, in_parts, in_slices, join_parts
 from pykbroker.runtime.waits import Deferred, all_of, apply
 from pykbroker.security.operations import DESCRIBE
@@ -127,7 +128,7 @@ def _fetch(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, 
     cluster = broker.cluster
     try:
         if cluster.authorizer is None and ctx.api_version < _TOPIC_IDS_SINCE:
-            found = cluster.groups.fetch(broker, asked, stable=stable)
+            found = broker.groups.ask(asked.group_id, GroupShard.fetch_stable if stable else GroupShard.fetch, asked)
         else:
             found = _fetch_checked(broker, ctx, asked, stable=stable)
     except KafkaError as error:
@@ -138,12 +139,18 @@ def _fetch(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, 
 def _fetch_checked(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
     """With an authorizer, or topics by id."""
     authorizer = broker.cluster.authorizer
-    by_name: _ByName = partial(broker.cluster.groups.fetch, broker, stable=stable)
+    question = GroupShard.fetch_stable if stable else GroupShard.fetch
+
+    def by_name(asked: OffsetFetchRequestGroup) -> _Found:
+        return broker.groups.ask(asked.group_id, question, asked)
+
     if authorizer is not None:
         if not authorizer.may(ctx, DESCRIBE, GROUP, asked.group_id):
             raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        by_name = partial(_fetch_described, authorizer, ctx, by_name)
-    return _fetch_by_id(broker, by_name, asked) if ctx.api_version >= _TOPIC_IDS_SINCE else by_name(asked)
+        by_shown_name: _ByName = partial(_fetch_described, authorizer, ctx, by_name)
+    else:
+        by_shown_name = by_name
+    return _fetch_by_id(broker, by_shown_name, asked) if ctx.api_version >= _TOPIC_IDS_SINCE else by_shown_name(asked)
 
 
 def _refused(ctx: RequestContext, asked: OffsetFetchRequestGroup, error: KafkaError) -> OffsetFetchResponseGroup:

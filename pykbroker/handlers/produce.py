@@ -18,7 +18,7 @@ from pykbroker.coordination.transactions.admitting import Dialect, Refusals, adm
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.metadata.names import INTERNAL_TOPICS
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, as_wait, gather
 from pykbroker.storage.log.rejections import NotOneBatch, RecordsRejected
 from pykbroker.wire.batch_header import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchHeader, read_batch_header
 from pykbroker.wire.compression import Compression
@@ -101,8 +101,8 @@ def _write(
     if len(topics) != 1 or len(topics[0].partition_data) > _AT_ONCE:
         partitions = sum([len(topic.partition_data) for topic in topics])
         if len(topics) + partitions > _AT_ONCE:
-            _keep_records(request)
-            return in_slices(broker, ctx, _write_many(broker, ctx, request, refusals))
+            kept = _keep_records(broker, request)
+            return in_slices(broker, ctx, _write_many(broker, ctx, request, refusals, kept))
     response = ProduceResponse()
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
     to_all = request.acks == _ALL
@@ -117,21 +117,24 @@ def _write(
 
 
 def _write_many(
-    broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals
+    broker: Broker, ctx: RequestContext, request: ProduceRequest, refusals: Refusals, kept: int
 ) -> Work[ProduceResponse | None]:
-    """The same in slices."""
+    """The same in slices, with ``kept`` bytes of copied records."""
     response = ProduceResponse()
     waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
     to_all = request.acks == _ALL
-    for topic in request.topic_data:
-        answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
-        response.responses.append(answers)
-        for data in topic.partition_data:
-            answers.partition_responses.append(
-                _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
-            )
-            yield _WEIGHT
-        yield 1
+    try:
+        for topic in request.topic_data:
+            answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+            response.responses.append(answers)
+            for data in topic.partition_data:
+                answers.partition_responses.append(
+                    _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
+                )
+                yield _WEIGHT
+            yield 1
+    finally:
+        broker.cluster.runtime.memory.received.give(kept)
     return _written(broker, ctx, request, response, waiting)
 
 
@@ -188,7 +191,7 @@ def _handle_transactional(
     if len(producers) > 1:
         return settle(request, failed(request, version, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
     dialect = Dialect(adds=version >= _ADDS_SINCE, knows_abortable=version >= _ABORTABLE_SINCE)
-    admitted = admit(broker.cluster, request.transactional_id, producers.pop(), partitions, dialect)
+    admitted = admit(broker, request.transactional_id, producers.pop(), partitions, dialect)
     if admitted.done:
         return _write(broker, ctx, request, admitted.value)
     return _write_later(broker, ctx, request, admitted)
@@ -198,21 +201,27 @@ def _write_later(
     broker: Broker, ctx: RequestContext, request: ProduceRequest, admitted: Deferred[Refusals]
 ) -> Deferred[ProduceResponse | None]:
     """Append when the coordinator has answered. The records are copied until then."""
-    _keep_records(request)
+    kept = _keep_records(broker, request)
 
-    def write(refusals: Refusals) -> Deferred[ProduceResponse | None]:
-        written = _write(broker, ctx, request, refusals)
-        return written if isinstance(written, Deferred) else Deferred.completed(written)
+    def write(done: Deferred[Refusals]) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+        broker.cluster.runtime.memory.received.give(kept)
+        return _write(broker, ctx, request, done.value)
 
-    return admitted.chain(write)
+    return admitted.fold(write).chain(as_wait)
 
 
-def _keep_records(request: ProduceRequest) -> None:
-    """Copy the records, since the receive block is reused in the next turn."""
+def _keep_records(broker: Broker, request: ProduceRequest) -> int:
+    """Copy the records, since the receive block is reused in the next turn. Returns their bytes, which count as received until they
+    are given back.
+    """
+    kept = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
             if data.records is not None:
                 data.records = bytearray(data.records)  # type: ignore[arg-type]  # a list is for encoding only
+                kept += len(data.records)
+    broker.cluster.runtime.memory.received.count(kept)
+    return kept
 
 
 def failed(request: ProduceRequest, version: int, error: KafkaError) -> ProduceResponse:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.classic.requests import sync
+from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.sync_group import SyncGroupResponse
 
@@ -25,7 +27,8 @@ def handle(
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
     if ctx.api_version >= _PROTOCOL_STATED_SINCE and (request.protocol_type is None or request.protocol_name is None):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return broker.cluster.groups.sync(broker, request)
+    check_group_id(request.group_id)
+    return broker.groups.ask(request.group_id, sync, request)
 
 
 def failed(request: SyncGroupRequest, version: int, error: KafkaError) -> SyncGroupResponse:

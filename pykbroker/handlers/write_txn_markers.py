@@ -73,7 +73,7 @@ def _write(
         if partition.leader != broker.node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         committed = write_marker(
-            broker.cluster,
+            broker,
             partition,
             EndTxnMarker(marker.transaction_result, marker.coordinator_epoch),
             producer_id=marker.producer_id,

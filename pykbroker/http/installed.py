@@ -35,6 +35,13 @@ def side(*, own_process: bool = False) -> type[HttpSide]:
     return HttpSide
 
 
+def check_registry() -> None:
+    """Raises ConfigError that says what to install if a package of the schema registry is missing. It imports none of them."""
+    for package in ("aiohttp", "avro", "jsonschema", "grpc_tools"):
+        if find_spec(package) is None:
+            raise ConfigError(f"--schema-registry needs the package {package}: {install_hint('registry')}.")
+
+
 def _missing(package: str) -> ConfigError:
     return ConfigError(f"--http needs the package {package}: {install_hint('http')}.")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from pykbroker.http import health
-from pykbroker.http.connection import HttpConnection, at_work, make_room
+from pykbroker.http.connection import at_work
 from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, own_names, problem
 from pykbroker.http.metrics.brokers import BrokerCollector
@@ -28,12 +28,11 @@ from pykbroker.http.metrics.requests import RequestCollector
 from pykbroker.http.metrics.scrape import NoCluster, Scrapes
 from pykbroker.http.metrics.storage import StorageCollector
 from pykbroker.http.metrics.transactions import TransactionCollector
-from pykbroker.network.binding import create_server
-from pykbroker.process import listening
+from pykbroker.http.server import WebServer
 from pykbroker.process.life import BETWEEN
-from pykbroker.process.log_directories import StartFailed
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.steered.http_options import registry_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,17 +46,7 @@ log = logging.getLogger(__name__)
 
 #: Most connections at once: descriptors are needed for clients and logs.
 _MOST_CONNECTIONS: Final = 32
-#: For requests in hand when the side is closed.
-_SHUTDOWN_S: Final = 5.0
-_BACKLOG: Final = 100
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class _RefusedHttp(asyncio.Protocol):
-    """A connection beyond the limit, while the broker is at work for all others."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
 
 
 class HttpSide:
@@ -94,39 +83,20 @@ class HttpSide:
             clock,
         )
         self._imported: set[str] = set()
-        self._runner: web.AppRunner | None = None
-        self._server: asyncio.Server | None = None
-        self._connections: dict[HttpConnection, None] = {}
+        self._server: WebServer | None = None
+        self._is_open = False
         self._leave: list[Callable[[], None]] = []
 
     async def open(self) -> None:
         """Listen, and start to count. Raises StartFailed if the address cannot be bound."""
         app = self._application()
-        runner = self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
-        await runner.setup()
-        host, port = self._options.host, self._options.port
-        try:
-            self._server = await create_server(
-                asyncio.get_running_loop(), self._protocol, [host], port, backlog=_BACKLOG
-            )
-        except OSError as error:
-            why = listening.why(error, host, port, "--http HOST:PORT")
-            raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error
-        port = self._server.sockets[0].getsockname()[1]
-        self._node.http = listening.address(host, port)
+        server = self._server = WebServer(app, self._options.patience_s, _MOST_CONNECTIONS)
+        self._node.http = await server.open(self._options.host, self._options.port, "--http HOST:PORT")
+        self._is_open = True
         self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
         self._leave = [self._node.lives.follow(each.follow) for each in (self._brokers, self._storage)]
         self._lag.start()
         log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", self._node.http)
-
-    def _protocol(self) -> asyncio.BaseProtocol:
-        assert self._runner is not None
-        server = self._runner.server
-        if server is None:
-            return _RefusedHttp()
-        if len(self._connections) >= _MOST_CONNECTIONS and not make_room(self._connections):
-            return _RefusedHttp()
-        return HttpConnection(server, self._options.patience_s, self._connections)
 
     def _application(self) -> web.Application:
         app = web.Application(middlewares=[at_work, guard(self._options, page.PATHS)])
@@ -146,10 +116,15 @@ class HttpSide:
         from pykbroker.http.console import console, registry, router  # noqa: PLC0415 - may never be used
 
         if self._console is None:
-            address = self._options.schema_registry
+            address = self._options.schema_registry or self._own_registry()
             known = None if address is None else registry.CachedRegistry(address)
             self._console = console.Console(self._node, self._meter, self._clock, known)
         return await router.answer(request, self._console)
+
+    def _own_registry(self) -> str | None:
+        """The URL of the node's own schema registry, which has the same token."""
+        own, token = self._node.schema_registry, self._options.token
+        return None if own is None else registry_url(own, token)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
         await self._import_in_thread("pykbroker.http.api.router", "pykbroker.steered.steering")
@@ -185,9 +160,10 @@ class HttpSide:
 
     async def close(self) -> None:
         """Close connections and stop counting. Harmless if the side was not opened."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        server, self._server = self._server, None
+        if self._is_open and server is not None:
+            self._is_open = False
+            server.stop_listening()
             self._lag.stop()
             self._node.server.dispatcher.places.empty(Place.MEASURE)
             self._node.http = None
@@ -198,8 +174,5 @@ class HttpSide:
                 await self._console.close()
                 self._console = None
             self._steering = None
-        if self._runner is not None:
-            while make_room(self._connections):
-                pass
-            await self._runner.cleanup()
-            self._runner = None
+        if server is not None:
+            await server.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -51,6 +51,7 @@ _ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "16",
     "spark.databricks.delta.snapshotPartitions": "4",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",  # Delta lists files to vacuum in so many tasks; 10,000 by default
 }
 
 
@@ -95,19 +96,28 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
     if not submitted:
         given = wanted.get(_JAVA, "")
         wanted[_JAVA] = f"{logging_to(log)} -Djava.io.tmpdir={folder} {_IN_UTC} {given}".rstrip()
-    try:
-        return _started(wanted, log)
-    except Exception as error:
-        said = _end_of(log)
-        if "spark.jars.packages" not in wanted or not any(sign in said for sign in _UNRESOLVED):
-            raise LakeError(f"Spark did not start: {error}\nThe end of its log:\n{said}") from error
-    try:
-        return _started({"spark.jars.ivySettings": str(central_alone(folder)), **wanted}, log)
-    except Exception as error:
-        raise LakeError(
-            f"Spark's resolver did not find {wanted['spark.jars.packages']} (or what they need): --jars (or PYKBROKER_SPARK_JARS) names files that "
-            f"you have.\nThe end of its log:\n{_end_of(log)}"
-        ) from error
+    failed = None
+    for attempt in _attempts(wanted, tables, folder):
+        try:
+            return _started(attempt, log)
+        except Exception as error:
+            said, failed = _end_of(log), error
+            if "spark.jars.packages" not in wanted or not any(sign in said for sign in _UNRESOLVED):
+                raise LakeError(f"Spark did not start: {error}\nThe end of its log:\n{said}") from error
+    raise LakeError(
+        f"Spark's resolver did not find {wanted['spark.jars.packages']} (or what they need): --jars (or PYKBROKER_SPARK_JARS) names files that "
+        f"you have.\nThe end of its log:\n{_end_of(log)}"
+    ) from failed
+
+
+def _attempts(wanted: Mapping[str, str], tables: Collection[Format], folder: Path) -> Iterator[dict[str, str]]:
+    """The settings to start with; as long as the resolver does not find a package, those with another resolver or another connector."""
+    yield dict(wanted)
+    central = {**wanted, "spark.jars.ivySettings": wanted.get("spark.jars.ivySettings") or str(central_alone(folder))}
+    yield central
+    other = ",".join(packages(pyspark.__version__, tables, whole=True))
+    if wanted["spark.jars.packages"] == ",".join(packages(pyspark.__version__, tables)) != other:
+        yield {**central, "spark.jars.packages": other}
 
 
 def _started(wanted: Mapping[str, str], log: Path) -> SparkSession:

@@ -11,19 +11,23 @@ from pykbroker.lake.errors import Missing
 
 
 class SparkReleases(NamedTuple):
-    """The releases of Spark with the same first two numbers. Of the connector, Maven has no later patch than ``newest_patch``."""
+    """The releases of Spark with the same first two numbers. Of the connector, Maven has no later patch than ``newest_patch``.
+
+    Registries that lack a package of that one (the token provider, most often) have all of ``whole_patch``, which runs on every patch of the line.
+    """
 
     newest_patch: int
+    whole_patch: int
     delta: str
     iceberg: str
 
 
 LINES = {
     (4, 0): SparkReleases(
-        4, "io.delta:delta-spark_2.13:4.0.0", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"
+        4, 0, "io.delta:delta-spark_2.13:4.0.0", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"
     ),
     (4, 1): SparkReleases(
-        3, "io.delta:delta-spark_4.1_2.13:4.1.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+        3, 1, "io.delta:delta-spark_4.1_2.13:4.1.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
     ),
 }
 SUPPORTED = "4.0 and 4.1"
@@ -45,11 +49,15 @@ def connector(version: str) -> str:
     return _connector(f"{major}.{minor}.{min(patch, line_of(version).newest_patch)}")
 
 
-def packages(version: str, tables: Collection[Format]) -> list[str]:
-    """What Spark downloads from Maven Central if no jars are given: the connector, and the table formats."""
+def packages(version: str, tables: Collection[Format], *, whole: bool = False) -> list[str]:
+    """What Spark downloads from Maven Central if no jars are given: the connector (with ``whole`` the one that no registry has a part of only),
+    and the table formats.
+    """
     line = line_of(version)
+    major, minor, _ = _numbers(version)
     formats = {Format.DELTA: line.delta, Format.ICEBERG: line.iceberg}
-    return [connector(version), *(formats[table] for table in tables if table in formats)]
+    first = _connector(f"{major}.{minor}.{line.whole_patch}") if whole else connector(version)
+    return [first, *(formats[table] for table in tables if table in formats)]
 
 
 def _connector(version: str) -> str:

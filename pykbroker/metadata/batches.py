@@ -35,7 +35,7 @@ class MetadataBatch:
 
 
 def record_version(record: MetadataRecord) -> int:
-    """The version to write a record in: the newest one, as at metadata.version 30 (4.3).
+    """The version to write a record in: the newest one, as at metadata.version 30 (4.3) and later.
 
     Registration changes are written in the oldest version that can represent them, as by Kafka.
     """

@@ -1,6 +1,6 @@
 """Feature levels (KIP-584): those that a new cluster finalizes, and the ranges that brokers register.
 
-Ranges and levels are those of Kafka 4.3.1, so that either broker can take over the other's metadata log.
+Ranges and levels are those of Kafka 4.4.0, so that either broker can take over the other's metadata log.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ ELR_VERSION = "eligible.leader.replicas.version"
 
 #: Finalized in a new cluster, in the order of Kafka's records. A level of 0 has no entry.
 BOOTSTRAP_LEVELS: dict[str, int] = {
-    METADATA_VERSION: 30,  # 4.3-IV0
+    METADATA_VERSION: 33,  # 4.4-IV2
     ELR_VERSION: 1,
     GROUP_VERSION: 1,
     TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
 
-#: The ranges that brokers register. They cover every level that Apache Kafka 4.3.1 finalizes, so that its metadata logs can
+#: The ranges that brokers register. They cover every level that Apache Kafka 4.4.0 finalizes, so that its metadata logs can
 #: be used.
 SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
-    METADATA_VERSION: (7, 30),
+    METADATA_VERSION: (7, 33),
     KRAFT_VERSION: (0, 1),
     GROUP_VERSION: (0, 1),
     TRANSACTION_VERSION: (0, 2),
-    "share.version": (0, 1),
+    "share.version": (0, 2),
     "streams.version": (0, 1),
     ELR_VERSION: (0, 1),
 }

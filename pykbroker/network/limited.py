@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from pykbroker.network.acceptor import ConnectionAcceptor, ConnectionRefused, ConnectionRules, taken_over
+from pykbroker.network.entering import enter
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from pykbroker.network.connection import Connection
 
-
-log = logging.getLogger(__name__)
 
 #: Creates a connection and the protocol for its socket.
 Make = Callable[[], tuple["Connection", "asyncio.BaseProtocol"]]
@@ -119,27 +117,10 @@ class Limited:
     def _enter(self, make: Make, accepted: socket.socket, address: str) -> None:
         connection, protocol = make()
         self._inside[connection] = address
-        task = self._loop.create_task(self._connect(protocol, accepted))
+        task = enter(self._loop, connection, protocol, accepted)
         self._entering.add(task)
-        task.add_done_callback(partial(self._entered, connection, accepted))
+        task.add_done_callback(self._entering.discard)
         self._close_excess()
-
-    async def _connect(self, protocol: asyncio.BaseProtocol, accepted: socket.socket) -> bool:
-        try:
-            await self._loop.connect_accepted_socket(lambda: protocol, accepted)
-        except OSError:  # the client is gone again
-            return False
-        return True
-
-    def _entered(self, connection: Connection, accepted: socket.socket, task: asyncio.Task[bool]) -> None:
-        """Clean up after a failed entry; a callback, since a task that is cancelled before its first step runs no code."""
-        self._entering.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            log.error("Unhandled error in accepting a connection on listener %s", connection.listener, exc_info=error)
-        if task.cancelled() or error is not None or not task.result():
-            accepted.close()
-            connection.connection_lost(None)
 
     def _close_excess(self) -> None:
         """Close the connections that have been idle longest."""

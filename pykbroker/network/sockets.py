@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.network.binding import create_server
+from pykbroker.network.binding import create_server, is_uvloop
 from pykbroker.network.connection import Connection
+from pykbroker.network.entering import accept_waiting, enter
 from pykbroker.network.receive_block import shared_block
 
 if TYPE_CHECKING:
+    import socket
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.network.admission import Admission
     from pykbroker.network.limited import BrokerRules, Limited
@@ -72,6 +75,8 @@ class BrokerSockets:
         #: Whether the sockets listen; not while the broker is stopped.
         self.is_open = False
         self._limited: Limited | None = None
+        #: The loop itself keeps no task.
+        self._entering: set[asyncio.Task[bool]] = set()
         self._none_left = asyncio.Event()
         self._shared_block = shared_block()
 
@@ -82,7 +87,7 @@ class BrokerSockets:
         """
         server = await self._listen(bind, max_frame)
         self.is_open = True
-        port: int = server.sockets[0].getsockname()[1]
+        port: int = bind.port or server.sockets[0].getsockname()[1]
         self._opened.append((bind._replace(port=port), max_frame))
         return port
 
@@ -166,13 +171,28 @@ class BrokerSockets:
 
     async def _listen(self, bind: Bind, max_frame: int) -> asyncio.Server:
         def connection() -> asyncio.BaseProtocol:
-            return self._made(bind, max_frame)[1] if self._has_room() else _Refused()
+            if not self._has_room():
+                return _Refused()
+            if accepts_one:
+                accept_waiting(server, partial(self._enter, bind, max_frame))
+            return self._made(bind, max_frame)[1]
+
+        accepts_one = is_uvloop(self._loop)
 
         server = await create_server(
             self._loop, connection, _hosts(bind), bind.port, backlog=_BACKLOG, start_serving=False
         )
         self._listening.append(_Listening(bind, max_frame, server))
         return server
+
+    def _enter(self, bind: Bind, max_frame: int, accepted: socket.socket) -> None:
+        """Let in a connection that waited while the loop accepted another one."""
+        if not self._has_room():
+            accepted.close()
+            return
+        task = enter(self._loop, *self._made(bind, max_frame), accepted)
+        self._entering.add(task)
+        task.add_done_callback(self._entering.discard)
 
     def _made(self, bind: Bind, max_frame: int) -> tuple[Connection, asyncio.BaseProtocol]:
         """A connection, and the protocol for its socket."""
@@ -203,13 +223,10 @@ class BrokerSockets:
             self._none_left.set()
 
 
-def _hosts(bind: Bind) -> list[str | bytes] | None:
-    """The addresses for ``create_server``. ASCII is passed as bytes: encoding text imports IDNA, a hundredth of a start.
-
-    As in Java, :: listens on all IPv4 addresses too, unless the system chooses the port, which would differ.
-    """
+def _hosts(bind: Bind) -> list[str] | None:
+    """The addresses for ``create_server``. As in Java, :: listens on all IPv4 addresses too, unless the system chooses the port, which would differ."""
     if not bind.host:
         return None
     if bind.host == "::" and bind.port:
-        return [b"0.0.0.0", b"::"]
-    return [bind.host.encode("ascii") if bind.host.isascii() else bind.host]
+        return ["0.0.0.0", "::"]  # noqa: S104 - asked for
+    return [bind.host]

@@ -168,7 +168,8 @@ class Housekeeping:
             looked_ahead.map(next_one).pass_failure_to(over)
 
         def next_one(due: bool) -> None:
-            logs.compactions.memory_bytes = cluster.config["log.cleaner.dedupe.buffer.size"]
+            memory = cluster.config["log.cleaner.dedupe.buffer.size"]
+            logs.compactions.memory_bytes = min(memory, cluster.runtime.memory.limit)
             plan = logs.compactions.plan(cluster.runtime.clock.now_ms()) if due else None
             if plan is None:
                 over.complete(None)

@@ -6,13 +6,16 @@ import errno
 import logging
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.contents import ForeignDirectoryError, check_ours
 from pykbroker.storage.directory_lock import DirectoryLock
 from pykbroker.storage.real_disk import RealDisk
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +51,12 @@ def named_by(config: BrokerConfig) -> DirectoryPaths:
     return DirectoryPaths(metadata, tuple(path for path in every if path != metadata), metadata not in every)
 
 
-def with_node_id(paths: DirectoryPaths, config: BrokerConfig) -> BrokerConfig:
-    """The settings, by default with the node id of the log directory. Raises StartFailed."""
+def with_node_id(paths: DirectoryPaths, config: BrokerConfig, disk: Disk | None = None) -> BrokerConfig:
+    """The settings, by default with the node id of the log directory, on this machine's disk or another one. Raises StartFailed."""
     if config.is_explicit("node.id"):
         return config
     try:
-        node_id = checkpoints.read_meta_properties(RealDisk(), str(paths.metadata)).get("node.id")
+        node_id = checkpoints.read_meta_properties(disk or RealDisk(), str(paths.metadata)).get("node.id")
     except OSError as error:
         raise unusable(paths.metadata, error) from error
     return config if node_id is None else config.with_texts({"node.id": node_id})

@@ -39,6 +39,7 @@ from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
     from pykbroker.faults.injector import Injector
+    from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
     from pykbroker.releases.release import Release
     from pykbroker.requests.dispatcher import Dispatcher
@@ -107,7 +108,8 @@ async def serve(
 class Node:
     """``brokers`` brokers on the log directories of the settings. ``racks`` has the rack of each; without it all have
     broker.rack. ``release`` is the emulated earlier release, if any. With ``as_reached`` clients of a listener on all
-    addresses are answered the address that they connected to. It belongs to the event loop that runs when it is created.
+    addresses are answered the address that they connected to. ``machine`` is another machine than this one, as a simulator's. It
+    belongs to the event loop that runs when it is created.
     """
 
     def __init__(
@@ -122,9 +124,11 @@ class Node:
         dispatcher: Dispatcher | None = None,
         release: Release | None = None,
         wrap_disk: Callable[[Disk], Disk] | None = None,
+        machine: Machine | None = None,
     ) -> None:
+        self._machine = machine
         self._paths = log_directories.named_by(config)
-        self._config = log_directories.with_node_id(self._paths, config)
+        self._config = log_directories.with_node_id(self._paths, config, None if machine is None else machine.disk)
         try:
             unserved.check(self._config)
         except ConfigError as error:
@@ -137,7 +141,7 @@ class Node:
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
         self._lifecycle: BrokerLifecycle | None = None
-        self._disk: RealDisk | None = None
+        self._real_disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
@@ -151,6 +155,8 @@ class Node:
         self._clock = clock or SystemClock()
         #: The address of the HTTP side, if it is on.
         self.http: str | None = None
+        #: The address of the schema registry, if it is on.
+        self.schema_registry: str | None = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
         #: Installs quotas and connection limits.
@@ -239,7 +245,7 @@ class Node:
         """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
         addresses of all listeners.
         """
-        http = {} if self.http is None else {"http": self.http}
+        beside = {"http": self.http, "schema_registry": self.schema_registry}
         return {
             "bootstrap": ",".join(self.addresses().values()),
             "pid": os.getpid(),
@@ -257,7 +263,7 @@ class Node:
                 for node_id, ports in self._ports.items()
             ],
             "protocols": {listener.name: listener.security_protocol for listener in self._config.listeners},
-            **http,
+            **{name: where for name, where in beside.items() if where is not None},
         }
 
     async def start(self, before_clients: Prepare | None = None) -> None:
@@ -280,11 +286,10 @@ class Node:
     async def _open(self, before_clients: Prepare | None) -> None:
         """Open the logs, start the brokers, then accept clients: a life begins."""
         config = self._config = self._config.with_texts({})  # settings that a former life altered are not in the copy
-        self._locks = log_directories.lock(self._paths)
-        self._disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-        cluster = _open_cluster(config, self._paths, self._wrap_disk(self._disk), self._clock, self._features)
+        cluster = self._open_cluster(config)
         self._lifecycle = BrokerLifecycle(cluster)
-        self._housekeeping = Housekeeping(cluster, durable=self._durable)
+        cleaner = None if self._machine is None else self._machine.cleaner
+        self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
         try:
             self._lifecycle.start_all(
                 {
@@ -303,6 +308,17 @@ class Node:
             await done(before_clients(cluster))
         await self.server.start_serving()
         self._housekeeping.start()
+
+    def _open_cluster(self, config: BrokerConfig) -> Cluster:
+        """The cluster, on the disk and with the randomness of its machine. Raises StartFailed."""
+        rng: random.Random
+        if self._machine is None:
+            self._locks = log_directories.lock(self._paths)
+            self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
+            disk, rng = self._wrap_disk(self._real_disk), random.SystemRandom()
+        else:
+            disk, rng = self._machine.disk, self._machine.random
+        return _open_cluster(config, self._paths, disk, self._clock, rng, self._features)
 
     def _tell_started(self, took_s: float) -> None:
         """Log a summary of the start for operators."""
@@ -336,7 +352,7 @@ class Node:
             await self.server.close()
             self.lives.end()
             if self._lifecycle is not None:
-                _shut_down(self.cluster)
+                _shut_down(self.cluster, in_threads=self._machine is None)
                 self._lifecycle = None
             while self._locks:
                 self._locks.pop().release()
@@ -354,8 +370,8 @@ class Node:
             self.lives.end(followed=True)
             self.server.forget_cluster()
             self._lifecycle = None
-            if self._disk is not None:
-                self._disk.give_up()
+            if self._real_disk is not None:
+                self._real_disk.give_up()
             await self.server.threads_rest()
             while self._locks:
                 self._locks.pop().release()
@@ -372,27 +388,32 @@ class Node:
             yield
 
 
-def _shut_down(cluster: Cluster) -> None:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
-
+def _shut_down(cluster: Cluster, *, in_threads: bool) -> None:
     monotonic = SystemClock().monotonic
     began = monotonic()
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    with contextlib.ExitStack() as stack:
+        each: Callable[..., Any] = map
+        if in_threads:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+
+            each = stack.enter_context(ThreadPoolExecutor(max_workers=8)).map
         try:
-            cluster.shutdown(pool.map)
+            cluster.shutdown(each)
             log.info("Clean shutdown: %d logs closed in %.2f s", len(cluster.logs.logs), monotonic() - began)
         except KafkaError as error:
             log.error("Unclean shutdown (%s): the next start recovers the logs", error)
 
 
-def _open_cluster(config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock: Clock, features: Features) -> Cluster:
+def _open_cluster(
+    config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock: Clock, rng: random.Random, features: Features
+) -> Cluster:
     try:
         return Cluster.open(
             config,
             paths.metadata,
             disk,
             clock,
-            random.SystemRandom(),
+            rng,
             others=paths.others,
             metadata_apart=paths.metadata_apart,
             features=features,

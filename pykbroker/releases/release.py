@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pykbroker.wire.apis import ApiKey
 
 #: Modules of the releases by the names that users give; the newest is the broker as it is.
-_MODULES: Final = {"2.8": "kafka_2_8", "3.9": "kafka_3_9", "4.3": ""}
+_MODULES: Final = {"2.8": "kafka_2_8", "3.9": "kafka_3_9", "4.3": "kafka_4_3", "4.4": ""}
 NAMES: Final = tuple(_MODULES)
 NEWEST: Final = NAMES[-1]
 

@@ -1,4 +1,4 @@
-"""The settings of an earlier release, as changes to today's: additional ones, missing ones, other defaults."""
+"""The settings of a release before 4.0, as changes to those of 4.3: additional ones, missing ones, other defaults."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from pykbroker.config.definitions.abbreviations import (
     SHORT,
     STRING,
 )
-from pykbroker.config.definitions.definition_set import CURRENT, Definitions
+from pykbroker.config.definitions.definition_set import Definitions
 from pykbroker.config.rules import at_least
 from pykbroker.config.setting import Setting, table
+from pykbroker.releases.kafka_4_3_settings import DEFINITIONS as OF_4_3
+from pykbroker.releases.kafka_4_3_settings import begins
 
 #: Removed in Kafka 4.0 with ZooKeeper and the old message formats. They are described, and have no effect.
 FORMER: Final = table(
@@ -81,20 +83,20 @@ def earlier(
     defaults: Mapping[str, Any],
     beneath: Mapping[str, Any] | None = None,
 ) -> Definitions:
-    """Return the settings of a release: today's, FORMER and ``also``.
+    """Return the settings of a release: those of 4.3, FORMER and ``also``.
 
     They lack the names, and the prefixes that end with a dot, in ``without``; ``defaults`` are its own; ``beneath`` are
     values of settings that it did not have.
     """
     broker = {
         name: setting
-        for name, setting in {**CURRENT.broker, **FORMER, **also}.items()
-        if not _begins(name, without) or setting.internal
+        for name, setting in {**OF_4_3.broker, **FORMER, **also}.items()
+        if not begins(name, without) or setting.internal
     }
     topics = {
         name: setting
-        for name, setting in {**CURRENT.topics, **_FORMER_OF_TOPICS}.items()
-        if not _begins(name, topics_without)
+        for name, setting in {**OF_4_3.topics, **_FORMER_OF_TOPICS}.items()
+        if not begins(name, topics_without)
     }
     for settings in (broker, topics):
         settings |= {
@@ -103,9 +105,4 @@ def earlier(
     broker["log.segment.bytes"] = broker["log.segment.bytes"]._replace(rule=_SMALL_SEGMENTS)
     topics["segment.bytes"] = topics["segment.bytes"]._replace(rule=_SMALL_SEGMENTS)
     behind = {name: ((f"log.{name}", 1),) for name in _FORMER_OF_TOPICS}
-    return Definitions(release, broker, topics, {**CURRENT.topic_synonyms, **behind}, beneath or {})
-
-
-def _begins(name: str, beginnings: tuple[str, ...]) -> bool:
-    """Whether a name is one of these, or begins with one that ends with a dot."""
-    return any(name == each or (each.endswith(".") and name.startswith(each)) for each in beginnings)
+    return Definitions(release, broker, topics, {**OF_4_3.topic_synonyms, **behind}, beneath or {})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from pykbroker.runtime.waits import Deferred, all_of, as_wait, gather
 
 if TYPE_CHECKING:
-    from pykbroker.runtime.timers import Timers
+    from pykbroker.runtime.timers import Timer, Timers
     from pykbroker.runtime.waits import WakeQueue
 
 log = logging.getLogger(__name__)
@@ -121,18 +121,29 @@ class Slices:
             once = None
         return self.run(_each(items, answer, weight, once))
 
-    def every(self, interval_ms: float, work: Callable[[], Steps]) -> None:
+    def every(self, interval_ms: float, work: Callable[[], Steps]) -> Callable[[], None]:
         """Do ``work`` repeatedly, ``interval_ms`` milliseconds after the start or the end of the last round, so that rounds
-        never overlap.
+        never overlap. Returns the function that ends this: no further round begins.
         """
+        planned: Timer | None = None
+        stopped = False
 
         def begin() -> None:
             self.add(_begun_in_its_turn(work), over=plan)
 
         def plan() -> None:
-            self._timers.after(interval_ms, begin)
+            nonlocal planned
+            if not stopped:
+                planned = self._timers.after(interval_ms, begin)
+
+        def stop() -> None:
+            nonlocal stopped
+            stopped = True
+            if planned is not None:
+                planned.cancel()
 
         plan()
+        return stop
 
     def stop(self) -> None:
         """Drop all work; the process is about to end."""

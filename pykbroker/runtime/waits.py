@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 log = logging.getLogger(__name__)
 
@@ -189,10 +189,19 @@ class Deferred(Generic[T]):
                 log.exception("Unhandled error in a callback of a wait; the others run")
 
 
-def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]:
-    """The Deferred that ``function`` returns, or a failed one with the error that it raises."""
+@overload
+def attempt(function: Callable[..., Deferred[T]], *args: Any) -> Deferred[T]: ...
+
+
+@overload
+def attempt(function: Callable[..., T | Deferred[T]], *args: Any) -> Deferred[T]: ...
+
+
+def attempt(function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+    """The Deferred that ``function`` returns, a completed one with its result, or a failed one with the error that it raises."""
     try:
-        return function(*args)
+        found = function(*args)
+        return found if isinstance(found, Deferred) else Deferred.completed(found)
     except Exception as error:  # noqa: BLE001 - whoever waits looks at it
         return Deferred.failed(error)
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from pykbroker.partitions.record_chunks import RecordChunks, decode_now
 from pykbroker.runtime.waits import Deferred
 from pykbroker.seeding.seed import At, Path, Seed, SeedRecord, SeedTopic
 from pykbroker.wire import records as wire
+from pykbroker.wire.record_walk import RecordTooLarge
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
     from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.primitives import Buffer
+
+    _Decoded = Callable[[Runtime, BatchHeader, Buffer], Iterator[list[wire.Record] | Deferred[None]]]
 
 #: Records read in one step, unless a single batch has more.
 _STEP_RECORDS: Final = 100
@@ -37,7 +42,7 @@ _LOG = _Log()
 def dump_seed(cluster: Cluster, topics: Iterable[str] = ()) -> Seed:
     """Export these topics, or all but internal ones, at one moment. Raises LookupError for an unknown topic."""
     seed = Seed()
-    for _ in _harvesting(cluster, topics, seed):
+    for _ in _harvesting(cluster, topics, seed, _decoded_at_once):
         pass
     return seed
 
@@ -50,16 +55,23 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
     """
     over: Deferred[Seed] = Deferred()
 
+    seed = Seed()
+    harvesting = _harvesting(cluster, topics, seed, _decoded_slowly)
+    left = most_bytes
+
     def steps() -> Steps:
-        seed = Seed()
-        left = most_bytes
+        nonlocal left
         try:
-            for fresh in _harvesting(cluster, topics, seed):
+            for fresh in harvesting:
+                if isinstance(fresh, Deferred):
+                    fresh.map(lambda _: cluster.runtime.slices.add(steps())).pass_failure_to(over)
+                    return
                 left -= sum(map(_size, fresh))
                 if left < 0:
                     raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
                 yield 1 + len(fresh)
         except Exception as error:  # noqa: BLE001 - fails the wait
+            harvesting.close()
             over.fail(error)
             return
         over.complete(seed)
@@ -68,16 +80,19 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
     return over
 
 
-def _harvesting(cluster: Cluster, topics: Iterable[str], seed: Seed) -> Iterator[list[SeedRecord]]:
-    """Fill a seed; each step yields the records that it added."""
+def _harvesting(
+    cluster: Cluster, topics: Iterable[str], seed: Seed, decoded: _Decoded
+) -> Generator[list[SeedRecord] | Deferred[None]]:
+    """Fill a seed; each step yields the records that it added, or the wait for more."""
     names = list(dict.fromkeys(topics))
     for name in names:
         check_topic(cluster, name)
     chosen = names or sorted(name for name in cluster.metadata.image.topics if not name.startswith("__"))
     seed.topics += [_topic(cluster, name) for name in chosen]
     for partition, end in _ends(cluster, chosen):
-        for fresh in _reading(cluster, partition, end):
-            seed.records += fresh
+        for fresh in _reading(cluster, partition, end, decoded):
+            if not isinstance(fresh, Deferred):
+                seed.records += fresh
             yield fresh
 
 
@@ -89,7 +104,9 @@ def _ends(cluster: Cluster, topics: list[str]) -> list[tuple[Partition, int]]:
     return [(each, each.last_stable_offset) for each in found]
 
 
-def _reading(cluster: Cluster, partition: Partition, end: int) -> Iterator[list[SeedRecord]]:
+def _reading(
+    cluster: Cluster, partition: Partition, end: int, decoded: _Decoded
+) -> Generator[list[SeedRecord] | Deferred[None]]:
     """Read a partition; each step reads its state anew, since retention and compaction may have run since."""
     at = partition.log_start_offset
     aborted = _aborted(partition, at, end)
@@ -101,13 +118,47 @@ def _reading(cluster: Cluster, partition: Partition, end: int) -> Iterator[list[
             if header.base_offset >= end:
                 at = end
                 break
-            fresh += [_record(partition, found) for found in _committed(header, data, aborted, at, end)]
+            if _is_committed(header, aborted):
+                for some in decoded(cluster.runtime, header, data):
+                    if isinstance(some, Deferred):
+                        yield some
+                    else:
+                        fresh += [_record(partition, found) for found in some if at <= found.offset < end]
+                        if len(fresh) >= _STEP_RECORDS:
+                            yield fresh
+                            fresh = []
             at = header.last_offset + 1
             if len(fresh) >= _STEP_RECORDS:
                 break
         else:
             at = end
         yield fresh
+
+
+def _decoded_at_once(_: Runtime, header: BatchHeader, data: Buffer) -> Iterator[list[wire.Record]]:
+    yield wire.decode_records(data, header=header)
+
+
+def _decoded_slowly(
+    runtime: Runtime, header: BatchHeader, data: Buffer
+) -> Iterator[list[wire.Record] | Deferred[None]]:
+    """The records of a batch, some at a time, and waits for threads in between. Raises TooMuch for a record that is too large."""
+    records = decode_now(header, data)
+    if records is not None:
+        yield records
+        return
+    chunks = RecordChunks(runtime, header, data)
+    try:
+        while True:
+            taken = chunks.take()
+            yield taken.settled()
+            if not taken.value:
+                return
+            yield taken.value
+    except RecordTooLarge as error:
+        raise TooMuch(str(error)) from error
+    finally:
+        chunks.close()
 
 
 def _size(record: SeedRecord) -> int:
@@ -153,7 +204,8 @@ def committed_records(partition: Partition, begin: int, end: int) -> Iterator[wi
     for header, data in partition.log.batches(begin):
         if header.base_offset >= end:
             return
-        yield from _committed(header, data, aborted, begin, end)
+        if _is_committed(header, aborted):
+            yield from (record for record in wire.decode_records(data, header=header) if begin <= record.offset < end)
 
 
 def _aborted(partition: Partition, begin: int, end: int) -> list[tuple[int, int, int]]:
@@ -164,13 +216,8 @@ def _aborted(partition: Partition, begin: int, end: int) -> list[tuple[int, int,
     ]
 
 
-def _committed(
-    header: BatchHeader, data: Buffer, aborted: list[tuple[int, int, int]], begin: int, end: int
-) -> Iterator[wire.Record]:
+def _is_committed(header: BatchHeader, aborted: list[tuple[int, int, int]]) -> bool:
+    """Whether a batch has records that a read_committed consumer sees."""
     producer, at = header.producer_id, header.base_offset
     undone = header.is_transactional and any(producer == each and first <= at <= last for each, first, last in aborted)
-    if header.is_control or undone:
-        return
-    for record in wire.decode_records(data, header=header):
-        if begin <= record.offset < end:
-            yield record
+    return not (header.is_control or undone)

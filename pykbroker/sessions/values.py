@@ -1,7 +1,7 @@
 """Messages as plain objects for JSON, and back: fields by Kafka's names in snake_case, without those at their defaults.
 
 Numbers are always kept. Bytes are ``{"base64": "..."}``; for record batches ``read`` has their decoded content, for
-people and comparisons.
+people and comparisons, or null where a batch holds too much.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ import base64
 from typing import Any, Final
 
 from pykbroker.refusals.shapes import entity_class, fields, once
+from pykbroker.wire.compression import TooMuchContent
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.message import WireStruct
 from pykbroker.wire.records import BatchHeader, Record, TimestampType, decode_records, iter_batches
 
 _BASE64: Final = "base64"
 _READ: Final = "read"
+#: What a batch may hold to be decoded.
+_MOST_RECORDS: Final = 10_000
+_MOST_BYTES: Final = 1024 * 1024
 _TAGS: Final = "unknown_tagged_fields"
 
 
@@ -73,12 +77,22 @@ def batches(data: bytes) -> list[dict[str, Any]]:
                     "base_sequence": header.base_sequence,
                     "transactional": header.is_transactional,
                     "control": header.is_control,
-                    "records": [_record(record, header) for record in decode_records(batch, header=header)],
+                    "records": _records(header, batch),
                 }
             )
     except WireError:
         return found  # the last batch may be incomplete; a corrupt one is in the base64
     return found
+
+
+def _records(header: BatchHeader, batch: bytes) -> list[dict[str, Any]] | None:
+    """Return the records of a batch; None if it holds too much, since this is done while others wait."""
+    if header.record_count > _MOST_RECORDS:
+        return None
+    try:
+        return [_record(each, header) for each in decode_records(batch, header=header, max_bytes=_MOST_BYTES)]
+    except TooMuchContent:
+        return None
 
 
 def _record(record: Record, header: BatchHeader) -> dict[str, Any]:

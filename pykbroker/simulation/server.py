@@ -16,7 +16,7 @@ from pykbroker.metadata.image import Endpoint
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.simdisk import ProcessDied
+from pykbroker.worlds.disk import ProcessDied
 
 if TYPE_CHECKING:
     from pykbroker.network.connection import Connection

@@ -11,7 +11,7 @@ from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.network import Network
 from pykbroker.simulation.server import SimulatedServer
-from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.worlds.disk import SimulatedDisk
 
 
 class World:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from pykbroker.config.setting import ConfigError
 
@@ -29,7 +30,7 @@ class HttpOptions:
 
     ``names``: further host names in requests, beside addresses, localhost, and the names of the machine and of listeners.
 
-    ``schema_registry``: the address of one, for the console.
+    ``schema_registry``: the address of another process's one, for the console.
 
     ``patience_s``: how long a client may be idle, or keep the broker waiting; Prometheus asks once a minute or more often.
     """
@@ -69,6 +70,29 @@ def parse(
     )
 
 
+def is_url(schema_registry: str) -> bool:
+    """Whether ``--schema-registry`` names one that runs elsewhere, and not an address for one of our own."""
+    return "://" in schema_registry
+
+
+def parse_registry(address: str, token_file: Path | None = None, names: Iterable[str] = ()) -> HttpOptions:
+    """Parse the address of our own schema registry, as that of the HTTP side. Raises ConfigError."""
+    found = _ADDRESS.fullmatch(address.strip())
+    if found is None or int(found["port"]) > 65535:
+        raise ConfigError(
+            f"--schema-registry wants [HOST:]PORT for one of the broker's own, or http://HOST:PORT of another, not {address!r}"
+        )
+    token = None if token_file is None else read_token(token_file)
+    host = found["six"] or found["host"] or _LOOPBACK
+    return HttpOptions(host, int(found["port"]), token, frozenset(map(str.lower, names)))
+
+
+def registry_url(address: str, token: str | None = None) -> str:
+    """Return the URL of our own schema registry at ``address``, as clients are configured with it; a token is its password."""
+    user = "" if token is None else f"pykbroker:{quote(token, safe='')}@"
+    return f"http://{user}{address}"
+
+
 def read_token(path: Path) -> str:
     """Return the first line of a file. Raises ConfigError."""
     try:
@@ -83,12 +107,12 @@ def read_token(path: Path) -> str:
     return token
 
 
-def check(options: HttpOptions, config: BrokerConfig) -> None:
-    """Require a token where the broker is protected, since the HTTP side shows the same data. Raises ConfigError."""
+def check(options: HttpOptions, config: BrokerConfig, option: str = "--http") -> None:
+    """Require a token where the broker is protected, since ``option`` opens what shows the same data. Raises ConfigError."""
     protection = protected_by(config)
     if protection is not None and options.token is None:
         raise ConfigError(
-            f"{protection}, and --http would show what is protected to everybody: "
+            f"{protection}, and {option} would show what is protected to everybody: "
             "name a file with a token that who asks must send, --http-token-file FILE"
         )
 

@@ -29,3 +29,13 @@ def http_side(*, own_process: bool = False) -> MakeSide:
     Raises ConfigError that says what to install if a package is missing.
     """
     return cast("MakeSide", import_module("pykbroker.http.installed").side(own_process=own_process))
+
+
+def schema_registry(node: Node, options: HttpOptions) -> Service:
+    """Import the schema registry and create it, not yet opened. ``installed.check_registry`` has said what is missing."""
+    return cast("Service", import_module("pykbroker.http.schema_registry").SchemaRegistrySide(node, options))
+
+
+def check_registry() -> None:
+    """Raises ConfigError that says what to install if a package of the schema registry is missing."""
+    import_module("pykbroker.http.installed").check_registry()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
@@ -19,7 +20,6 @@ from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.coordination.groups.group import Group as CoordinatedGroup
 
 T = TypeVar("T")
 
@@ -84,10 +84,11 @@ def group(cluster: Cluster, group_id: str) -> Group:
     """A group by its id."""
     nobody = Group(group_id, "classic", "Dead")
     told = partial(_group, group_id)
-    return _of_coordinator(cluster, lambda broker: cluster.groups.describe(broker, group_id, told)) or nobody
+    return _of_coordinator(cluster, lambda broker: broker.groups.ask(group_id, told)) or nobody
 
 
-def _group(group_id: str, found: CoordinatedGroup | None) -> Group:
+def _group(group_id: str, shard: GroupShard) -> Group:
+    found = shard.groups.get(group_id)
     if isinstance(found, ClassicGroup):
         return Group(group_id, "classic", found.state.value, tuple(_classic_members(found)))
     if isinstance(found, ConsumerGroup):
@@ -101,13 +102,25 @@ def _group(group_id: str, found: CoordinatedGroup | None) -> Group:
             for member in described(found).members
         ]
         return Group(group_id, "consumer", found.state.value, tuple(members))
+    if found is not None:
+        return Group(group_id, found.type_name, found.state.value)
     return Group(group_id, "classic", "Dead")
+
+
+def group_ids(cluster: Cluster) -> list[str]:
+    """The ids of all groups whose coordinators are loaded, in order."""
+    found: set[str] = set()
+    for broker in cluster.brokers.values():
+        with contextlib.suppress(KafkaError):
+            listed = as_wait(cluster.runtime.slices.run(broker.groups.describe_all(lambda group: group.group_id, 0.3)))
+            found.update(listed.value if listed.done else ())
+    return sorted(found)
 
 
 def committed(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
     """The committed offsets of a group, by topic and partition."""
     asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
-    found = _of_coordinator(cluster, lambda broker: as_wait(cluster.groups.fetch(broker, asked)))
+    found = _of_coordinator(cluster, lambda broker: broker.groups.ask(group_id, GroupShard.fetch, asked))
     return {
         (topic.name, each.partition_index): each.committed_offset
         for topic in (found.topics if found is not None else ())
@@ -131,7 +144,7 @@ def lags(cluster: Cluster, group_id: str, topic: str | None = None) -> dict[tupl
 
 def transaction(cluster: Cluster, transactional_id: str) -> Transaction:
     """A transactional id."""
-    found = _of_coordinator(cluster, lambda broker: cluster.transactions.transaction(broker, transactional_id))
+    found = _of_coordinator(cluster, lambda broker: broker.transactions.transaction(transactional_id))
     if found is None:
         return Transaction(transactional_id, "Dead")
     return Transaction(
@@ -143,7 +156,7 @@ def transaction(cluster: Cluster, transactional_id: str) -> Transaction:
     )
 
 
-def _of_coordinator(cluster: Cluster, ask: Callable[[Broker], Deferred[T]]) -> T | None:
+def _of_coordinator(cluster: Cluster, ask: Callable[[Broker], T | Deferred[T]]) -> T | None:
     """The coordinator's answer; None if there is no coordinator yet, if it is still loading, or while the state that it would
     answer is not committed.
     """

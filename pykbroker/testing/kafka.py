@@ -49,7 +49,10 @@ class Kafka(Queries, Actions, Observations):
 
     ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` is its address.
 
-    ``as_version`` is the emulated release of Kafka: "2.8", "3.9" or "4.3".
+    ``schema_registry`` opens a schema registry, whose state is a topic: True, a port, or ``host:port``; ``schema_registry_url`` is what clients are
+    configured with.
+
+    ``as_version`` is the emulated release of Kafka: "2.8", "3.9", "4.3" or "4.4".
 
     With ``process=True`` the broker is a process of its own, which ends with this one: it can be killed, and leaves this
     process's CPU time to the clients. All methods but address, log and stop then raise RuntimeError.
@@ -74,6 +77,7 @@ class Kafka(Queries, Actions, Observations):
         security: str | None = None,
         users: Mapping[str, str] | None = None,
         http: str | int | None = None,
+        schema_registry: bool | str | int = False,
         **more_settings: object,
     ) -> None:
         """Raises ConfigError for an unknown setting or an invalid value, and BadSeed or OSError for a seed that cannot be
@@ -98,7 +102,9 @@ class Kafka(Queries, Actions, Observations):
         folder = None if data_dir is None else Path(data_dir)
         sown = None if seed is None else read_seed(seed)
         address = None if http is None else str(http)
-        self._separate = Separate(given, brokers, folder, sown, address, as_version) if process else None
+        registry = None if schema_registry is False else "0" if schema_registry is True else str(schema_registry)
+        beside = ("--http", address), ("--schema-registry", registry), ("--as-version", as_version)
+        self._separate = Separate(given, brokers, folder, sown, beside) if process else None
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
@@ -106,7 +112,7 @@ class Kafka(Queries, Actions, Observations):
             Setup(name, given, brokers, folder, self._dispatcher, release, sown, time, self._requests, followers)
         )
         self._faults = Faults(self._embedded, strict=strict_faults)
-        self._beside = None if address is None or process else _beside(address, self._embedded)
+        self._beside = None if process else _beside(address, registry, self._embedded)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
@@ -210,6 +216,20 @@ class Kafka(Queries, Actions, Observations):
         return found
 
     @property
+    def schema_registry_url(self) -> str:
+        """The URL of the schema registry; where the broker is protected, with a user and a password. Raises RuntimeError without
+        ``schema_registry``.
+        """
+        found = self.node.schema_registry if self._separate is None else self._separate.schema_registry
+        if found is None:
+            raise RuntimeError(
+                "there is no schema registry, or the broker is not running; write Kafka(schema_registry=True)"
+            )
+        from pykbroker.steered.http_options import registry_url  # noqa: PLC0415 - start-up counts
+
+        return registry_url(found, self.http_token)
+
+    @property
     def http_token(self) -> str | None:
         """What requests by HTTP must send, as ``Authorization: Bearer TOKEN``, where listeners or an authorizer protect the
         broker; else None.
@@ -255,10 +275,12 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
 
 
-def _beside(address: str, host: Embedded) -> TestHttpSide:
+def _beside(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
+    if http is None and registry is None:
+        return None
     from pykbroker.testing.http_side import TestHttpSide  # noqa: PLC0415 - start-up counts
 
-    return TestHttpSide(address, host)
+    return TestHttpSide(http, registry, host)
 
 
 def _release(name: str | None) -> Release | None:

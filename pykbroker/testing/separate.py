@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,21 +31,21 @@ class Separate:
         brokers: int,
         data_dir: Path | None,
         seed: Seed | None = None,
-        http: str | None = None,
-        as_version: str | None = None,
+        options: Iterable[tuple[str, str | None]] = (),
     ) -> None:
+        """``options`` are further ones of ``serve``, those with a value."""
         where = ["--ephemeral"] if data_dir is None else ["--data-dir", str(data_dir)]
         given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         self._command = [
             *(sys.executable, "-m", "pykbroker", "serve", "--exit-with-parent", "--json", "--brokers", str(brokers)),
-            *(*where, *given, *([] if http is None else ["--http", http])),
-            *([] if as_version is None else ["--as-version", as_version]),
+            *(*where, *given, *(word for name, value in options if value is not None for word in (name, value))),
         ]
         self._seed = seed
         self._folder: TemporaryFolder | None = None
         self._running: subprocess.Popen[str] | None = None
         self._addresses: list[str] = []
         self.http: str | None = None
+        self.schema_registry: str | None = None
         self._reading: threading.Thread | None = None
         self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
@@ -75,7 +76,8 @@ class Separate:
             self._reading.start()
             assert running.stdout is not None
             ready = running.stdout.readline()
-            self._addresses, self.http = _addresses(ready), _http(ready)
+            self._addresses, summary = _addresses(ready), json.loads(ready or "{}")
+            self.http, self.schema_registry = summary.get("http"), summary.get("schema_registry")
         except BaseException:
             running.kill()
             self.stop()
@@ -130,12 +132,6 @@ class Separate:
         """``host:port`` of every broker. Raises RuntimeError if the process does not run."""
         _ = self.pid
         return self._addresses
-
-
-def _http(ready: str) -> str | None:
-    """The address of the HTTP side in that line, if it has one."""
-    summary: dict[str, Any] = json.loads(ready or "{}")
-    return summary.get("http")
 
 
 def _addresses(ready: str) -> list[str]:

@@ -35,6 +35,7 @@ OTHERS = {
     "container/tools/test_hostile.py": "all of Kafka's commands",
     "coordination/groups/assignors/test_assignors.py": "all assignors",
     "handlers/test_delegation_tokens.py": "all APIs of delegation tokens",
+    "handlers/test_hostile_batches.py": "everything that reads a stranger's records",
     "handlers/test_longest_turn.py": "every API with as many things as a frame holds",
     "handlers/test_security.py": "all APIs that have little to say without an authorizer",
     "http/test_access.py": "all routes",

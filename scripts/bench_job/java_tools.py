@@ -6,6 +6,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+from compat_tests.harness.class_archives import TOOLS
 from compat_tests.harness.java import java_command
 from compat_tests.harness.process import BrokerProcess
 from scripts.bench_job.brokers import HASTY, TOOL_FLAGS, Topic
@@ -66,7 +67,7 @@ class JavaTools:
     def _run(self, main: str, broker: BrokerProcess, topic: str, arguments: list[str]) -> str:
         where = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
         flags = [*TOOL_FLAGS, *(HASTY if self.hasty else [])]
-        command = [*java_command(main, "kafka", flags=flags), *where, *arguments]
+        command = [*java_command(main, TOOLS, flags=flags), *where, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:
             raise ToolFailed(done.stdout)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pykbroker.wire.compression import Compression, compress, decompressed_pieces
 from pykbroker.wire.errors import WireError
-from pykbroker.wire.record_walk import RecordTooLarge, RecordWalk
+from pykbroker.wire.record_walk import RecordTooLarge, RecordWalk, decode_one_by_one
 from pykbroker.wire.records import (
     HEADER_SIZE,
     Record,
@@ -52,6 +52,7 @@ def test_a_walk_finds_what_decoding_finds(
         (record.offset, record.timestamp, record.key is not None) for record in decoded
     ]
     assert all(bool(each.rest) == whole for each in walked)
+    assert list(decode_one_by_one(batch, header)) == decoded
 
 
 @given(records, codecs, st.integers(0, 2000), st.integers(0, 255), st.booleans())

@@ -22,5 +22,7 @@ PER_BROKER: Final = Update.PER_BROKER
 CLUSTER_WIDE: Final = Update.CLUSTER_WIDE
 
 MAX_INT: Final = 2**31 - 1
+#: The largest array of a JVM, and so the largest record that Kafka decompresses.
+MAX_DECOMPRESSED: Final = 2**31 - 9
 MAX_LONG: Final = 2**63 - 1
 MAX_DOUBLE: Final = 1.7976931348623157e308

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
+from pykbroker.config.definitions.groups import GROUP_SETTINGS
 from pykbroker.config.definitions.topics import TOPIC_SETTINGS
 from pykbroker.config.differences import OUR_DEFAULTS
 from pykbroker.config.setting import REQUIRED, Setting
@@ -24,6 +25,7 @@ class Definitions(NamedTuple):
     #: Which broker settings stand behind a topic's.
     topic_synonyms: Mapping[str, tuple[tuple[str, int], ...]]
     beneath: Mapping[str, Any] = MappingProxyType({})
+    groups: Mapping[str, Setting] = GROUP_SETTINGS
 
     def default_value(self, name: str) -> Any:
         """The default of a broker setting: this broker's where it differs from Kafka's, None for "not set"."""
@@ -34,4 +36,4 @@ class Definitions(NamedTuple):
         return None if setting is None or setting.default is REQUIRED else setting.default
 
 
-CURRENT: Final = Definitions("4.3", BROKER_SETTINGS, TOPIC_SETTINGS, TOPIC_SYNONYMS)
+CURRENT: Final = Definitions("4.4", BROKER_SETTINGS, TOPIC_SETTINGS, TOPIC_SYNONYMS)

@@ -9,6 +9,7 @@ from pykbroker.config.definitions.abbreviations import (
     LIST,
     LONG,
     LOW,
+    MAX_DECOMPRESSED,
     MAX_DOUBLE,
     MAX_LONG,
     MEDIUM,
@@ -67,6 +68,8 @@ LOGS = table(
         "log.message.timestamp.type", STRING, "CreateTime", MEDIUM, one_of("CreateTime", "LogAppendTime"), CLUSTER_WIDE
     ),
     Setting("log.preallocate", BOOLEAN, False, MEDIUM, None, CLUSTER_WIDE),
+    Setting("log.remote.copy.lag.bytes", LONG, -1, MEDIUM, at_least(-1), CLUSTER_WIDE),
+    Setting("log.remote.copy.lag.ms", LONG, 0, MEDIUM, at_least(-1), CLUSTER_WIDE),
     Setting("log.retention.bytes", LONG, -1, HIGH, None, CLUSTER_WIDE),
     Setting("log.retention.check.interval.ms", LONG, 300_000, MEDIUM, at_least(1)),
     Setting("log.retention.hours", INT, 168, HIGH),
@@ -78,8 +81,8 @@ LOGS = table(
     Setting("log.roll.ms", LONG, None, HIGH, None, CLUSTER_WIDE),
     Setting("log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(1_048_576), CLUSTER_WIDE),
     Setting("log.segment.delete.delay.ms", LONG, 60_000, HIGH, at_least(0), CLUSTER_WIDE),
-    Setting(  # of Apache Kafka 4.4
-        "max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, at_least(0), CLUSTER_WIDE, internal=True
+    Setting(
+        "max.decompressed.message.bytes", INT, MAX_DECOMPRESSED, MEDIUM, between(1, MAX_DECOMPRESSED), CLUSTER_WIDE
     ),
     Setting("message.max.bytes", INT, 1_048_588, HIGH, at_least(0), CLUSTER_WIDE),
     Setting("min.insync.replicas", INT, 1, HIGH, at_least(1), CLUSTER_WIDE),

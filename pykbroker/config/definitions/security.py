@@ -68,6 +68,8 @@ SECURITY = table(
     Setting("sasl.oauthbearer.assertion.template.file", STRING, None, MEDIUM),
     Setting("sasl.oauthbearer.client.credentials.client.id", STRING, None, MEDIUM),
     Setting("sasl.oauthbearer.client.credentials.client.secret", PASSWORD, None, MEDIUM),
+    Setting("sasl.oauthbearer.allow.unverified.audience", BOOLEAN, False, MEDIUM),
+    Setting("sasl.oauthbearer.allow.unverified.issuer", BOOLEAN, False, MEDIUM),
     Setting("sasl.oauthbearer.clock.skew.seconds", INT, 30, LOW),
     Setting("sasl.oauthbearer.expected.audience", LIST, (), HIGH, UniqueList()),
     Setting("sasl.oauthbearer.expected.issuer", STRING, None, HIGH),

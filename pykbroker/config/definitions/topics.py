@@ -1,6 +1,16 @@
 """Settings of a topic, in Kafka's order (it is the order of complaints). One that is not set comes from the broker."""
 
-from pykbroker.config.definitions.abbreviations import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, MEDIUM, STRING
+from pykbroker.config.definitions.abbreviations import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    MAX_DECOMPRESSED,
+    MAX_LONG,
+    MEDIUM,
+    STRING,
+)
 from pykbroker.config.rules import UniqueList, at_least, between, gzip_level, one_of, throttled_replicas
 from pykbroker.config.setting import Setting, table
 
@@ -14,6 +24,7 @@ TOPIC_SETTINGS = table(
     Setting("retention.bytes", LONG, -1, MEDIUM),
     Setting("retention.ms", LONG, 604_800_000, MEDIUM, at_least(-1)),
     Setting("max.message.bytes", INT, 1_048_588, MEDIUM, at_least(0)),
+    Setting("max.decompressed.message.bytes", INT, MAX_DECOMPRESSED, MEDIUM, between(1, MAX_DECOMPRESSED)),
     Setting("index.interval.bytes", INT, 4096, MEDIUM, at_least(0)),
     Setting("delete.retention.ms", LONG, 86_400_000, MEDIUM, at_least(0)),
     Setting("min.compaction.lag.ms", LONG, 0, MEDIUM, at_least(0)),
@@ -43,8 +54,10 @@ TOPIC_SETTINGS = table(
     Setting("local.retention.ms", LONG, -2, MEDIUM, at_least(-2)),
     Setting("local.retention.bytes", LONG, -2, MEDIUM, at_least(-2)),
     Setting("remote.log.copy.disable", BOOLEAN, False, MEDIUM),
+    Setting("remote.copy.lag.ms", LONG, 0, MEDIUM, at_least(-1)),
+    Setting("remote.copy.lag.bytes", LONG, -1, MEDIUM, at_least(-1)),
     Setting("remote.log.delete.on.disable", BOOLEAN, False, MEDIUM),
-    Setting("max.decompressed.message.bytes", INT, 2_147_483_639, MEDIUM, at_least(0), internal=True),  # of 4.4
+    Setting("errors.deadletterqueue.group.enable", BOOLEAN, False, MEDIUM),
     Setting("pykbroker.validate.records", BOOLEAN, False, MEDIUM, internal=True),
     Setting("internal.segment.bytes", INT, None, MEDIUM, internal=True),
 )

@@ -43,6 +43,8 @@ SECURITY = {
     "sasl.oauthbearer.assertion.template.file": "A file with the fixed parts of an assertion.",
     "sasl.oauthbearer.client.credentials.client.id": "The client id that asks for tokens.",
     "sasl.oauthbearer.client.credentials.client.secret": "The secret of that client.",
+    "sasl.oauthbearer.allow.unverified.audience": "Whether tokens are taken whatever their audience, which need not be set then.",
+    "sasl.oauthbearer.allow.unverified.issuer": "Whether tokens are taken whoever issued them, who need not be set then.",
     "sasl.oauthbearer.clock.skew.seconds": "How far the identity provider's clock may differ.",
     "sasl.oauthbearer.expected.audience": "Audiences, one of which a token must name.",
     "sasl.oauthbearer.expected.issuer": "The issuer a token must name.",

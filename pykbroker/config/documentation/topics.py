@@ -10,6 +10,7 @@ TOPICS = {
     "compression.zstd.level": "Level of compression where compression.type is zstd.",
     "delete.retention.ms": "How long compaction keeps a tombstone, and so how long a consumer that started at the "
     "beginning may take to see every deletion.",
+    "errors.deadletterqueue.group.enable": "Whether share groups may write records that they gave up to the topic.",
     "file.delete.delay.ms": "How long files of a deleted log stay on disk.",
     "flush.messages": "Sync the log to disk after this many records; the largest number leaves it to the system.",
     "flush.ms": "Sync the log to disk when a record has waited this long; the largest number leaves it to the system.",
@@ -35,6 +36,10 @@ TOPICS = {
     "pykbroker.validate.records": "Whether every record of a batch is read before it is appended, as Apache Kafka does. A setting of "
     "this broker, not of Apache Kafka.",
     "preallocate": "Whether a new segment gets its full size on disk at once.",
+    "remote.copy.lag.bytes": "With tiered storage: a segment is copied once this many bytes follow it; -1 leaves it to "
+    "remote.copy.lag.ms.",
+    "remote.copy.lag.ms": "With tiered storage: a segment is copied once it is this old; -1 leaves it to "
+    "remote.copy.lag.bytes.",
     "remote.log.copy.disable": "With tiered storage: stop copying segments to the tier.",
     "remote.log.delete.on.disable": "With tiered storage: delete what is in the tier when it is switched off.",
     "remote.storage.enable": "Whether the topic uses tiered storage, which this broker does not have.",

@@ -41,9 +41,12 @@ _NAMES: Final = [
     "4.2-IV1",
     "4.3-IV0",
     "4.4-IV0",
+    "4.4-IV1",
+    "4.4-IV2",
+    "4.5-IV0",
 ]
 #: The metadata.version of the newest release; later ones are unstable.
-LATEST: Final = "4.3-IV0"
+LATEST: Final = "4.4-IV2"
 #: Other features: their level in a release, and the metadata.version from which on.
 _DEFAULTS: Final = {
     KRAFT_VERSION: (1, "3.9-IV0"),

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.outcome import CoordinatorRecord
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -77,13 +76,15 @@ def commit_in_transaction(
         answers: list[TxnOffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             code = ErrorCode.NONE
-            committed = _committed(partition, settings, now_ms)
+            committed = _committed(partition, settings, now_ms, topic_id=topic.topic_id)
             if committed is None:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
                 records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
             answers.append(TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
-        response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+        response.topics.append(
+            TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
+        )
     return records, response
 
 
@@ -152,11 +153,8 @@ def delete(
     group: Group, request: OffsetDeleteRequest, offsets: TopicOffsets, pending: AbstractSet[tuple[str, int]]
 ) -> tuple[list[CoordinatorRecord], OffsetDeleteResponse]:
     """The records and the answer of an OffsetDelete. ``offsets`` are the group's committed ones; those that open transactions
-    have, ``pending``, go with them. Raises KafkaError NON_EMPTY_GROUP if the group has members that are not consumers, whose
-    subscriptions are unknown.
+    have, ``pending``, go with them.
     """
-    if not group.is_empty and group.protocol_type != PROTOCOL_TYPE:
-        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     records: list[CoordinatorRecord] = []
     response = OffsetDeleteResponse()
     for topic in request.topics:

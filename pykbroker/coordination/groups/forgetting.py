@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups import committing
 from pykbroker.coordination.groups.group import Group
-from pykbroker.coordination.groups.kinds import kind_of
 from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.outcome import CoordinatorRecord, Part
 
 if TYPE_CHECKING:
+    from pykbroker.coordination.groups.kinds import Kinds
     from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
     from pykbroker.coordination.groups.pending import PendingOffsets
 
@@ -30,10 +30,13 @@ _OFFSET_WEIGHT = 0.1
 class Forgetting:
     """See the module; ``largest`` is the approximate weight of a part."""
 
-    __slots__ = ("_groups", "_offsets", "_pending")
+    __slots__ = ("_groups", "_kinds", "_offsets", "_pending")
 
-    def __init__(self, groups: MutableMapping[str, Group], offsets: Offsets, pending: PendingOffsets) -> None:
+    def __init__(
+        self, groups: MutableMapping[str, Group], kinds: Kinds, offsets: Offsets, pending: PendingOffsets
+    ) -> None:
         self._groups = groups
+        self._kinds = kinds
         self._offsets = offsets
         self._pending = pending
 
@@ -56,7 +59,7 @@ class Forgetting:
                     part, tombstones = Part(), 0
             group = self._groups.get(group_id)
             if group is not None and group.is_empty and self._has_nothing_but(group_id, tombstones):
-                _add(part, kind_of(group).end(group), 0)
+                _add(part, self._kinds.of(group).end(group), 0)
             if part.weight >= largest:
                 yield part
                 part = Part()

@@ -6,7 +6,6 @@ written are those of Apache Kafka 4.3.1 (GroupCoordinatorRecordHelpers); every v
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -17,15 +16,12 @@ from pykbroker.wire.internal.coordinator import (
     encode_coordinator_key,
     encode_coordinator_value,
 )
-from pykbroker.wire.internal.framing import UnknownRecordType
 from pykbroker.wire.internal.group_metadata import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitValue
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.classic.member import Member
     from pykbroker.coordination.groups.offsets import CommittedOffset
-
-log = logging.getLogger(__name__)
 
 _GROUP_VERSION = 3
 _OFFSET_VERSION = 4
@@ -102,16 +98,9 @@ def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
     return encode_coordinator_key(record.key), value
 
 
-def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-    """Decode a record; None for an unknown type, which Kafka skips too.
-
-    Raises WireError if the bytes do not match the type.
-    """
-    try:
-        key_message = decode_coordinator_key(key)
-    except UnknownRecordType as error:
-        log.warning("Skipping a record of __consumer_offsets: %s", error)
-        return None
+def decode(key: bytes, value: bytes | None) -> CoordinatorRecord:
+    """Decode a record. Raises WireError if the bytes do not match the type, or it is unknown: Kafka skips it, too."""
+    key_message = decode_coordinator_key(key)
     if value is None:
         return CoordinatorRecord(key_message, None, 0)
     version = int.from_bytes(value[:2], "big")

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
+
+
+class KindSettings(Protocol):
+    """A class with the settings of one kind of groups; without arguments their defaults."""
+
+    @classmethod
+    def from_config(cls, config: BrokerConfig, /) -> Any:
+        """Read them out of the broker's configuration."""
+        ...
+
+
+K = TypeVar("K")
 
 
 @dataclass(slots=True)
@@ -25,11 +36,16 @@ class GroupSettings:
     max_size: int = 2**31 - 1
     #: The session timeout of a new member that waits in JoinGroup and cannot heartbeat yet (a constant in Kafka, too).
     new_member_join_timeout_ms: int = 300_000
-    #: The settings of the consumer protocol.
-    consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
+    #: The settings of each kind of groups that has some of its own.
+    of_kinds: dict[Any, Any] = field(default_factory=dict)
+
+    def of(self, kind: type[K]) -> K:
+        """The settings of one kind, by their class."""
+        found: K | None = self.of_kinds.get(kind)
+        return kind() if found is None else found
 
     @classmethod
-    def from_config(cls, config: BrokerConfig) -> GroupSettings:
+    def from_config(cls, config: BrokerConfig, kinds: Iterable[type[KindSettings]] = ()) -> GroupSettings:
         """Read the settings of this room out of the broker's configuration."""
         return cls(
             offsets_partitions=config["offsets.topic.num.partitions"],
@@ -40,9 +56,9 @@ class GroupSettings:
             max_session_timeout_ms=config["group.max.session.timeout.ms"],
             initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
             max_size=config["group.max.size"],
-            consumer=ConsumerSettings.from_config(config),
+            of_kinds={kind: kind.from_config(config) for kind in kinds},
         )
 
     def refresh(self, config: BrokerConfig) -> None:
         """Apply dynamic settings."""
-        self.consumer = ConsumerSettings.from_config(config)
+        self.of_kinds = {kind: kind.from_config(config) for kind in self.of_kinds}

@@ -7,38 +7,25 @@ append and when the partition is loaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 
-from pykbroker.coordination.groups import committing, no_group
-from pykbroker.coordination.groups.classic.answers import not_joined
-from pykbroker.coordination.groups.classic.joining import Joining
+from pykbroker.coordination.groups import committing
 from pykbroker.coordination.groups.committed import Committed
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
-from pykbroker.coordination.groups.consumer.regexes import Resolution, resolve
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.forgetting import Forgetting, Gone
 from pykbroker.coordination.groups.group import Group
-from pykbroker.coordination.groups.kinds import kind_of
-from pykbroker.coordination.groups.records import group_record, offset_tombstone
+from pykbroker.coordination.groups.kinds import Kinds
+from pykbroker.coordination.groups.no_group import group_not_found
+from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.groups.replaying import Replaying
-from pykbroker.coordination.outcome import CoordinatorRecord, Outcome, Part
+from pykbroker.coordination.groups.surroundings import Surroundings
+from pykbroker.coordination.outcome import CoordinatorRecord, Decision, Outcome, Part
 from pykbroker.coordination.shard import Shard
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP, Steps
-from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
-from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from pykbroker.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
-from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from pykbroker.wire.primitives import ZERO_UUID
 
@@ -47,74 +34,23 @@ _TELLING = 0.05
 
 
 class GroupShard(Shard):
-    """See the module. Methods that take a ``reply`` answer through the Outcome; the others return their answer."""
+    """See the module. Requests are steps for ``GroupCoordinator.ask``."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, kinds: Kinds | None = None) -> None:
         self.groups: dict[str, Group] = {}
         self.around = around
+        self.kinds = kinds = kinds or Kinds()
         self.committed = Committed()
-        self._forgetting = Forgetting(self.groups, self.committed.offsets, self.committed.pending)
-        self._replaying = Replaying(self.groups, self.committed, around)
+        self._forgetting = Forgetting(self.groups, kinds, self.committed.offsets, self.committed.pending)
+        self._replaying = Replaying(self.groups, self.committed, kinds, around)
         self._clock = around.clock
         self._settings = around.settings
 
-    # Membership
-
-    def consumer_heartbeat(
-        self,
-        context: RequestContext,
-        request: ConsumerGroupHeartbeatRequest,
-        reply: Deferred[ConsumerGroupHeartbeatResponse],
-    ) -> Outcome:
-        """ConsumerGroupHeartbeat, already validated. Raises what the kind's ``consumer_heartbeat`` raises."""
-        group = self.groups.get(request.group_id)
-        heartbeat = Heartbeat(context, request, reply, self.groups.get, self.around)
-        return kind_of(group).consumer_heartbeat(group, heartbeat)
-
-    def resolved(self, asked: Resolution, matched: Mapping[str, frozenset[str]], version: int) -> Outcome:
-        """The patterns of a group were matched against the topics at metadata offset ``version``."""
-        group = self.groups.get(asked.group_id)
-        return resolve(group, matched, asked.asker, version) if isinstance(group, ConsumerGroup) else Outcome()
-
-    def join(self, joining: Joining) -> Outcome:
-        """JoinGroup. A new group is recorded first, so that it is known after a restart."""
-        request = joining.request
-        group = self.groups.get(request.group_id)
-        kind = kind_of(group)
-        if not kind.gives_way(group):
-            return kind.join(group, joining, self.groups.get)
-        if request.member_id != "":
-            return no_group.join(None, joining, self.groups.get)
-        record = group_record(
-            request.group_id,
-            generation=0,
-            protocol_type=None,
-            protocol=None,
-            leader=None,
-            timestamp_ms=self._clock.now_ms(),
-        )
-        return Outcome(
-            [*kind.end(group), record], then=partial(self.join, joining), otherwise=partial(_refuse_new, joining)
-        )
-
-    def sync(self, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:
-        """SyncGroup, which needs a group with members."""
-        group = self.groups.get(request.group_id)
-        if group is not None and group.is_empty:
-            group = None
-        return kind_of(group).sync(group, request, reply)
-
-    def heartbeat(self, request: HeartbeatRequest) -> HeartbeatResponse:
-        """Heartbeat. Raises KafkaError with UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION."""
-        group = self.groups.get(request.group_id)
-        return kind_of(group).heartbeat(group, request)
-
-    def leave(self, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse]) -> Outcome:
-        """LeaveGroup in its batched form."""
-        group = self.groups.get(request.group_id)
-        return kind_of(group).leave(group, request, reply, self.groups.get)
-
     # Time and lifecycle
+
+    def keys(self) -> Iterable[str]:
+        """All groups."""
+        return self.groups
 
     def loaded(self) -> Iterator[str]:
         """All groups: the sessions of their members begin anew."""
@@ -123,7 +59,7 @@ class GroupShard(Shard):
     def begin(self, key: str) -> Outcome:
         """A group was loaded."""
         group = self.groups.get(key)
-        return kind_of(group).begin(group)
+        return self.kinds.of(group).begin(group)
 
     def unload(self) -> Outcome:
         """Answer all waiting requests with NOT_COORDINATOR."""
@@ -137,27 +73,23 @@ class GroupShard(Shard):
     def tick(self, key: str) -> Outcome:
         """Do what is due in a group."""
         group = self.groups.get(key)
-        return kind_of(group).tick(group, self.groups.get)
+        return self.kinds.of(group).tick(group, self.groups.get)
 
     # Offsets
 
-    def commit(
-        self, context: RequestContext, request: OffsetCommitRequest, reply: Deferred[OffsetCommitResponse]
-    ) -> Outcome:
+    def commit(self, context: RequestContext, request: OffsetCommitRequest) -> Decision[OffsetCommitResponse]:
         """OffsetCommit. Raises what the kind's ``check_commit`` raises: then nothing of it is allowed."""
         group = self.groups.get(request.group_id)
-        kind_of(group).check_commit(group, request, context.api_version)
+        self.kinds.of(group).check_commit(group, request, context.api_version)
         records, response = committing.commit(request, self._settings, self._clock.now_ms())
-        return Outcome(records, [(reply, response)])
+        return Decision(response, Outcome(records))
 
-    def commit_in_transaction(
-        self, request: TxnOffsetCommitRequest, reply: Deferred[TxnOffsetCommitResponse]
-    ) -> Outcome:
-        """TxnOffsetCommit. Raises what the kind's ``check_commit_in_transaction`` raises: then nothing of it is allowed."""
+    def commit_in_transaction(self, request: TxnOffsetCommitRequest) -> Decision[TxnOffsetCommitResponse]:
+        """TxnOffsetCommit. Raises what the kind's ``check_commit_in_transaction`` raises."""
         group = self.groups.get(request.group_id)
-        kind_of(group).check_commit_in_transaction(group, request)
+        self.kinds.of(group).check_commit_in_transaction(group, request)
         records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
-        return Outcome(records, [(reply, response)], producer=(request.producer_id, request.producer_epoch))
+        return Decision(response, Outcome(records, producer=(request.producer_id, request.producer_epoch)))
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
         """A transaction marker is in the log: apply or drop the offsets of the transaction; returns the groups that have such."""
@@ -169,38 +101,41 @@ class GroupShard(Shard):
         Raises KafkaError with UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH to members of consumer groups.
         """
         group = self.groups.get(request.group_id)
-        kind_of(group).check_fetch(group, request)
+        self.kinds.of(group).check_fetch(group, request)
         return committing.fetch(request, self.committed.shown(request.group_id))
 
     def fetch_stable(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
         """As ``fetch``, without offsets that open transactions may change. Raises what ``fetch`` raises."""
         group = self.groups.get(request.group_id)
-        kind_of(group).check_fetch(group, request)
+        self.kinds.of(group).check_fetch(group, request)
         pending = set(self.committed.pending.of_group(request.group_id))
         return committing.fetch(request, self.committed.shown(request.group_id), pending)
 
-    def delete_offsets(self, request: OffsetDeleteRequest, reply: Deferred[OffsetDeleteResponse]) -> Outcome:
-        """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
-        group = self._existing(request.group_id)
+    def delete_offsets(self, request: OffsetDeleteRequest) -> Decision[OffsetDeleteResponse]:
+        """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND, and what the kind's ``check_delete_offsets`` raises."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            raise group_not_found(request.group_id)
+        self.kinds.of(group).check_delete_offsets(group)
         pending = self.committed.pending.of_group(request.group_id)
         records, response = committing.delete(
             group, request, self.committed.offsets.of_group(request.group_id), pending
         )
-        return Outcome(records, [(reply, response)], atomic=False)
+        return Decision(response, Outcome(records, atomic=False))
 
-    def delete_group(self, group_id: str, reply: Deferred[ErrorCode]) -> Outcome:
+    def delete_group(self, group_id: str) -> ErrorCode | Decision[ErrorCode]:
         """DeleteGroups for one group without members; its offsets are removed too.
 
         If they need several batches, the tombstone of the group comes last.
         """
         group = self.groups.get(group_id)
         if group is None:
-            return Outcome(replies=[(reply, ErrorCode.GROUP_ID_NOT_FOUND)])
+            return ErrorCode.GROUP_ID_NOT_FOUND
         if not group.is_empty:
-            return Outcome(replies=[(reply, ErrorCode.NON_EMPTY_GROUP)])
+            return ErrorCode.NON_EMPTY_GROUP
         everything = self.committed.everything_of(group_id)
         tombstones = [offset_tombstone(group_id, topic, index) for topic, index in everything]
-        return Outcome([*tombstones, *kind_of(group).end(group)], [(reply, ErrorCode.NONE)], atomic=False)
+        return Decision(ErrorCode.NONE, Outcome([*tombstones, *self.kinds.of(group).end(group)], atomic=False))
 
     def expire(self, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
         """Remove expired offsets, and empty groups without offsets."""
@@ -241,21 +176,11 @@ class GroupShard(Shard):
         for group_id in list(self.groups):
             group = self.groups.get(group_id)
             if group is not None:
-                kind_of(group).topics_changed(group, changed)
+                self.kinds.of(group).topics_changed(group, changed)
             yield _TELLING
-
-    def _existing(self, group_id: str) -> Group:
-        group = self.groups.get(group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        return group
 
     # The log
 
     def replay(self, record: CoordinatorRecord) -> None:
         """Apply a record of the log to the state."""
         self._replaying.replay(record)
-
-
-def _refuse_new(joining: Joining, error: ErrorCode) -> Outcome:
-    return Outcome(replies=[(joining.reply, not_joined(error))])

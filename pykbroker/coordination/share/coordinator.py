@@ -1,6 +1,6 @@
-"""The share coordinator: keeps the states of share partitions in ``__share_group_state`` for those who lead them (KIP-932).
+"""A broker's share coordinator: keeps the states of share partitions in ``__share_group_state`` for those who lead them (KIP-932).
 
-All brokers of the process share it, with one shard per partition of the topic. Leaders of this process call it directly, as
+It has one shard per partition of the topic that the broker leads. Leaders of this process call it directly, as
 the ``ShareStatePort``; the requests of other brokers (Initialize-, Read-, Write-, DeleteShareGroupState and the summary) come
 by the handlers.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.coordination.outcome import CoordinatorRecord, Outcome, Part
+from pykbroker.coordination.outcome import CoordinatorRecord, Decision, Outcome, Part
 from pykbroker.coordination.runtime import CoordinatorRuntime
 from pykbroker.coordination.share import records
 from pykbroker.coordination.share.settings import ShareCoordinatorSettings
@@ -21,7 +21,7 @@ from pykbroker.runtime.slices import each_alone
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost
+    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.coordination.shards import Loaded
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
@@ -38,78 +38,75 @@ _SHARD_WEIGHT = 1
 class ShareCoordinator:
     """See the module. Requests raise, or fail with, KafkaError NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE, and UNKNOWN_TOPIC_OR_PARTITION for a partition that does not exist, beside what the shard's
-    decision of the same name raises. ``broker`` None stands for the process itself.
+    decision of the same name raises.
     """
 
-    def __init__(self, cluster: CoordinationHost) -> None:
-        self._cluster = cluster
-        self._settings = ShareCoordinatorSettings.from_config(cluster.config)
+    def __init__(self, host: CoordinationHost) -> None:
+        self._host = host
+        self._settings = ShareCoordinatorSettings.from_config(host.config)
         self._runtime = CoordinatorRuntime(
-            cluster,
+            host,
             SHARE_GROUP_STATE,
             self._settings.partitions,
             codec=records,
             new_shard=lambda: ShareShard(self._settings),
             opened=self._opened,
-            eager=False,
         )
         self.shards = self._runtime.shards
         self.partition_of = self._runtime.partition_of
-        cluster.metadata.subscribe(self._follow)
-        cluster.runtime.slices.every(self._settings.prune_interval_ms, self._prune)
-        cluster.runtime.slices.every(self._settings.cold_snapshot_interval_ms, self._snapshot_cold)
+        self._rounds = (
+            host.runtime.slices.every(self._settings.prune_interval_ms, self._prune),
+            host.runtime.slices.every(self._settings.cold_snapshot_interval_ms, self._snapshot_cold),
+        )
+
+    def close(self) -> None:
+        """The broker has stopped."""
+        for stop in self._rounds:
+            stop()
+        self._runtime.close()
 
     # Requests
 
-    def initialize(
-        self, broker: CoordinatingBroker | None, key: SharePartitionKey, state_epoch: int, start_offset: int
-    ) -> Deferred[None]:
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> Deferred[None] | None:
         """InitializeShareGroupState."""
-        return self._change(broker, key, lambda shard, now_ms: shard.initialize(key, state_epoch, start_offset, now_ms))
+        return self._change(key, lambda shard, now_ms: shard.initialize(key, state_epoch, start_offset, now_ms))
 
-    def read(
-        self, broker: CoordinatingBroker | None, key: SharePartitionKey, leader_epoch: int
-    ) -> Deferred[ShareState]:
+    def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState | Deferred[ShareState]:
         """ReadShareGroupState."""
         self._check_exists(key)
 
-        def step(shard: ShareShard, reply: Deferred[ShareState]) -> Outcome:
-            state, noted = shard.read(key, leader_epoch, self._cluster.runtime.clock.now_ms())
-            return Outcome(noted, [(reply, state)])
+        def step(shard: ShareShard) -> Decision[ShareState]:
+            state, noted = shard.read(key, leader_epoch, self._host.runtime.clock.now_ms())
+            return Decision(state, Outcome(noted))
 
-        return self._runtime.ask(broker, str(key), step)
+        return self._runtime.ask(str(key), step)
 
-    def summary(
-        self, broker: CoordinatingBroker | None, key: SharePartitionKey, leader_epoch: int
-    ) -> Deferred[ShareState]:
+    def summary(self, key: SharePartitionKey, leader_epoch: int) -> ShareState | Deferred[ShareState]:
         """ReadShareGroupStateSummary."""
         self._check_exists(key)
-        return self._runtime.read(broker, str(key), lambda shard: shard.summary(key, leader_epoch))
+        return self._runtime.ask(str(key), ShareShard.summary, key, leader_epoch)
 
-    def write(self, broker: CoordinatingBroker | None, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
+    def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None] | None:
         """WriteShareGroupState: the batches, start offset and count of ``change``, under its epochs."""
-        return self._change(broker, key, lambda shard, now_ms: shard.write(key, change, now_ms))
+        return self._change(key, lambda shard, now_ms: shard.write(key, change, now_ms))
 
-    def delete(self, broker: CoordinatingBroker | None, key: SharePartitionKey) -> Deferred[None]:
+    def delete(self, key: SharePartitionKey) -> Deferred[None] | None:
         """DeleteShareGroupState."""
-        return self._change(broker, key, lambda shard, _: shard.delete(key))
+        return self._change(key, lambda shard, _: shard.delete(key))
 
     def _change(
-        self,
-        broker: CoordinatingBroker | None,
-        key: SharePartitionKey,
-        decide: Callable[[ShareShard, int], list[CoordinatorRecord]],
-    ) -> Deferred[None]:
+        self, key: SharePartitionKey, decide: Callable[[ShareShard, int], list[CoordinatorRecord]]
+    ) -> Deferred[None] | None:
         self._check_exists(key)
 
-        def step(shard: ShareShard, reply: Deferred[None]) -> Outcome:
-            return Outcome(decide(shard, self._cluster.runtime.clock.now_ms()), [(reply, None)])
+        def step(shard: ShareShard) -> Decision[None]:
+            return Decision(None, Outcome(decide(shard, self._host.runtime.clock.now_ms())))
 
-        return self._runtime.ask(broker, str(key), step)
+        return self._runtime.ask(str(key), step)
 
     def _check_exists(self, key: SharePartitionKey) -> None:
         """Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION. Numbers below zero are left to the shard, which says more."""
-        topic = self._cluster.metadata.image.topic_by_id(key.topic_id)
+        topic = self._host.metadata.image.topic_by_id(key.topic_id)
         if key.partition >= 0 and (topic is None or key.partition >= len(topic.partitions)):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -117,23 +114,23 @@ class ShareCoordinator:
 
     def _opened(self, loaded: Loaded[ShareShard]) -> None:
         self.shards.tell_loaded(loaded.partition, "share partition", len(loaded.shard.states))
-        image = self._cluster.metadata.image
+        image = self._host.metadata.image
         gone = {key.topic_id for key in loaded.shard.states if image.topic_by_id(key.topic_id) is None}
         if gone:
             self._append(loaded, lambda shard: shard.of_topics(list(gone)))
 
-    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """The states of deleted topics end."""
-        del image
+    def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """Shards move with their leaders, and the states of deleted topics end."""
+        self._runtime.follow(image, delta)
         gone = [topic.id for topic in delta.deleted_topics if topic.name != SHARE_GROUP_STATE]
         for loaded in list(self.shards.loaded.values()) if gone else ():
             self._append(loaded, lambda shard: shard.of_topics(gone))
 
     def _append(self, loaded: Loaded[ShareShard], found: Callable[[ShareShard], Iterator[CoordinatorRecord]]) -> None:
-        self._cluster.runtime.slices.add(self._runtime.append_parts(loaded, _parts(found(loaded.shard))))
+        self._host.runtime.slices.add(self._runtime.append_parts(loaded, _parts(found(loaded.shard))))
 
     def _snapshot_cold(self) -> Steps:
-        now_ms = self._cluster.runtime.clock.now_ms()
+        now_ms = self._host.runtime.clock.now_ms()
         return each_alone(
             self._runtime.append_parts(loaded, _parts(loaded.shard.cold(now_ms)))
             for loaded in list(self.shards.loaded.values())

@@ -7,7 +7,7 @@ ShareCoordinatorShard.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,10 @@ class ShareShard(Shard):
         self._updates: dict[SharePartitionKey, int] = {}
         #: Where the last snapshot of each lies in the log.
         self._snapshots: dict[SharePartitionKey, int] = {}
+
+    def keys(self) -> Iterable[str]:
+        """All share partitions."""
+        return map(str, self.states)
 
     # Decisions
 

@@ -47,7 +47,7 @@ class Dialect(NamedTuple):
 
 
 def admit(
-    cluster: CoordinationHost,
+    host: CoordinationHost,
     transactional_id: str,
     producer: tuple[int, int],
     partitions: Sequence[Partition],
@@ -60,7 +60,7 @@ def admit(
     asked = [
         (each.topic, each.index) for each in partitions if not each.log.has_open_transaction(producer[0], producer[1])
     ]
-    if not asked or not (dialect.adds or cluster.config["transaction.partition.verification.enable"]):
+    if not asked or not (dialect.adds or host.config["transaction.partition.verification.enable"]):
         return Deferred.completed({})
 
     def refused(error: KafkaError) -> Refusals:
@@ -68,9 +68,9 @@ def admit(
 
     nobody: Refusals = {}
     if dialect.adds:
-        added = attempt(cluster.transactions.add, transactional_id, producer, asked)
+        added = attempt(host.transaction_port.add, transactional_id, producer, asked)
         return added.map(lambda _: nobody).recover(KafkaError, refused)
-    codes = attempt(cluster.transactions.verify, transactional_id, producer, asked)
+    codes = attempt(host.transaction_port.verify, transactional_id, producer, asked)
     return codes.map(lambda found: {each: _shown(code, dialect) for each, code in found.items() if code}).recover(
         KafkaError, refused
     )

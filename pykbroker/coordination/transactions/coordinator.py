@@ -1,6 +1,6 @@
-"""The transaction coordinator: requests of clients and brokers, timeouts and expiry.
+"""A broker's transaction coordinator: requests of clients and brokers, timeouts and expiry.
 
-All brokers of the process share it, with one shard per partition of ``__transaction_state``. Pure functions decide each step
+It has one shard per partition of ``__transaction_state`` that the broker leads. Pure functions decide each step
 (``initializing``, ``adding``, ``ending``); it takes effect once the runtime has appended it (``coordination/runtime.py``).
 
 A transaction ends in three steps: the decision (PREPARE_COMMIT or PREPARE_ABORT) is appended, a marker is written to every
@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pykbroker.coordination.outcome import Outcome, Part
+from pykbroker.coordination.outcome import Decision, Outcome, Part
 from pykbroker.coordination.runtime import CoordinatorRuntime
 from pykbroker.coordination.transactions import adding, ending, initializing, records
 from pykbroker.coordination.transactions.completing import WRITTEN_AT_ONCE, Completion
 from pykbroker.coordination.transactions.initializing import Expected
 from pykbroker.coordination.transactions.settings import TransactionSettings
 from pykbroker.coordination.transactions.shard import TransactionShard
-from pykbroker.coordination.transactions.transaction import EPOCH_BUMP_SINCE, PREPARED, TopicPartition, Transaction
+from pykbroker.coordination.transactions.transaction import PREPARED, TopicPartition, Transaction
 from pykbroker.metadata.features import TRANSACTION_VERSION
 from pykbroker.metadata.names import TRANSACTION_STATE
 from pykbroker.runtime.slices import each_alone
@@ -31,7 +31,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinatingBroker, CoordinationHost, MarkerPort
+    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.coordination.shards import Loaded
     from pykbroker.runtime.slices import Steps, Work
 
@@ -52,27 +52,35 @@ class ProducerIdentity(NamedTuple):
 
 
 class TransactionCoordinator:
-    """See the module. Also the ``TransactionPort`` to transactional ids that this process coordinates."""
+    """See the module."""
 
-    def __init__(self, cluster: CoordinationHost, markers: MarkerPort) -> None:
-        self._cluster = cluster
-        self._markers = markers
-        self._settings = TransactionSettings.from_config(cluster.config)
+    def __init__(self, host: CoordinationHost) -> None:
+        self._host = host
+        self._settings = TransactionSettings.from_config(host.config)
         self._runtime = CoordinatorRuntime(
-            cluster,
+            host,
             TRANSACTION_STATE,
             self._settings.partitions,
             codec=records,
             new_shard=TransactionShard,
             opened=self._opened,
             effects=self._complete,
-            eager=True,  # open transactions must be aborted when they time out
         )
         self.shards = self._runtime.shards
         self.partition_of = self._runtime.partition_of
-        self.load = self._runtime.load_all
-        cluster.runtime.slices.every(self._settings.abort_interval_ms, self._abort_timed_out)
-        cluster.runtime.slices.every(self._settings.expiration_interval_ms, self._expire)
+        self.load_all = self._runtime.load_all
+        self.follow = self._runtime.follow
+        every = host.runtime.slices.every
+        self._rounds = (
+            every(self._settings.abort_interval_ms, self._abort_timed_out),
+            every(self._settings.expiration_interval_ms, self._expire),
+        )
+
+    def close(self) -> None:
+        """The broker has stopped."""
+        for stop in self._rounds:
+            stop()
+        self._runtime.close()
 
     def _opened(self, loaded: Loaded[TransactionShard]) -> None:
         self.shards.tell_loaded(loaded.partition, "transactional id", len(loaded.shard.transactions))
@@ -80,8 +88,8 @@ class TransactionCoordinator:
     # Requests
 
     def init_producer_id(
-        self, broker: CoordinatingBroker, transactional_id: str, timeout_ms: int, expected: Expected | None
-    ) -> Deferred[ProducerIdentity]:
+        self, transactional_id: str, timeout_ms: int, expected: Expected | None
+    ) -> ProducerIdentity | Deferred[ProducerIdentity]:
         """The producer id and new epoch of a transactional producer.
 
         Raises, or fails with, KafkaError: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR,
@@ -92,159 +100,129 @@ class TransactionCoordinator:
         if not 0 < timeout_ms <= self._settings.max_timeout_ms:
             raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
 
-        def step(transaction: Transaction | None, reply: Deferred[ProducerIdentity]) -> Outcome:
+        def step(transaction: Transaction | None) -> Decision[ProducerIdentity]:
             if transaction is None:
                 transaction = Transaction(
-                    transactional_id=transactional_id, producer_id=broker.next_producer_id(), timeout_ms=timeout_ms
+                    transactional_id=transactional_id, producer_id=self._host.next_producer_id(), timeout_ms=timeout_ms
                 )
             changed = initializing.init_producer_id(
                 transaction,
                 expected,
                 timeout_ms,
                 server_version=self._server_version,
-                new_producer_id=broker.next_producer_id,
-                now_ms=self._cluster.runtime.clock.now_ms(),
+                new_producer_id=self._host.next_producer_id,
+                now_ms=self._host.runtime.clock.now_ms(),
             )
             if changed.state in PREPARED:
-                return self._change(changed, (reply, KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)))
-            return self._change(changed, (reply, _identity(changed)))
+                refused: Deferred[ProducerIdentity] = Deferred()
+                refusal = KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+                return Decision(refused, self._change(changed, (refused, refusal)))
+            return Decision(_identity(changed), self._change(changed))
 
-        return self._ask(broker, transactional_id, step)
+        return self._ask(transactional_id, step)
 
     def add_partitions(
         self,
-        broker: CoordinatingBroker | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
         *,
         client_version: int,
-    ) -> Deferred[None]:
-        """Completes when the partitions are part of the transaction. Raises or fails with what
+    ) -> Deferred[None] | None:
+        """Completes when the partitions are part of the transaction, None if they are. Raises or fails with what
         ``adding.add_partitions`` and ``_ask`` raise.
         """
 
-        def step(transaction: Transaction | None, reply: Deferred[None]) -> Outcome:
+        def step(transaction: Transaction | None) -> Decision[None] | None:
             changed = adding.add_partitions(
                 transaction,
                 producer_id,
                 producer_epoch,
                 frozenset(partitions),
                 client_version=client_version,
-                now_ms=self._cluster.runtime.clock.now_ms(),
+                now_ms=self._host.runtime.clock.now_ms(),
             )
-            answer = (reply, None)
-            return Outcome(replies=[answer]) if changed is transaction else self._change(changed, answer)
+            return None if changed is transaction else Decision(None, self._change(changed))
 
-        return self._ask(broker, transactional_id, step)
+        return self._ask(transactional_id, step)
 
     def verify_partitions(
         self,
-        broker: CoordinatingBroker | None,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
         partitions: Iterable[TopicPartition],
-    ) -> Deferred[dict[TopicPartition, ErrorCode]]:
-        """Which partitions are part of the transaction. Raises what ``_ask`` raises, and fails with what
-        ``adding.verify_partitions`` raises.
+    ) -> dict[TopicPartition, ErrorCode] | Deferred[dict[TopicPartition, ErrorCode]]:
+        """Which partitions are part of the transaction. Raises or fails with what ``adding.verify_partitions`` and ``_ask``
+        raise.
         """
-        return self._read(
-            broker,
+        return self._ask(
             transactional_id,
             lambda transaction: adding.verify_partitions(transaction, producer_id, producer_epoch, partitions),
         )
 
-    def verify(
-        self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition]
-    ) -> Deferred[dict[TopicPartition, ErrorCode]]:
-        """See ``TransactionPort``."""
-        return self.verify_partitions(None, transactional_id, *producer, partitions)
-
-    def add(
-        self, transactional_id: str, producer: tuple[int, int], partitions: Iterable[TopicPartition]
-    ) -> Deferred[None]:
-        """See ``TransactionPort``."""
-        return self.add_partitions(None, transactional_id, *producer, partitions, client_version=EPOCH_BUMP_SINCE)
-
     def end(
         self,
-        broker: CoordinatingBroker,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
         *,
         commit: bool,
         client_version: int,
-    ) -> Deferred[ProducerIdentity]:
+    ) -> ProducerIdentity | Deferred[ProducerIdentity]:
         """Commit or abort; returns the producer id and epoch to use next. Raises or fails with what ``end_transaction`` and
         ``_ask`` raise.
         """
 
-        def step(transaction: Transaction | None, reply: Deferred[ProducerIdentity]) -> Outcome:
+        def step(transaction: Transaction | None) -> ProducerIdentity | Decision[ProducerIdentity]:
             changed = ending.end_transaction(
                 transaction,
                 producer_id,
                 producer_epoch,
                 commit=commit,
                 client_version=client_version,
-                new_producer_id=broker.next_producer_id,
-                now_ms=self._cluster.runtime.clock.now_ms(),
+                new_producer_id=self._host.next_producer_id,
+                now_ms=self._host.runtime.clock.now_ms(),
             )
             if changed is transaction:
-                return Outcome(replies=[(reply, _identity(changed))])
+                return _identity(changed)
             # If the epochs are exhausted, the client continues with the producer id of the completion.
-            return self._change(changed, (reply, _identity(changed.completed(changed.updated_ms))))
+            return Decision(_identity(changed.completed(changed.updated_ms)), self._change(changed))
 
-        return self._ask(broker, transactional_id, step)
+        return self._ask(transactional_id, step)
 
-    def transaction(self, broker: CoordinatingBroker, transactional_id: str) -> Deferred[Transaction | None]:
+    def transaction(self, transactional_id: str) -> Transaction | Deferred[Transaction | None] | None:
         """A transactional id's value. Raises KafkaError with INVALID_REQUEST or NOT_COORDINATOR."""
-        return self._read(broker, transactional_id, lambda transaction: transaction)
+        return self._ask(transactional_id, lambda transaction: transaction)
 
-    def describe_all(
-        self, broker: CoordinatingBroker, described: Callable[[Transaction], T | None], weight: float
-    ) -> Work[list[T]]:
+    def describe_all(self, described: Callable[[Transaction], T | None], weight: float) -> Work[list[T]]:
         """The results of ``described`` for all transactional ids that the broker coordinates, without None; as
-        ``read_each``.
+        ``ask_each``.
         """
 
         def question(shard: TransactionShard, transactional_id: str) -> T | None:
             transaction = shard.transactions.get(transactional_id)
             return None if transaction is None else described(transaction)
 
-        return self._runtime.read_each(broker, lambda shard: shard.transactions, question, weight)
+        return self._runtime.ask_each(question, weight)
 
     # Steps
 
     @property
     def _server_version(self) -> int:
-        return self._cluster.metadata.image.features.get(TRANSACTION_VERSION, 0)
+        return self._host.metadata.image.features.get(TRANSACTION_VERSION, 0)
 
-    def _ask(
-        self,
-        broker: CoordinatingBroker | None,
-        transactional_id: str,
-        step: Callable[[Transaction | None, Deferred[T]], Outcome],
-    ) -> Deferred[T]:
+    def _ask(self, transactional_id: str, step: Callable[[Transaction | None], T | Decision[T]]) -> T | Deferred[T]:
         """Take a step on the value of a transactional id, None if it is unknown. Raises KafkaError INVALID_REQUEST for an
-        empty id, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        empty id, and what ``CoordinatorRuntime.ask`` raises.
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        return self._runtime.ask(
-            broker, transactional_id, lambda shard, reply: step(shard.transactions.get(transactional_id), reply)
+        asked: T | Deferred[T] = self._runtime.ask(
+            transactional_id, lambda shard: step(shard.transactions.get(transactional_id))
         )
-
-    def _read(
-        self, broker: CoordinatingBroker | None, transactional_id: str, question: Callable[[Transaction | None], T]
-    ) -> Deferred[T]:
-        if not transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
-        return self._runtime.read(
-            broker, transactional_id, lambda shard: question(shard.transactions.get(transactional_id))
-        )
+        return asked
 
     def _change(self, changed: Transaction, *replies: tuple[Deferred[T], T | KafkaError]) -> Outcome:
         """The outcome of a transactional id's next value; if that decides a transaction, the effect is to write its markers."""
@@ -256,8 +234,8 @@ class TransactionCoordinator:
 
     def _complete(self, loaded: Loaded[TransactionShard], prepared: Transaction) -> None:
         Completion(
-            self._cluster.runtime,
-            self._markers,
+            self._host.runtime,
+            self._host.marker_port,
             prepared,
             coordinator=loaded.partition,
             retry_ms=self._settings.marker_retry_ms,
@@ -266,14 +244,14 @@ class TransactionCoordinator:
         ).run()
 
     def _completed(self, loaded: Loaded[TransactionShard], prepared: Transaction) -> bool:
-        completed = prepared.completed(self._cluster.runtime.clock.now_ms())
+        completed = prepared.completed(self._host.runtime.clock.now_ms())
         return self._runtime.append(loaded, self._change(completed)) is None
 
     # Time
 
     def _abort_timed_out(self) -> Steps:
         """Abort each transaction that has timed out, unless its producer ended it before its slice came."""
-        now_ms = self._cluster.runtime.clock.now_ms()
+        now_ms = self._host.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
             late = list(loaded.shard.timed_out(now_ms))
             yield from each_alone(self._abort_late(loaded, each, now_ms) for each in late)
@@ -288,9 +266,7 @@ class TransactionCoordinator:
     def _abort(self, loaded: Loaded[TransactionShard], transaction: Transaction, now_ms: int) -> None:
         name = transaction.transactional_id
         try:
-            aborted = ending.abort_ongoing(
-                transaction, self._server_version, partial(self._new_producer_id, loaded), now_ms
-            )
+            aborted = ending.abort_ongoing(transaction, self._server_version, self._host.next_producer_id, now_ms)
         except KafkaError as error:
             log.warning("Transaction of %s timed out and cannot be aborted: %s", name, error)
             return
@@ -298,19 +274,16 @@ class TransactionCoordinator:
         outcome.then = partial(_tell, "Aborted the transaction of %s, which timed out", name)
         self._runtime.run(loaded, None, outcome)
 
-    def _new_producer_id(self, loaded: Loaded[TransactionShard]) -> int:
-        return self._cluster.node(loaded.partition.leader).next_producer_id()
-
     def _expire(self) -> Steps:
         shards = list(self.shards.loaded.values())
         return each_alone(self._runtime.append_parts(loaded, self._expired(loaded.shard)) for loaded in shards)
 
     def _expired(self, shard: TransactionShard) -> Iterator[Part]:
         """Tombstones of expired ids; what cannot be appended is retried in the next round."""
-        now_ms, expiration_ms = self._cluster.runtime.clock.now_ms(), self._settings.expiration_ms
+        now_ms, expiration_ms = self._host.runtime.clock.now_ms(), self._settings.expiration_ms
         expired = [each.transactional_id for each in shard.expired(now_ms, expiration_ms)]
         yield Part(weight=_LOOK_WEIGHT * len(shard.transactions))
-        at_once = max(1, int(self._cluster.runtime.slices.weight_of_a_step))
+        at_once = max(1, int(self._host.runtime.slices.weight_of_a_step))
         for begin in range(0, len(expired), at_once):
             some = expired[begin : begin + at_once]
             known = map(shard.transactions.get, some)

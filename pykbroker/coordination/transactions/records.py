@@ -6,7 +6,6 @@ both are read.
 
 from __future__ import annotations
 
-import logging
 from typing import cast
 
 from pykbroker.coordination.outcome import CoordinatorRecord
@@ -19,10 +18,7 @@ from pykbroker.wire.internal.coordinator import (
     encode_coordinator_key,
     encode_coordinator_value,
 )
-from pykbroker.wire.internal.framing import UnknownRecordType
 from pykbroker.wire.internal.transaction_log import PartitionsSchema, TransactionLogKey, TransactionLogValue
-
-log = logging.getLogger(__name__)
 
 _TAGGED_SINCE = 1  # the value version with tagged fields, and the transaction version that introduced it
 
@@ -71,16 +67,9 @@ def _by_topic(transaction: Transaction) -> list[PartitionsSchema]:
     return [PartitionsSchema(topic=topic, partition_ids=indexes) for topic, indexes in topics.items()]
 
 
-def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-    """Decode a transactional id and its value; None for an unknown type of record.
-
-    Raises WireError if the bytes do not match the type.
-    """
-    try:
-        message = cast("TransactionLogKey", decode_coordinator_key(key, TRANSACTION_RECORDS))
-    except UnknownRecordType as error:
-        log.warning("Skipping a record of __transaction_state: %s", error)
-        return None
+def decode(key: bytes, value: bytes | None) -> CoordinatorRecord:
+    """Decode a transactional id and its value. Raises WireError if the bytes do not match the type, or it is unknown."""
+    message = cast("TransactionLogKey", decode_coordinator_key(key, TRANSACTION_RECORDS))
     if value is None:
         return tombstone(message.transactional_id)
     decoded = cast("TransactionLogValue", decode_coordinator_value(message, value, TRANSACTION_RECORDS))

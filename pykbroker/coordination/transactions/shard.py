@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.coordination.shard import Shard
@@ -21,6 +21,10 @@ class TransactionShard(Shard):
             self.transactions.pop(record.key, None)
         else:
             self.transactions[record.key] = record.value
+
+    def keys(self) -> Iterable[str]:
+        """All transactional ids."""
+        return self.transactions
 
     def loaded(self) -> Iterator[str]:
         """Prepared transactions, whose markers may not be written yet."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pykbroker.http.console.console import Console
     from pykbroker.http.turn import Turn
+    from pykbroker.runtime.runtime import Runtime
     from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.messages.fetch import FetchResponse, PartitionData
     from pykbroker.wire.primitives import Buffer
@@ -90,18 +91,28 @@ async def fetch(console: Console, leader: int, request: FetchRequest) -> list[Pa
     return [each for topic in answer.responses for each in topic.partitions]
 
 
-async def _content(console: Console, turn: Turn, header: BatchHeader, batch: Buffer) -> bytes:
-    """Return the decompressed records of a batch. Raises TooMuchContent, and WireError if it is malformed."""
+async def _content(
+    console: Console, runtime: Runtime, turn: Turn, header: BatchHeader, batch: Buffer
+) -> tuple[bytes, int]:
+    """Return the decompressed records of a batch, and how much of them counts as decompressed until it is given back. Raises
+    TooMuchContent, and WireError if it is malformed.
+    """
     if header.compression is Compression.NONE:
-        return unpacked(batch, header)
+        return unpacked(batch, header), 0
     if len(batch) <= _UNPACKED_HERE:
         with contextlib.suppress(TooMuchContent):
-            return unpacked(batch, header, _CONTENT_HERE)
-    unpacking = console.brokers.cluster().runtime.offload_read(unpacked, batch, header, LARGEST_CONTENT)
+            return unpacked(batch, header, _CONTENT_HERE), 0
+    account, content = runtime.memory.decompressed, b""
+    granted = account.take(LARGEST_CONTENT)
     try:
-        return await console.brokers.outcome(unpacking)
+        if granted is not None:
+            await console.brokers.outcome(granted)
+        content = await console.brokers.outcome(runtime.offload_read(unpacked, batch, header, LARGEST_CONTENT))
     finally:
+        if granted is None or granted.done:
+            account.give(LARGEST_CONTENT - len(content))
         turn.begin()
+    return content, len(content)
 
 
 def _unread(header: BatchHeader, why: str) -> Unread:
@@ -126,6 +137,7 @@ async def records_of(
     is part of the slice in which the next ones are decoded.
     """
     turn = console.turn()
+    runtime = console.brokers.cluster().runtime
     raw: Any = data.records or b""  # a decoded answer is never divided
     whole = memoryview(raw)
     batches: Batches = []
@@ -140,17 +152,21 @@ async def records_of(
         if header.last_offset < low or header.base_offset >= high:
             continue
         try:
-            payload = await _content(console, turn, header, batch)
+            payload, held = await _content(console, runtime, turn, header, batch)
         except TooMuchContent as error:
             found.append(ReadRecord(_unread(header, str(error)), False))
             continue
         control = header.is_control
-        for some in decode_some(payload, header, _AT_ONCE):
-            found += [ReadRecord(record, control) for record in some if low <= record.offset < high]
-            if len(found) >= _AT_ONCE or turn.is_long():
-                await turn.share()
-                if found:
-                    yield found
-                    found = []
+        try:
+            for some in decode_some(payload, header, _AT_ONCE):
+                found += [ReadRecord(record, control) for record in some if low <= record.offset < high]
+                if len(found) >= _AT_ONCE or turn.is_long():
+                    await turn.share()
+                    if found:
+                        yield found
+                        found = []
+        finally:
+            if held:
+                runtime.memory.decompressed.give(held)
     if found:
         yield found

@@ -104,14 +104,15 @@ class GroupCollector:
 
 
 def _shards(cluster: Cluster) -> Iterator[GroupShard]:
-    topic = cluster.metadata.image.topic(CONSUMER_OFFSETS)
-    if topic is None:
+    if cluster.metadata.image.topic(CONSUMER_OFFSETS) is None:
         return
-    for index in range(len(topic.partitions)):
-        try:
-            yield cluster.groups.shards.at(None, index).shard
-        except KafkaError:  # no leader, or still loading: the next scrape has it
-            continue
+    for broker in list(cluster.brokers.values()):
+        shards = broker.groups.shards
+        for index in shards.led_partitions():
+            try:
+                yield shards.at(index).shard
+            except KafkaError:  # still loading: the next scrape has it
+                continue
 
 
 def _topic(cluster: Cluster, page: Page, group: str, topic: str, offsets: dict[int, CommittedOffset]) -> Steps:

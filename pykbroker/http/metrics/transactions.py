@@ -42,7 +42,8 @@ class TransactionCollector:
         now_ms = cluster.runtime.clock.now_ms()
         late, oldest_ms = 0, now_ms
         if cluster.metadata.image.topic(TRANSACTION_STATE) is not None:
-            for loaded in list(cluster.transactions.shards.loaded.values()):
+            shards = [broker.transactions.shards for broker in cluster.brokers.values()]
+            for loaded in [loaded for each in shards for loaded in each.loaded.values()]:
                 for number, each in enumerate(list(loaded.shard.transactions.values())):
                     states[each.state] += 1
                     late += each.is_late(now_ms)

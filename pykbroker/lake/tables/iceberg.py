@@ -62,7 +62,7 @@ class IcebergTable(Table):
         assert snapshot is not None, "it was just published"
         reader = self.spark.read.format("iceberg")
         if snapshot["parent_id"] is None:
-            reader = reader.option("snapshot-id", snapshot["snapshot_id"])
+            reader = reader.option("versionAsOf", snapshot["snapshot_id"])
         else:
             reader = reader.option("start-snapshot-id", snapshot["parent_id"])
             reader = reader.option("end-snapshot-id", snapshot["snapshot_id"])

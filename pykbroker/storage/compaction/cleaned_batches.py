@@ -20,7 +20,7 @@ from pykbroker.wire.batch_header import (
     read_batch_header,
     write_batch_header,
 )
-from pykbroker.wire.compression import compress, decompress
+from pykbroker.wire.compression import DEFAULT_MAX_BYTES, compress, decompress
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
@@ -38,12 +38,17 @@ class ScannedBatch:
     tombstones: list[int]
 
 
-def scan_batch(header: BatchHeader, data: Buffer) -> ScannedBatch:
-    """Find the records of a valid batch. Raises WireError or IndexError if it is not valid.
+def scan_batch(header: BatchHeader, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> ScannedBatch:
+    """Find the records of a valid batch. Raises TooMuchContent beyond ``max_bytes`` decompressed, and WireError or IndexError if it
+    is not valid.
 
     Inlined for speed, since it scans every record: varints of one byte, the usual case, are read in place.
     """
-    payload = decompress(header.compression, data[HEADER_SIZE:]) if header.compression else bytes(data[HEADER_SIZE:])
+    payload = (
+        decompress(header.compression, data[HEADER_SIZE:], max_bytes)
+        if header.compression
+        else bytes(data[HEADER_SIZE:])
+    )
     found = ScannedBatch(header, payload, [], [], [])
     add_end, add_key = found.ends.append, found.keys.append
     end = 0

@@ -11,6 +11,7 @@ New segments are written as ``.cleaned``, synced, and renamed to ``.swap``: from
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from pykbroker.storage.compaction.cleaned_batches import (
     with_delete_horizon,
 )
 from pykbroker.storage.compaction.cleaned_transactions import CleanedTransactions
+from pykbroker.storage.compaction.large_batches import CONTENT_AT_ONCE, LargeBatch, StaysWhole, is_large
 from pykbroker.storage.compaction.newest_records import GOES, STAYS, NewestRecords
 from pykbroker.storage.directory import CLEANED, SWAP, mark_compacted
 from pykbroker.storage.index.aborted import AbortedTxn
@@ -32,6 +34,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.content import compression_level
 from pykbroker.storage.log.segment import Segment
 from pykbroker.wire.batch_header import BatchHeader
+from pykbroker.wire.compression import TooMuchContent
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
@@ -156,12 +159,32 @@ class _Cleaner:
                 if aborted:
                     newest.pass_over(header.record_count)
                 else:
-                    newest.add(scan_batch(header, data))
+                    self._map_batch(header, data)
                 self._mapped = max(self._mapped, header.last_offset)
                 if newest.full:
                     return
             segment.close()
             self._mapped = max(self._mapped, following - 1)
+
+    def _map_batch(self, header: BatchHeader, data: Buffer) -> None:
+        scanned = self._scan(header, data)
+        newest = self._newest
+        if isinstance(scanned, ScannedBatch):
+            newest.add(scanned)
+            return
+        end = len(newest.fates) + header.record_count
+        with contextlib.suppress(StaysWhole):
+            for keys, tombstones in scanned.some_keys():
+                newest.add_keys(keys, tombstones)
+                if newest.full:
+                    break
+        newest.pass_over(end - len(newest.fates))  # what was not read stays, and supersedes nothing
+
+    def _scan(self, header: BatchHeader, data: Buffer) -> ScannedBatch | LargeBatch:
+        if not is_large(header, self._job.config):
+            with contextlib.suppress(TooMuchContent):
+                return scan_batch(header, data, CONTENT_AT_ONCE)
+        return LargeBatch(header, data, self._job.config, self._job.memory_bytes)
 
     # -- second pass --------------------------------------------------------------------------------------------------
 
@@ -289,7 +312,12 @@ class _Cleaner:
             return self._trace(header)
         if fates is not None and fates.count(STAYS) == count:
             return header, data
-        batch = scan_batch(header, data)
+        batch = self._scan(header, data)
+        if isinstance(batch, LargeBatch):
+            try:
+                return self._keep_large(batch, header, data, fates)
+            except StaysWhole:
+                return header, data
         kept = self._kept(batch, fates)
         if not kept:
             return self._trace(header)
@@ -299,6 +327,24 @@ class _Cleaner:
         if not header.has_delete_horizon and not set(kept).isdisjoint(batch.tombstones):
             return with_delete_horizon(header, data, self._horizon, level)
         return header, data
+
+    def _keep_large(
+        self, batch: LargeBatch, header: BatchHeader, data: Buffer, fates: bytearray | None
+    ) -> tuple[BatchHeader, Buffer] | None:
+        superseded = self._newest.has
+
+        def stays(number: int, key: bytes | None) -> bool:
+            return fates[number] != GOES if fates is not None else key is not None and not superseded(key)
+
+        expired = header.has_delete_horizon and self._job.now_ms >= header.base_timestamp
+        staying, has_tombstone = batch.staying(stays, without_tombstones=expired)
+        if not any(staying):
+            return self._trace(header)
+        marks = has_tombstone and not header.has_delete_horizon
+        if all(staying) and not marks:
+            return header, data
+        level = compression_level(self._job.config, header.compression)
+        return batch.written(staying, self._horizon if marks else None, level)
 
     def _kept(self, batch: ScannedBatch, fates: bytearray | None) -> list[int]:
         """Numbers of the records that stay: newest of their key, and no expired tombstone."""

@@ -20,7 +20,8 @@ STAYS, GOES, TOMBSTONE = 0, 1, 2
 
 
 class NewestRecords:
-    """Filled batch by batch, in at most ``memory_bytes`` plus one batch. ``records`` is the largest possible number of them.
+    """Filled batch by batch, in at most ``memory_bytes`` plus one batch, or what is added at once of a large one. ``records`` is
+    the largest possible number of them.
 
     Keys are in a dictionary while there is room, then in a denser map.
     """
@@ -45,13 +46,17 @@ class NewestRecords:
 
     def add(self, batch: ScannedBatch) -> None:
         """Add the next batch."""
+        self.add_keys(batch.keys, batch.tombstones)
+
+    def add_keys(self, keys: list[bytes | None], tombstones: list[int]) -> None:
+        """Add the next records by their keys; ``tombstones`` are the numbers, within these, of those without a value."""
         first = len(self.fates)
-        self.fates += bytes(len(batch.keys))
+        self.fates += bytes(len(keys))
         if self._plain is None:
-            self._add_dense(first, batch.keys)
+            self._add_dense(first, keys)
         else:
-            self._add_plain(self._plain, first, batch.keys)
-        for number in batch.tombstones:
+            self._add_plain(self._plain, first, keys)
+        for number in tombstones:
             if self.fates[first + number] == STAYS:
                 self.fates[first + number] = TOMBSTONE
         if self._plain is not None and self.full:

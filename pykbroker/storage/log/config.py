@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
 _NEVER = 2**63 - 1
+#: The default of max.decompressed.message.bytes: the largest array of a JVM.
+_LARGEST_RECORD = 2**31 - 9
 
 
 @dataclass(slots=True, frozen=True)
@@ -43,7 +45,7 @@ class LogConfig:
     compression_zstd_level: int = 3
     preallocate: bool = False
     min_insync_replicas: int = 1
-    max_decompressed_message_bytes: int = 2**31 - 9
+    max_decompressed_message_bytes: int = _LARGEST_RECORD
     validate_records: bool = False
     #: Computed: no setting requires decoding a producer's batch.
     opaque_batches: bool = field(init=False, default=True)
@@ -57,10 +59,16 @@ class LogConfig:
             and not self.log_append_time
             and not self.validate_records
             and self.timestamp_before_max_ms == _NEVER
+            and not self.limits_decompressed
         )
         object.__setattr__(self, "opaque_batches", opaque)
         lag = self.max_compaction_lag_ms if self.compact else _NEVER
         object.__setattr__(self, "roll_ms", min(self.segment_ms, lag) if lag > 0 else self.segment_ms)
+
+    @property
+    def limits_decompressed(self) -> bool:
+        """Whether max.decompressed.message.bytes is set: its default bounds no record that Kafka could read."""
+        return self.max_decompressed_message_bytes < _LARGEST_RECORD
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> LogConfig:

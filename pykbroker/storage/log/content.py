@@ -46,6 +46,8 @@ def must_read(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
     source = _source_codec(header)
     if _target_codec(config, source) is not source or config.validate_records:
         return True
+    if source is not Compression.NONE and config.limits_decompressed:
+        return True
     if config.compact or header.attributes & TIMESTAMP_TYPE_BIT:
         return True
     if config.log_append_time:

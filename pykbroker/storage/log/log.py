@@ -14,7 +14,7 @@ from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.log import lookup, trimming
 from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.flushing import FlushPlan, flush
-from pykbroker.storage.log.lookup import TimestampOffset
+from pykbroker.storage.log.lookup import Means, TimestampOffset
 from pykbroker.storage.log.producers import BatchMemory, ProducerEntry
 from pykbroker.storage.log.reading import ReadPlan
 from pykbroker.storage.log.segment import Segment
@@ -192,17 +192,19 @@ class Log(LogState):
         """
         return lookup.aborted_transactions(self, start_offset, upper_offset, read)
 
-    def offset_for_timestamp(self, timestamp: int, upper_offset: int | None = None) -> TimestampOffset | None:
+    def offset_for_timestamp(
+        self, timestamp: int, upper_offset: int | None = None, means: Means = lookup.ALL_MEANS
+    ) -> TimestampOffset | None:
         """The first record with at least ``timestamp``, below ``upper_offset``; None if there is none. Waits for the disk:
-        call it in a thread.
+        call it in a thread. Raises WireError, NeedsMemory, or KafkaError INVALID_RECORD for a record that is too large.
         """
-        return lookup.offset_for_timestamp(self, timestamp, upper_offset)
+        return lookup.offset_for_timestamp(self, timestamp, upper_offset, means)
 
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp of the log; None if no record has one (KIP-734). Waits for the disk:
-        call it in a thread.
+    def offset_of_max_timestamp(self, means: Means = lookup.ALL_MEANS) -> TimestampOffset | None:
+        """The first record with the largest timestamp of the log; None if no record has one (KIP-734). Waits for the disk and
+        raises as ``offset_for_timestamp``.
         """
-        return lookup.offset_of_max_timestamp(self)
+        return lookup.offset_of_max_timestamp(self, means)
 
     def active_producers(self) -> list[ProducerEntry]:
         """The state of every known producer id, for DescribeProducers; read-only."""

@@ -2,8 +2,8 @@
 
 Usually only the header, the checksum and the first record's length are checked. Records are read if a setting of the topic
 requires it: compaction (keys), message.timestamp.before.max.ms, a compression.type other than the producer's,
-pykbroker.validate.records; or if a timestamp is out of range and the answer must name the records. ``content.py`` reads them, at
-once or in a thread.
+pykbroker.validate.records, and of a compressed batch max.decompressed.message.bytes; or if a timestamp is out of range and the
+answer must name the records. ``content.py`` reads them, at once or in a thread.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ _READ_NOW = 64 * 1024
 _READ_NOW_COMPRESSED = 16 * 1024
 #: What a codec costs besides the records, in records.
 _COST_OF_CODEC = 32
+_BEGINS_ILL = "The first record's length does not fit the batch"
 
 
 class Origin(Enum):
@@ -111,7 +112,7 @@ def validate_batch(
         and attributes & _CODEC_MASK <= Compression.ZSTD
     ):
         if not attributes & _CODEC_MASK and origin is Origin.CLIENT and not _begins_well(records, header):
-            raise _invalid("The first record's length does not fit the batch")
+            raise _invalid(_BEGINS_ILL)
         return header, records
     return _with_content(header, records, config, now_ms, log_name, allowance)
 
@@ -223,6 +224,8 @@ def _with_content(
     from pykbroker.storage.log import content  # noqa: PLC0415 - start-up counts, and most topics need none of it
 
     if not content.must_read(header, config, now_ms):
+        if not header.attributes & _CODEC_MASK and not _begins_well(records, header):
+            raise _invalid(_BEGINS_ILL)
         return content.stamp(header, records, config, now_ms, header.max_timestamp)
     if allowance is None:
         return content.read_content(header, records, config, now_ms, log_name)

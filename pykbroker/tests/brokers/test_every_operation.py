@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
@@ -43,6 +42,7 @@ from pykbroker.wire.messages.offset_commit import (
 )
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
+from pykbroker.worlds.disk import ProcessDied
 
 SETTINGS = {
     "log_flush_interval_messages": "1",  # so that a power loss takes nothing that was acknowledged

@@ -10,13 +10,13 @@ import random
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import append, batch
 from pykbroker.wire.errors import KafkaError
+from pykbroker.worlds.disk import ProcessDied
 
 #: What a start may write for itself: a batch of the metadata log, and small files.
 _START_BYTES = 4096

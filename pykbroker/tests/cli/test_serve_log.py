@@ -229,8 +229,8 @@ def test_what_has_no_effect_is_told_in_a_line_each() -> None:
     for line in (
         "controller.quorum.bootstrap.servers names far.example:9093, and nobody is asked there",
         "The controller's listener CONTROLLER://:9093 is not opened",
-        "log.retention.hors is not known to Kafka 4.3 and is ignored: did you mean log.retention.hours?",
-        "The setting nothing.like.it is not known to Kafka 4.3 and is ignored\n",
+        "log.retention.hors is not known to Kafka 4.4 and is ignored: did you mean log.retention.hours?",
+        "The setting nothing.like.it is not known to Kafka 4.4 and is ignored\n",
         "The setting remote.log.storage.system.enable has no effect",
     ):
         assert said.count(line) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pykbroker.config.broker import BrokerConfig
@@ -27,6 +29,8 @@ def change(**settings: str) -> None:
         {"log_local_retention_bytes": "-1"},
         {"log_retention_ms": "-1", "log_local_retention_ms": "99999999999"},
         {"log_retention_bytes": "9", "log_local_retention_bytes": "9"},
+        {"log_remote_copy_lag_ms": "604800000", "log_remote_copy_lag_bytes": "9"},
+        {"log_retention_bytes": "9", "log_local_retention_bytes": "8", "log_remote_copy_lag_bytes": "8"},
     ],
 )
 def test_taken(settings):
@@ -42,8 +46,13 @@ def test_taken(settings):
         ({"log_local_retention_ms": "-1"}, "Value must not be -1 as log.retention.ms value is set as 604800000."),
         ({"log_local_retention_ms": "604800001"}, "must not be more than log.retention.ms property value: 604800000"),
         ({"log_retention_bytes": "9", "log_local_retention_bytes": "10"}, "log.retention.bytes property value: 9"),
+        ({"log_remote_copy_lag_ms": "604800001"}, "not exceed log.local.retention.ms (effective value: 604800000)"),
+        (
+            {"log_retention_bytes": "9", "log_local_retention_bytes": "8", "log_remote_copy_lag_bytes": "9"},
+            "not exceed log.local.retention.bytes (effective value: 8)",
+        ),
     ],
 )
 def test_refused(settings, said):
-    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+    with pytest.raises(ConfigError, match=re.escape(said)):
         change(**settings)

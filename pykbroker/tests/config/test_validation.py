@@ -65,19 +65,33 @@ def test_a_topic_is_checked_together_with_the_brokers_defaults():
         ),
         (
             {"consumer.session.timeout.ms": "1"},
-            "consumer.session.timeout.ms must be greater than or equal to group.consumer.min.session.timeout.ms",
+            "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive.",
         ),
         (
             {"consumer.heartbeat.interval.ms": "15001"},
-            "consumer.heartbeat.interval.ms must be less than or equal to group.consumer.max.heartbeat.interval.ms",
+            "consumer.heartbeat.interval.ms must be in the range 5000 to 15000 inclusive.",
         ),
         (
             {"share.partition.max.record.locks": "4001"},
-            "share.partition.max.record.locks must be less than or equal to group.share.max.partition.max.record.locks",
+            "share.partition.max.record.locks must be in the range 100 to 4000 inclusive.",
+        ),
+        ({"streams.num.standby.replicas": "3"}, "streams.num.standby.replicas must be less than or equal to 2"),
+        (
+            {"streams.task.offset.interval.ms": "14999"},
+            "streams.task.offset.interval.ms must be greater than or equal to 15000",
+        ),
+        ({"streams.num.warmup.replicas": "21"}, "streams.num.warmup.replicas must be less than or equal to 20"),
+        (
+            {"streams.assignor.name": "range"},
+            "streams.assignor.name 'range' is not a registered task assignor. Registered assignors are: [sticky].",
         ),
         (
-            {"streams.num.standby.replicas": "3"},
-            "streams.num.standby.replicas must be less than or equal to group.streams.max.standby.replicas",
+            {"streams.rack.aware.assignment.tags": "zone, zone"},
+            "streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
+        ),
+        (
+            {"errors.deadletterqueue.topic.name": "__dead"},
+            "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'",
         ),
         (
             {"share.auto.offset.reset": "x"},

@@ -58,7 +58,7 @@ def test_no_change_writes_nothing(controller):
         (("group.version", 1, 0), "The controller does not support the given upgrade type."),
         (("group.version", 0), "Can't downgrade the version of this feature without setting the upgrade type"),
         (("streams.version", 1, SAFE), "Can't downgrade to a newer version."),
-        (("metadata.version", 6), "Local controller 1 only supports versions 7-30"),
+        (("metadata.version", 6), "Local controller 1 only supports versions 7-33"),
         (
             ("metadata.version", 29, SAFE),
             "Unsupported metadata.version downgrade from 30 to 29. Refusing to perform the requested downgrade",

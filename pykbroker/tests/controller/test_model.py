@@ -18,12 +18,12 @@ from pykbroker.controller.delegation_tokens import NewToken
 from pykbroker.process.life import Life
 from pykbroker.process.limiting import Limiting
 from pykbroker.security.delegation_tokens import hmac_of
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.worlds.disk import ProcessDied
 
 KEYS = ("one", "two")
 LIFETIME_MS, EXPIRY_MS = 100_000, 20_000

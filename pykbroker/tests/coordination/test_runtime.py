@@ -145,7 +145,7 @@ def test_an_answer_about_one_group_does_not_wait_for_another():
     other = next(
         group
         for group in map(str, range(100))
-        if world.cluster.groups.partition_of(group) == world.cluster.groups.partition_of(GROUP)
+        if world.broker.groups.partition_of(group) == world.broker.groups.partition_of(GROUP)
     )
     changed = world.commit_offset(other)
     world.settle()
@@ -171,9 +171,9 @@ def test_an_answer_waits_for_the_marker_that_settles_its_offsets():
     )
     world.sync()
     assert committed.done
-    partition = world.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
+    partition = world.partition(CONSUMER_OFFSETS, world.broker.groups.partition_of(GROUP))
     write_marker(
-        world.cluster,
+        world.broker,
         partition,
         EndTxnMarker(commit=True, coordinator_epoch=0),
         producer_id=world.producer.producer_id,

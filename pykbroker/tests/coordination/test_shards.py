@@ -50,31 +50,35 @@ class Raw:
 
 
 class Sharded:
-    """Two brokers and a topic of one partition, which broker 1 leads."""
+    """Two brokers, each with the shards that it leads of a topic of one partition."""
 
-    def __init__(self, *, eager: bool) -> None:
+    def __init__(self) -> None:
         world = MemoryCluster(brokers=2)
         world.create(NewTopic(TOPIC, 1, 2))
         self.cluster, self.partition = world.cluster, world.partition(TOPIC)
         self.lifecycle = world.lifecycle
         self.told: list[str] = []
-        self.shards: Shards[Counting] = Shards(
-            self.cluster,
+        self.of = {node_id: self.shards_of(broker) for node_id, broker in world.cluster.brokers.items()}
+
+    def shards_of(self, broker) -> Shards[Counting]:
+        shards: Shards[Counting] = Shards(
+            broker,
             TOPIC,
-            begin=lambda partition: LogReplay(partition, Counting(), Raw()),
+            begin=lambda partition: LogReplay(self.cluster.runtime, partition, Counting(), Raw()),
             opened=partial(self.tell, "opened"),
             dropped=partial(self.tell, "dropped"),
-            eager=eager,
         )
-        self.cluster.metadata.subscribe(lambda _, delta: self.shards.follow(delta))
+        self.cluster.metadata.subscribe(lambda _, delta: shards.follow(delta))
+        return shards
 
     def tell(self, what: str, loaded: Loaded[Counting]) -> None:
         Counting.fail(what)
         self.told.append(f"{what} {loaded.shard.count}")
 
     @property
-    def leader(self):
-        return self.cluster.brokers[self.partition.leader]
+    def shards(self) -> Shards[Counting]:
+        """Those of the leader."""
+        return self.of[self.partition.leader]
 
     def append(self) -> None:
         append_internal(self.partition, [(b"k", b"v")], self.cluster.runtime.clock.now_ms())
@@ -89,46 +93,46 @@ class Sharded:
         self.cluster.runtime.timers.run_due()
 
 
-def refused(shards: Shards, broker) -> ErrorCode:
+def refused(shards: Shards) -> ErrorCode:
     with pytest.raises(KafkaError) as error:
-        shards.at(broker, 0)
+        shards.at(0)
     return error.value.code
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_shard_is_read_once_when_it_is_first_needed(eager: bool) -> None:
-    sharded = Sharded(eager=eager)
+def test_a_shard_is_read_once_when_it_is_first_needed() -> None:
+    sharded = Sharded()
     sharded.append()
     assert sharded.told == []
-    loaded = sharded.shards.at(sharded.leader, 0)
-    assert loaded is sharded.shards.at(None, 0)
-    assert list(sharded.shards.led_by(sharded.leader)) == [loaded]
+    loaded = sharded.shards.at(0)
+    assert loaded is sharded.shards.at(0)
+    assert list(sharded.shards.led()) == [loaded]
     assert sharded.told == ["opened 1"]
     assert sharded.shards.is_in_use(loaded)
 
 
 def test_whoever_does_not_lead_is_no_coordinator() -> None:
-    sharded = Sharded(eager=False)
-    other = next(broker for broker in sharded.cluster.brokers.values() if broker is not sharded.leader)
-    assert refused(sharded.shards, other) is ErrorCode.NOT_COORDINATOR
-    assert list(sharded.shards.led_by(other)) == []
+    sharded = Sharded()
+    other = sharded.of[3 - sharded.partition.leader]
+    assert refused(other) is ErrorCode.NOT_COORDINATOR
+    assert list(other.led()) == []
     sharded.stop(1, 2)
-    assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
+    assert [refused(shards) for shards in sharded.of.values()] == [ErrorCode.NOT_COORDINATOR] * 2
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_shard_in_use_is_read_again_for_a_new_leader(eager: bool) -> None:
-    sharded = Sharded(eager=eager)
-    loaded = sharded.shards.at(None, 0)
+def test_a_shard_moves_with_its_leader() -> None:
+    sharded = Sharded()
+    former, loaded = sharded.shards, sharded.shards.at(0)
     sharded.append()
     sharded.stop(sharded.partition.leader)
     assert sharded.told == ["opened 0", "dropped 0", "opened 1"]
-    assert not sharded.shards.is_in_use(loaded)
+    assert not former.is_in_use(loaded)
+    assert sharded.shards is not former
+    assert list(sharded.shards.loaded) == [0]
 
 
-@pytest.mark.parametrize(("eager", "told"), [(True, ["opened 1"]), (False, [])])
-def test_a_shard_nobody_asked_for_is_read_for_a_new_leader_only_if_it_cannot_wait(eager: bool, told: list[str]) -> None:
-    sharded = Sharded(eager=eager)
+def test_a_shard_nobody_asked_for_is_read_when_its_leader_changes() -> None:
+    """Members may wait in it for their sessions to end, and transactions for their timeouts."""
+    sharded = Sharded()
     sharded.append()
     last = sharded.partition.leader
     sharded.stop(*(node_id for node_id in (1, 2) if node_id != last))
@@ -136,7 +140,7 @@ def test_a_shard_nobody_asked_for_is_read_for_a_new_leader_only_if_it_cannot_wai
     sharded.stop(last)
     assert sharded.told == [], "nobody leads, so nobody reads"
     sharded.start(last)
-    assert sharded.told == told
+    assert sharded.told == ["opened 1"]
 
 
 @pytest.mark.parametrize("fails", ["replay", "opened"])
@@ -144,14 +148,14 @@ def test_a_shard_that_fails_in_an_unforeseen_way_is_no_coordinator_until_it_has_
     """As Kafka's in state FAILED: clients that would wait for a loading that never ends look elsewhere, and what fails is
     not read again for each of them.
     """
-    sharded = Sharded(eager=False)
+    sharded = Sharded()
     sharded.append()
     Counting.fails = fails
     for _ in range(3):
-        assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
+        assert refused(sharded.shards) is ErrorCode.NOT_COORDINATOR
     assert caplog.text.count("Coordinator state in state-0 cannot be loaded: its requests are refused until") == 1
     Counting.fails = None
-    assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
+    assert refused(sharded.shards) is ErrorCode.NOT_COORDINATOR
     sharded.stop(sharded.partition.leader)
     assert sharded.told[-1] == "opened 1"
 
@@ -160,15 +164,15 @@ def test_a_log_that_cannot_be_looked_at_is_no_coordinators(monkeypatch) -> None:
     def unforeseen(_) -> None:
         raise RuntimeError("unforeseen")
 
-    sharded = Sharded(eager=False)
+    sharded = Sharded()
     monkeypatch.setattr(sharded.cluster.dormant, "bring_into_memory", unforeseen)
-    sharded.shards.at(None, 0)
+    sharded.shards.at(0)
     assert sharded.told == ["opened 0"], "where looking ahead fails, reading may not"
 
 
 def test_a_shard_that_cannot_be_dropped_well_keeps_no_other(caplog) -> None:
-    sharded = Sharded(eager=False)
-    sharded.shards.at(None, 0)
+    sharded = Sharded()
+    sharded.shards.at(0)
     Counting.fails = "dropped"
     sharded.stop(sharded.partition.leader)
     assert sharded.told == ["opened 0", "opened 0"]
@@ -176,16 +180,16 @@ def test_a_shard_that_cannot_be_dropped_well_keeps_no_other(caplog) -> None:
 
 
 def test_a_deleted_topic_takes_its_shards_along() -> None:
-    sharded = Sharded(eager=True)
-    sharded.shards.at(None, 0)
+    sharded = Sharded()
+    sharded.shards.at(0)
     sharded.cluster.controller.delete_topics([sharded.partition.topic_id])
     assert sharded.told == ["opened 0", "dropped 0"]
-    assert refused(sharded.shards, None) is ErrorCode.NOT_COORDINATOR
+    assert refused(sharded.shards) is ErrorCode.NOT_COORDINATOR
 
 
 def test_what_many_partitions_had_is_told_in_one_line(caplog) -> None:
     caplog.set_level("INFO")
-    sharded = Sharded(eager=False)
+    sharded = Sharded()
     for count in (0, 3, 0, 4):
         sharded.shards.tell_loaded(sharded.partition, "group", count)
     sharded.cluster.runtime.clock.advance(1000)

@@ -21,8 +21,8 @@ def test_a_topic_shows_all_settings_but_internal_ones():
     broker = ConfigCluster()
     result = broker.describe(TOPIC_RESOURCE, "t")
     assert (result.error_code, result.error_message) == (0, "")
-    assert len(result.configs) == 33
-    assert len(broker.describe(TOPIC_RESOURCE, "t", version=1).configs) == 33
+    assert len(result.configs) == 37
+    assert len(broker.describe(TOPIC_RESOURCE, "t", version=1).configs) == 37
     broker.alter((TOPIC_RESOURCE, "t", [("internal.segment.bytes", SET, "1000")]))
     assert broker.entry(TOPIC_RESOURCE, "t", "internal.segment.bytes")[:2] == ("1000", TOPIC)
 
@@ -69,7 +69,7 @@ def test_keys_choose_and_an_empty_list_chooses_all():
     chosen = broker.describe(TOPIC_RESOURCE, "t", "retention.ms", "foo", "segment.ms", "retention.ms")
     assert sorted(config.name for config in chosen.configs) == ["retention.ms", "segment.ms"]
     request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC_RESOURCE, "t", [])])
-    assert len(broker.ask(request, 4).results[0].configs) == 33
+    assert len(broker.ask(request, 4).results[0].configs) == 37
 
 
 def test_synonyms_types_and_sentences_only_where_asked_for():
@@ -125,7 +125,7 @@ def test_groups_inherit_from_the_broker():
     broker.alter((GROUP_RESOURCE, "g", [("consumer.session.timeout.ms", SET, "50000")]))
     own = ("consumer.session.timeout.ms", "50000", GROUP)
     assert broker.entry(GROUP_RESOURCE, "g", "consumer.session.timeout.ms") == ("50000", GROUP, [own, *inherited])
-    assert len(broker.describe(GROUP_RESOURCE, "g").configs) == 17
+    assert len(broker.describe(GROUP_RESOURCE, "g").configs) == 21
 
 
 def test_a_subscription_nobody_made_has_its_defaults():

@@ -66,8 +66,8 @@ def test_who_sends_half_a_body_is_told_so_and_given_up(data: bytes) -> None:
 
 def test_who_takes_no_answers_is_given_up() -> None:
     with with_http(_IMPATIENT) as http, connected(http, _MANY):
-        http.kafka.wait_until(lambda _: bool(http.side._connections))
-        http.kafka.wait_until(lambda _: not http.side._connections)
+        http.kafka.wait_until(lambda _: bool(http.side._server.connections))
+        http.kafka.wait_until(lambda _: not http.side._server.connections)
 
 
 @pytest.mark.parametrize("data", [b"", _HALF_A_HEAD, _HALF_A_BODY, _HALF_A_CHUNK, _ANOTHER[:-23], _MANY])
@@ -92,5 +92,5 @@ def test_nobody_is_awaited_when_the_side_is_closed() -> None:
     with with_http(_PATIENT) as http, ExitStack() as held:
         for data in (_HALF_A_HEAD, _HALF_A_BODY, _MANY):
             held.enter_context(connected(http, data))
-        http.kafka.wait_until(lambda _: len(http.side._connections) == 3)
+        http.kafka.wait_until(lambda _: len(http.side._server.connections) == 3)
         http.kafka._embedded.begin(http.side.close()).result(30)

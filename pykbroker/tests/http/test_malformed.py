@@ -64,11 +64,11 @@ def test_what_breaks_off_leaves_no_trace_in_the_log() -> None:
     with with_http() as http, kept("pykbroker.http", "aiohttp") as told:
         with socket.create_connection((http.host, http.port), timeout=60) as connection:
             connection.sendall(head + b"Content-Length: 9\r\n\r\n{")
-            http.kafka.wait_until(lambda _: any(each._body_since for each in http.side._connections))
+            http.kafka.wait_until(lambda _: any(each._body_since for each in http.side._server.connections))
         with socket.create_connection((http.host, http.port), timeout=60) as connection:
             connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}zz\r\n")
             assert connection.makefile("rb").readline().split()[1] == b"400"
-        http.kafka.wait_until(lambda _: not http.side._connections)
+        http.kafka.wait_until(lambda _: not http.side._server.connections)
     assert not [record for record in told if record.exc_info or record.levelno > logging.INFO]
 
 

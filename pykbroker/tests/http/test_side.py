@@ -135,12 +135,12 @@ def test_connections_are_bounded_and_clients_of_kafka_are_served_all_the_same() 
             for each in held[:8]:
                 each.settimeout(20)
                 assert each.recv(1) == b""
-            assert len(http.side._connections) == 32
+            assert len(http.side._server.connections) == 32
             http.kafka.create_topic("t")
         finally:
             for each in held:
                 each.close()
-        http.kafka.wait_until(lambda _: not http.side._connections)
+        http.kafka.wait_until(lambda _: not http.side._server.connections)
         assert http.ask("/health").status == 200
 
 

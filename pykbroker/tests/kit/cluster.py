@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pykbroker.brokers.broker import Broker
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config.broker import BrokerConfig
@@ -22,7 +23,6 @@ from pykbroker.partitions.partition import Partition
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.tests.kit.reading import committed_values
 from pykbroker.tests.kit.serialising_port import serialising
 from pykbroker.tests.kit.threads import HeldThreads
@@ -33,6 +33,7 @@ from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRe
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from pykbroker.worlds.disk import SimulatedDisk
 
 START_MS = 1_700_000_000_000
 LISTENER = "PLAINTEXT"
@@ -161,6 +162,11 @@ class MemoryCluster:
         self.run_turn()
 
     # ---- The metadata
+
+    @property
+    def broker(self) -> Broker:
+        """The broker that requests are for that name none."""
+        return self.cluster.brokers[self.asked_broker()]
 
     @property
     def controller(self) -> Controller:

@@ -23,12 +23,12 @@ from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.snapshot import BOOTSTRAP, encode_snapshot
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.runtime import Runtime
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.disk import Disk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import uuid_from_str
+from pykbroker.worlds.disk import SimulatedDisk
 
 CONFIG = BrokerConfig({"num.partitions": "2"})
 LOG_DIR = bytes(range(16))

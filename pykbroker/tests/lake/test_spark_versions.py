@@ -30,6 +30,13 @@ def test_each_line_has_its_own_formats() -> None:
         assert f"-{version[:3]}_2.13:" in iceberg
 
 
+@pytest.mark.parametrize(("version", "whole"), [("4.0.5", "4.0.0"), ("4.1.4", "4.1.1")])
+def test_where_a_registry_lacks_parts_of_a_connector_there_is_another(version: str, whole: str) -> None:
+    of_connector, delta = packages(version, [Format.DELTA], whole=True)
+    assert of_connector == f"org.apache.spark:spark-sql-kafka-0-10_2.13:{whole}"
+    assert delta == line_of(version).delta
+
+
 @pytest.mark.parametrize("version", ["3.5.9", "4.2.0", "5.0.0", "unknown"])
 def test_other_versions_are_refused(version: str) -> None:
     with pytest.raises(

@@ -15,9 +15,9 @@ from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.image_records import image_records
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
 from pykbroker.tests.kit.metadata import MetadataDirectory, alteration, registration, replayed, snapshot
 from pykbroker.wire.errors import KafkaError
+from pykbroker.worlds.disk import ProcessDied, SimulatedDisk
 
 
 def open_controller(disk: SimulatedDisk) -> Controller:

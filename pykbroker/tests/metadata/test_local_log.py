@@ -18,7 +18,6 @@ from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.tests.kit.metadata import MetadataDirectory, alter, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
@@ -33,6 +32,7 @@ from pykbroker.wire.internal.leader_change_message import Voter as LeaderVoter
 from pykbroker.wire.internal.topic_record import TopicRecord
 from pykbroker.wire.internal.voters_record import Voter, VotersRecord
 from pykbroker.wire.primitives import uuid_from_str
+from pykbroker.worlds.disk import SimulatedDisk
 
 
 class Node(MetadataDirectory):
@@ -67,7 +67,7 @@ def start(node):
 
 def test_a_new_directory_is_a_new_cluster(node):
     assert node.image.features == {
-        "metadata.version": 30,
+        "metadata.version": 33,
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
         "transaction.version": 2,
@@ -236,10 +236,10 @@ def test_eligible_leaders_come_with_the_number_of_replicas_they_need(tmp_path):
 
 
 def test_a_level_we_do_not_know_is_refused(tmp_path):
-    records = [FeatureLevelRecord(name="metadata.version", feature_level=31)]
+    records = [FeatureLevelRecord(name="metadata.version", feature_level=34)]
     format_as_kafka(tmp_path, encode_snapshot(records, epoch=0, last_contained_ms=0, now_ms=1))
     with pytest.raises(
-        UnsupportedMetadataError, match=r"level 31 of metadata\.version; this broker knows levels 7 to 30"
+        UnsupportedMetadataError, match=r"level 34 of metadata\.version; this broker knows levels 7 to 33"
     ):
         Node(tmp_path)
 
@@ -255,7 +255,7 @@ def test_dynamic_voters_are_carried_on(tmp_path):
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
     (tmp_path / "__cluster_metadata-0" / f"{0:020d}-{0:010d}.checkpoint").write_bytes(formatted)
     node = Node(tmp_path)
-    assert node.image.features["metadata.version"] == 30
+    assert node.image.features["metadata.version"] == 33
     assert json.loads((node.directory / "quorum-state").read_text())["data_version"] == 1
     node.restart()
     assert node.controller._log.quorum.voters == voters

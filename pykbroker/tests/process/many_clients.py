@@ -19,7 +19,6 @@ from pykbroker.process.secured import SecuredListeners
 from pykbroker.process.single_brokers import SingleBrokers
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.tests.network.sayings import ask
@@ -42,6 +41,7 @@ from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest
 from pykbroker.wire.records import Record, encode_batch
+from pykbroker.worlds.disk import SimulatedDisk
 
 LISTENERS: Final = {"PLAINTEXT": "PLAINTEXT", "BROKERS": "PLAINTEXT", "SASL": "SASL_PLAINTEXT"}
 ADDRESSES: Final = ("10.0.0.1", "10.0.0.2", "10.0.0.3")

@@ -39,7 +39,10 @@ def test_what_came_later_is_absent() -> None:
     assert ApiKey.CONSUMER_GROUP_HEARTBEAT not in keys["2.8"]
     assert ApiKey.DESCRIBE_TRANSACTIONS in keys["3.9"] - keys["2.8"]
     ends = {name: api.max_version for name in NAMES for api in release(name).table if api.key == ApiKey.END_TXN}
-    assert ends == {"2.8": 3, "3.9": 4, "4.3": 5}  # 5 is transactions' second protocol
+    assert {ApiKey.TXN_OFFSET_COMMIT: 5, ApiKey.API_VERSIONS: 4}.items() <= {
+        api.key: api.max_version for api in release("4.3").table
+    }.items()
+    assert ends == {"2.8": 3, "3.9": 4, "4.3": 5, "4.4": 5}  # 5 is transactions' second protocol
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,6 +60,16 @@ def test_a_setting_of_then_is_known_and_one_of_today_is_not() -> None:
     given = {"log.message.format.version": "2.8-IV1", "group.consumer.session.timeout.ms": "50000"}
     assert BrokerConfig(given, release("2.8").definitions).unknown == ("group.consumer.session.timeout.ms",)
     assert BrokerConfig(given).unknown == ("log.message.format.version",)
+
+
+def test_settings_of_4_4_are_not_known_before() -> None:
+    later = ("errors.deadletterqueue.topic.name.prefix", "max.decompressed.message.bytes", "log.remote.copy.lag.ms")
+    for name in NAMES[:-1]:
+        settings = release(name).definitions
+        config = BrokerConfig(dict.fromkeys(later, "5"), settings)
+        assert config.unknown == later, name
+        assert not {"errors.deadletterqueue.group.enable", "remote.copy.lag.ms"} & settings.topics.keys()
+        assert "errors.deadletterqueue.topic.name" not in settings.groups or name in ("2.8", "3.9")
 
 
 def test_the_key_of_delegation_tokens_had_another_name() -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import random
+
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.coordination.groups import records as group_records
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.log_replay import LogReplay
+from pykbroker.coordination.shards import Loaded
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import AT_REST, PREPARED, Transaction, TransactionState
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.partitions.partition import Partition
+from pykbroker.runtime.runtime import Runtime
 from pykbroker.simulation.history import History
 from pykbroker.simulation.world import World
 
@@ -149,8 +153,7 @@ class Watch:
                 self._history.wrong("a fetch waits whose connection is gone")
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
-        groups = cluster._groups
-        for number, loaded in () if groups is None else groups.shards.loaded.items():
+        for number, loaded in loaded_shards(cluster, CONSUMER_OFFSETS):
             shard, hidden = loaded.shard, loaded.shard.committed._hidden
             seen = (
                 shard,
@@ -175,8 +178,7 @@ class Watch:
 
     def _look_at_transactions(self, cluster: Cluster) -> None:
         """What is decided comes to its end; what happened is counted."""
-        coordinator = cluster._transactions
-        for number, loaded in () if coordinator is None else coordinator.shards.loaded.items():
+        for number, loaded in loaded_shards(cluster, TRANSACTION_STATE):
             shard, end = loaded.shard, loaded.partition.log_end_offset
             seen = self._seen_transactions.get(number)
             if seen is None or seen[0] is not shard or seen[1] != end:  # transactions change by records alone
@@ -205,16 +207,18 @@ class Watch:
             self._history.wrong(f"{name} is in {now.state.name} since {since_ms}, at {self._world.now_ms}")
 
 
+def loaded_shards(cluster: Cluster, topic: str) -> list[tuple[int, Loaded]]:
+    """The shards of a coordinator's topic that are loaded, by their partitions."""
+    created = [broker.coordinators.created.get(topic) for broker in cluster.brokers.values()]
+    return [each for coordinator in created if coordinator is not None for each in coordinator.shards.loaded.items()]
+
+
 def group_shards(cluster: Cluster) -> dict[int, GroupShard]:
-    if cluster._groups is None:
-        return {}
-    return {index: loaded.shard for index, loaded in cluster._groups.shards.loaded.items()}
+    return {index: loaded.shard for index, loaded in loaded_shards(cluster, CONSUMER_OFFSETS)}
 
 
 def transaction_shards(cluster: Cluster) -> dict[int, TransactionShard]:
-    if cluster._transactions is None:
-        return {}
-    return {index: loaded.shard for index, loaded in cluster._transactions.shards.loaded.items()}
+    return {index: loaded.shard for index, loaded in loaded_shards(cluster, TRANSACTION_STATE)}
 
 
 # The state that coordinators must find again
@@ -271,13 +275,19 @@ def replayed(world: World, topic: str, index: int) -> dict:
     """The same of one partition, read out of its log by a coordinator that knows nothing else."""
     cluster = world.server.running
     partition = cluster.partition(topic, index)
+    runtime = Runtime(world.clock, random.Random(0))  # which has no threads
     if topic == TRANSACTION_STATE:
         shard = TransactionShard()
-        LogReplay(partition, shard, transaction_records).advance(10**9)
+        replay_all(LogReplay(runtime, partition, shard, transaction_records))
         return dump_transactions(shard)
     groups = GroupShard(Surroundings(world.clock, GroupSettings.from_config(cluster.config), cluster.metadata.image))
-    LogReplay(partition, groups, group_records).advance(10**9)
+    replay_all(LogReplay(runtime, partition, groups, group_records))
     return dump_group_shard(groups)
+
+
+def replay_all(replay: LogReplay) -> None:
+    while replay.advance(10**9) is not None:
+        pass
 
 
 def differences(before: dict, world: World) -> list[str]:

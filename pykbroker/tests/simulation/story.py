@@ -28,10 +28,10 @@ from pykbroker.simulation.clients.transactional import TransactionalProducer
 from pykbroker.simulation.history import Fate, History, SentTransaction, TopicPartition
 from pykbroker.simulation.network import NetworkFaults
 from pykbroker.simulation.server import LONGEST_OFFLOAD_MS
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.simulation.world import World
 from pykbroker.tests.kit.metadata import alteration
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
+from pykbroker.worlds.disk import ProcessDied
 
 SOURCE, TARGET, SIDE, RUDE = "source", "target", "side", "rude"
 READERS = "readers"

@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.checkpoints import PARTITION_METADATA, decode_partition_metadata
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.config import LogConfig
@@ -15,6 +14,7 @@ from pykbroker.storage.log.validate import Origin
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.records import Record, decode_records, encode_batch
+from pykbroker.worlds.disk import SimulatedDisk
 
 TOPIC_ID = bytes(range(16))
 START_MS = 1_700_000_000_000

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage import names
 from pykbroker.storage.directories.contents import DirectoryContents
 from pykbroker.storage.directory import LogDirectory
+from pykbroker.worlds.disk import SimulatedDisk
 
 topics = st.text("abcXYZ019._-", min_size=1, max_size=249)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
-from pykbroker.simulation.simdisk import SimulatedDisk
+from pykbroker.worlds.disk import SimulatedDisk
 
 #: How many seeds of a model are run: enough that what a restart finds half done is among it.
 SEEDS = {"log": 10, "compaction": 10, "directories": 10, "readers": 5, "full disk": 32, "housekeeping": 3}

@@ -113,7 +113,7 @@ def test_of_none(kafka): ...
 """,
     )
     assert (status, "3 passed, 1 error" in output) == (1, True), output
-    assert "there is no Kafka '3.0' to be taken for; write one of 2.8, 3.9, 4.3" in output
+    assert "there is no Kafka '3.0' to be taken for; write one of 2.8, 3.9, 4.3, 4.4" in output
 
 
 def test_a_seed_comes_by_marker_from_beside_the_test(tmp_path: Path) -> None:

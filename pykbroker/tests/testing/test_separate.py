@@ -58,6 +58,7 @@ WORKS = {
     "pid",
     "play",
     "running",
+    "schema_registry_url",
     "security",
     "start",
     "stop",

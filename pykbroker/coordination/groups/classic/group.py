@@ -30,6 +30,7 @@ from pykbroker.coordination.groups.classic.initial_delay import InitialDelay
 from pykbroker.coordination.groups.classic.member import Member, restored_member
 from pykbroker.coordination.groups.classic.membership import Membership
 from pykbroker.coordination.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
+from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.records import group_record
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
@@ -53,7 +54,7 @@ class ClassicGroupState(Enum):
 _LEADS_TO_PREPARING = (ClassicGroupState.EMPTY, ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE)
 
 
-class ClassicGroup:
+class ClassicGroup(Group):
     """A group in which one member, the leader, computes the assignment."""
 
     __slots__ = (
@@ -61,7 +62,6 @@ class ClassicGroup:
         "_initial",
         "deadlines",
         "generation",
-        "group_id",
         "members",
         "owes_rebalance",
         "protocol",
@@ -73,9 +73,12 @@ class ClassicGroup:
     )
 
     type_name = "classic"
+    state: ClassicGroupState
+    members: Membership
+    protocol_type: str | None
 
     def __init__(self, group_id: str, clock: Clock, settings: GroupSettings) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self._clock = clock
         self.settings = settings
         self.state = ClassicGroupState.EMPTY

@@ -53,7 +53,7 @@ def _invalid(message: str) -> KafkaError:
 
 def check_room(group: ConsumerGroup, member_id: str) -> None:
     """Raises KafkaError GROUP_MAX_SIZE_REACHED unless the member is in the group or the group is below its maximum size."""
-    most = group.around.settings.consumer.max_size
+    most = group.settings.max_size
     if len(group.members) >= most and member_id not in group.members:
         message = f"The consumer group has reached its maximum capacity of {most} members."
         raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)

@@ -42,7 +42,7 @@ def join(group: ConsumerGroup, joining: Joining, find: Find) -> Outcome:
     FENCED_INSTANCE_ID.
     """
     request = joining.request
-    settings = group.around.settings.consumer
+    settings = group.settings
     if not (settings.upgrades or settings.downgrades):
         raise _inconsistent(
             f"Cannot join the consumer group {group.group_id} with the classic protocol because the group migration is "

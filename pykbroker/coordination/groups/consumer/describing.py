@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.wire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
 _CLASSIC_MEMBER = 0

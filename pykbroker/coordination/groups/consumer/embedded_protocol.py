@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pykbroker.coordination.groups.consumer.member import Owned
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
 from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription

@@ -24,7 +24,9 @@ from enum import Enum
 
 from pykbroker.coordination.groups.consumer.deadlines import MemberDeadlines
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
+from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -50,7 +52,7 @@ class ResolvedRegex:
     timestamp_ms: int
 
 
-class ConsumerGroup:
+class ConsumerGroup(Group):
     """A group whose members are assigned their partitions by the coordinator."""
 
     __slots__ = (
@@ -63,7 +65,6 @@ class ConsumerGroup:
         "around",
         "deadlines",
         "epoch",
-        "group_id",
         "has_old_metadata",
         "is_dead",
         "members",
@@ -76,13 +77,11 @@ class ConsumerGroup:
     )
 
     type_name = "consumer"
+    members: dict[str, ConsumerMember]
     protocol_type = "consumer"
-    #: Its offsets can expire; each ages from its commit (``committing.expire``).
-    offsets_age = True
-    empty_since_ms = None
 
     def __init__(self, group_id: str, around: Surroundings) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self.around = around
         self.epoch = _FIRST_EPOCH
         #: The hash of the subscribed topics' metadata; 0 if there are none.
@@ -124,20 +123,21 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING
 
     @property
-    def is_empty(self) -> bool:
-        return not self.members
+    def settings(self) -> ConsumerSettings:
+        """The broker's settings of the consumer protocol."""
+        return self.around.settings.of(ConsumerSettings)
 
     @property
     def session_timeout_ms(self) -> int:
-        return self.around.settings.consumer.session_of(self.around.group_configs(self.group_id))
+        return self.settings.session_of(self.around.group_configs(self.group_id))
 
     @property
     def heartbeat_interval_ms(self) -> int:
-        return self.around.settings.consumer.heartbeat_of(self.around.group_configs(self.group_id))
+        return self.settings.heartbeat_of(self.around.group_configs(self.group_id))
 
     @property
     def assignment_interval_ms(self) -> int:
-        return self.around.settings.consumer.assignment_interval_of(self.around.group_configs(self.group_id))
+        return self.settings.assignment_interval_of(self.around.group_configs(self.group_id))
 
     def member(self, member_id: str) -> ConsumerMember:
         """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""
@@ -208,7 +208,7 @@ class ConsumerGroup:
         wanted.subtract(_assignor_of(before))
         wanted.update(_assignor_of(after))
         most = max(wanted.values(), default=0)
-        served = self.around.settings.consumer.assignors
+        served = self.settings.assignors
         return next((name for name in served if most > 0 and wanted[name] == most), served[0])
 
     @property
@@ -270,11 +270,6 @@ class ConsumerGroup:
         for member in self.members.values():
             self.deadlines.heard_of(member.member_id, self.session_timeout_ms)
             self.deadlines.watch_revocation(member)
-        return Outcome()
-
-    def unload(self) -> Outcome:
-        """The shard is unloaded. No request waits in the group."""
-        self.die()
         return Outcome()
 
     def die(self) -> None:

@@ -17,8 +17,8 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, ConsumerMember, partitions_of
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
 from pykbroker.coordination.groups.group import Find, find_of_kind
+from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred

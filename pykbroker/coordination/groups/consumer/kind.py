@@ -1,76 +1,100 @@
-"""Groups of the consumer protocol: the ``Kind`` that the shard asks. Their classic members are in ``classic_members``."""
+"""Groups of the consumer protocol: what the coordinator asks of them. Their classic members are in ``classic_members``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pykbroker.coordination.groups.consumer import leaving
-from pykbroker.coordination.groups.consumer.classic_members import heartbeat, join, leave, sync
-from pykbroker.coordination.groups.consumer.describing import described
+from pykbroker.coordination.groups.consumer import classic_members, member_epochs, replaying
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.leaving import tick
-from pykbroker.coordination.groups.consumer.member_epochs import check_commit, check_commit_in_transaction, check_fetch
 from pykbroker.coordination.groups.consumer.records import group_tombstones
+from pykbroker.coordination.groups.consumer.regexes import Resolution
+from pykbroker.coordination.groups.consumer.resolving import RegexResolving
+from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
+from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
-from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
-    from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
-    from pykbroker.wire.messages.describe_groups import DescribedGroup
-
-__all__ = [
-    "begin",
-    "check_commit",
-    "check_commit_in_transaction",
-    "check_fetch",
-    "consumer_heartbeat",
-    "describe",
-    "describe_consumer",
-    "end",
-    "gives_way",
-    "heartbeat",
-    "join",
-    "leave",
-    "sync",
-    "tick",
-    "topics_changed",
-]
+    from pykbroker.coordination.groups.classic.joining import Joining
+    from pykbroker.coordination.groups.group import Find
+    from pykbroker.coordination.groups.replayed import ReplayedGroups
+    from pykbroker.runtime.waits import Deferred
+    from pykbroker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+    from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+    from pykbroker.wire.messages.offset_commit import OffsetCommitRequest
+    from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
+    from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+    from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 
-def begin(group: ConsumerGroup) -> Outcome:
-    """See ``Kind``."""
-    return group.loaded()
+class ConsumerKind(GroupKind[ConsumerGroup]):
+    """See ``GroupKind``."""
 
+    group_class = ConsumerGroup
+    record_keys = replaying.KEYS
+    settings = ConsumerSettings
+    effects: ClassVar = {Resolution: RegexResolving}
 
-def gives_way(group: ConsumerGroup) -> bool:
-    """Yes, if it has no members."""
-    return group.is_empty
+    def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:
+        """A record of a group, which ends a group of another kind with the id, or the end of a group."""
+        group_id = key.group_id
+        if replaying.ends_group(key, value):
+            groups.end(group_id, ConsumerGroup)
+            return
+        group = groups.get(group_id, ConsumerGroup)
+        if group is None:
+            if value is None:
+                return
+            # A classic group that only holds offsets has no record to end it.
+            group = groups.add(ConsumerGroup(group_id, groups.around))
+        replaying.replay(group, key, value)
 
+    def tick(self, group: ConsumerGroup, find: Find, /) -> Outcome:
+        """Do what is due."""
+        return tick(group, find)
 
-def consumer_heartbeat(group: ConsumerGroup, heartbeat: Heartbeat) -> Outcome:
-    """Raises what ``leaving.leave`` and ``Heartbeat.beat`` raise."""
-    if heartbeat.leaves:
-        return leaving.leave(group, heartbeat.request, heartbeat.reply, heartbeat.find)
-    return heartbeat.beat(group, [])
+    def topics_changed(self, group: ConsumerGroup, names: frozenset[str], /) -> None:
+        """The next heartbeat compares the metadata hash."""
+        if group.subscribes_to_any(names):
+            group.metadata_is_stale = True
 
+    def end(self, group: ConsumerGroup, /) -> list[CoordinatorRecord]:
+        """All tombstones."""
+        return list(group_tombstones(group))
 
-def topics_changed(group: ConsumerGroup, names: frozenset[str]) -> None:
-    """The next heartbeat compares the metadata hash."""
-    if group.subscribes_to_any(names):
-        group.metadata_is_stale = True
+    def gives_way(self, group: ConsumerGroup, /) -> bool:
+        """Yes, if it has no members."""
+        return group.is_empty
 
+    def join(self, group: ConsumerGroup, joining: Joining, find: Find, /) -> Outcome:
+        """Raises what ``classic_members.join`` raises."""
+        return classic_members.join(group, joining, find)
 
-def end(group: ConsumerGroup) -> list[CoordinatorRecord]:
-    """See ``Kind``."""
-    return list(group_tombstones(group))
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse], /) -> Outcome:
+        """Raises what ``classic_members.sync`` raises."""
+        return classic_members.sync(group, request, reply)
 
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, /) -> HeartbeatResponse:
+        """Raises what ``classic_members.heartbeat`` raises."""
+        return classic_members.heartbeat(group, request)
 
-def describe(group: ConsumerGroup, group_id: str) -> DescribedGroup:
-    """Raises KafkaError with GROUP_ID_NOT_FOUND."""
-    raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
+    def leave(
+        self, group: ConsumerGroup, request: LeaveGroupRequest, reply: Deferred[LeaveGroupResponse], find: Find, /
+    ) -> Outcome:
+        """LeaveGroup."""
+        return classic_members.leave(group, request, reply, find)
 
+    def check_commit(self, group: ConsumerGroup, request: OffsetCommitRequest, version: int, /) -> None:
+        """Raises what ``member_epochs.check_commit`` raises."""
+        member_epochs.check_commit(group, request, version)
 
-def describe_consumer(group: ConsumerGroup, group_id: str) -> DescribedConsumerGroup:
-    """See ``Kind``."""
-    return described(group)
+    def check_commit_in_transaction(self, group: ConsumerGroup, request: TxnOffsetCommitRequest, /) -> None:
+        """Raises what ``member_epochs.check_commit_in_transaction`` raises."""
+        member_epochs.check_commit_in_transaction(group, request)
+
+    def check_fetch(self, group: ConsumerGroup, request: OffsetFetchRequestGroup, /) -> None:
+        """Raises what ``member_epochs.check_fetch`` raises."""
+        member_epochs.check_fetch(group, request)
+
+    def check_delete_offsets(self, group: ConsumerGroup, /) -> None:
+        """Nothing to check: its subscriptions are known."""

@@ -44,7 +44,7 @@ def check_commit(group: ConsumerGroup, request: OffsetCommitRequest, version: in
 
 
 def check_commit_in_transaction(group: ConsumerGroup, request: TxnOffsetCommitRequest) -> None:
-    """The same for a commit in a transaction, with ILLEGAL_GENERATION instead of STALE_MEMBER_EPOCH."""
+    """The same for a commit in a transaction."""
     epoch = request.generation_id_or_member_epoch
     if epoch < 0 and group.is_empty:
         return
@@ -56,12 +56,7 @@ def check_commit_in_transaction(group: ConsumerGroup, request: TxnOffsetCommitRe
         if (topic_id := group.around.topic_id(topic.name)) is not None
         for partition in topic.partitions
     ]
-    try:
-        _check_epoch(group.member(request.member_id), epoch, partitions)
-    except KafkaError as error:
-        if error.code is ErrorCode.STALE_MEMBER_EPOCH:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION) from error
-        raise
+    _check_epoch(group.member(request.member_id), epoch, partitions)
 
 
 def check_fetch(group: ConsumerGroup, request: OffsetFetchRequestGroup) -> None:

@@ -37,9 +37,10 @@ from pykbroker.coordination.groups.consumer.records import (
     target_epoch_record,
     target_record,
 )
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.groups.records import group_record, group_tombstone
+from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.consumer_group_member_metadata import ClassicMemberMetadata, ClassicProtocol
@@ -55,7 +56,7 @@ log = logging.getLogger(__name__)
 
 def check_upgrade(group: ClassicGroup, around: Surroundings) -> None:
     """Raises KafkaError GROUP_ID_NOT_FOUND, with Kafka's reason, unless the group may become a consumer group."""
-    settings = around.settings.consumer
+    settings = around.settings.of(ConsumerSettings)
     if not settings.upgrades:
         raise _no_upgrade(group, "online upgrade is disabled")
     if group.protocol_type != ConsumerGroup.protocol_type:
@@ -175,7 +176,7 @@ def may_downgrade(
     if joining is not None and all(member.classic is not None for member in leaving):
         return False
     count = len(staying) + (joining is not None)
-    return count > 0 and settings.consumer.downgrades and count <= settings.max_size
+    return count > 0 and settings.of(ConsumerSettings).downgrades and count <= settings.max_size
 
 
 def downgrade(group: ConsumerGroup, leaving: Collection[ConsumerMember], find: Find) -> Outcome:

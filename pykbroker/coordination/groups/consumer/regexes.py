@@ -14,6 +14,7 @@ from pykbroker.coordination.groups.consumer.group import ConsumerGroup, Resolved
 from pykbroker.coordination.groups.consumer.member import ConsumerMember
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.consumer.records import epoch_record, regex_record, regex_tombstone
+from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import DESCRIBE
@@ -69,7 +70,7 @@ def _to_resolve(group: ConsumerGroup, old: str | None, new: str | None, *, is_ne
         or len(wanted) != len(group.regexes)
         or last is None
         or last.version < group.around.topics_created_at
-        or now_ms > last.timestamp_ms + group.around.settings.consumer.regex_refresh_interval_ms
+        or now_ms > last.timestamp_ms + group.settings.regex_refresh_interval_ms
     )
     return wanted if due else frozenset()
 
@@ -88,12 +89,13 @@ def resolution(group: ConsumerGroup, patterns: frozenset[str], asker: RequestCon
     return Outcome(effects=[Resolution(group.group_id, patterns, asker)]) if patterns else Outcome()
 
 
-def resolve(
-    group: ConsumerGroup, matched: Mapping[str, frozenset[str]], asker: RequestContext, version: int
-) -> Outcome:
+def resolve(group: Group | None, matched: Mapping[str, frozenset[str]], asker: RequestContext, version: int) -> Outcome:
     """The records of the resolved patterns (pattern to topics at metadata offset ``version``), and of a higher group epoch
-    if they changed. Patterns match no topic that ``asker``, whose request resolves them, may not describe.
+    if they changed. Patterns match no topic that ``asker``, whose request resolves them, may not describe. None if the group has
+    ended, or changed its kind, meanwhile.
     """
+    if not isinstance(group, ConsumerGroup):
+        return Outcome()
     image = group.around.image
     out = Outcome()
     topics = group.topics_after([], without=matched)

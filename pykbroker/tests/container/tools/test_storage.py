@@ -40,7 +40,7 @@ def test_directories_are_formatted_once(settings: str, tmp_path: Path, capsys: p
     words = ("format", "-t", ID, "-c", settings)
     assert storage(*words) == 0
     said = capsys.readouterr().out
-    assert f"Formatting metadata directory {tmp_path}/a with metadata.version 4.3-IV0." in said
+    assert f"Formatting metadata directory {tmp_path}/a with metadata.version 4.4-IV2." in said
     assert storage(*words) == 1
     assert "is already formatted" in capsys.readouterr().err
     assert storage(*words, "--ignore-formatted") == 0
@@ -54,7 +54,7 @@ def test_directories_are_formatted_once(settings: str, tmp_path: Path, capsys: p
     [
         (["format", "-t", ID], "--config FILE is missing"),
         (["format", "-c", "SETTINGS"], "--cluster-id ID is missing"),
-        (["format", "-c", "SETTINGS", "-t", ID, "-r", "3.9"], "new clusters begin at 4.3-IV0"),
+        (["format", "-c", "SETTINGS", "-t", ID, "-r", "3.9"], "new clusters begin at 4.4-IV2"),
         (["format", "-c", "nowhere", "-t", ID], "nowhere"),
         (["destroy"], "invalid choice"),
         (["format", "--colour"], "--add-scram"),

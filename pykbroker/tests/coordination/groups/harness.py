@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from typing import TypeVar
 
+from pykbroker.coordination.groups.classic import requests
 from pykbroker.coordination.groups.classic.group import ClassicGroup, ClassicGroupState
-from pykbroker.coordination.groups.classic.joining import Joining
-from pykbroker.coordination.groups.consumer.regexes import Resolution
-from pykbroker.coordination.groups.consumer.surroundings import Surroundings
+from pykbroker.coordination.groups.consumer.regexes import Resolution, resolve
 from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern
 from pykbroker.coordination.groups.records import decode, encode
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.coordination.outcome import Outcome, Part
+from pykbroker.coordination.groups.surroundings import Surroundings
+from pykbroker.coordination.outcome import Decision, Outcome, Part
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
@@ -29,7 +30,6 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-    OffsetCommitResponse,
 )
 from pykbroker.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -38,6 +38,8 @@ from pykbroker.wire.messages.offset_delete import (
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+
+T = TypeVar("T")
 
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
@@ -74,8 +76,19 @@ class Harness:
 
     # The shell
 
-    def run(self, outcome: Outcome) -> None:
-        """As runtime.py does it."""
+    def decide(self, decided: T | Decision[T]) -> Deferred[T]:
+        """As ``CoordinatorRuntime.ask`` does it."""
+        if not isinstance(decided, Decision):
+            return Deferred.completed(decided)
+        answer, outcome = decided
+        failure = self.run(outcome)
+        if isinstance(answer, Deferred):
+            return answer
+        return Deferred.completed(answer) if failure is None else Deferred.failed(KafkaError(failure))
+
+    def run(self, outcome: Outcome) -> ErrorCode | None:
+        """As runtime.py does it; returns the error of an append that nothing of the outcome handles."""
+        unhandled: ErrorCode | None = None
         replies: list[tuple[Deferred, object]] = []
         effects: list[Resolution] = []
         step: Outcome | None = outcome
@@ -99,6 +112,7 @@ class Harness:
                 replies += step.replies
                 step = step.otherwise(failure)
             else:
+                unhandled = failure
                 replies += [(waiting, KafkaError(failure)) for waiting, _ in step.replies]
                 step = None
         for asked in effects:
@@ -108,6 +122,7 @@ class Harness:
                 waiting.fail(response)
             else:
                 waiting.complete(response)
+        return unhandled
 
     def _resolve(self, asked: Resolution) -> None:
         """Match patterns at once."""
@@ -116,7 +131,7 @@ class Harness:
             text: frozenset(compile_pattern(text).those_of(image.topics)) if _compiles(text) else frozenset()
             for text in asked.patterns
         }
-        self.run(self.shard.resolved(asked, matched, image.offset))
+        self.run(resolve(self.shard.groups.get(asked.group_id), matched, asked.asker, image.offset))
 
     def forget(self, parts: Iterator[Part]) -> None:
         """Carry out one part after the other."""
@@ -172,7 +187,6 @@ class Harness:
         group_id: str = GROUP,
         client_id: str = "client",
     ) -> Deferred[JoinGroupResponse]:
-        reply: Deferred[JoinGroupResponse] = Deferred()
         offered = {"range": SUBSCRIBED_TO_T} if protocols is None else protocols
         request = JoinGroupRequest(
             group_id=group_id,
@@ -183,8 +197,7 @@ class Harness:
             protocol_type=protocol_type,
             protocols=[JoinGroupRequestProtocol(name=name, metadata=data) for name, data in offered.items()],
         )
-        self.run(self.shard.join(Joining(context(version, client_id), request, reply, self.random)))
-        return reply
+        return self.decide(requests.join(self.shard, context(version, client_id), request))
 
     def new_member(self, **options) -> tuple[str, Deferred[JoinGroupResponse]]:
         """The two JoinGroups of a dynamic member that is new: its id, and the second one, which waits."""
@@ -202,7 +215,6 @@ class Harness:
         protocol_type: str | None = None,
         protocol_name: str | None = None,
     ) -> Deferred[SyncGroupResponse]:
-        reply: Deferred[SyncGroupResponse] = Deferred()
         request = SyncGroupRequest(
             group_id=GROUP,
             generation_id=self.group.generation
@@ -216,8 +228,7 @@ class Harness:
                 SyncGroupRequestAssignment(member_id=to, assignment=data) for to, data in (assignments or {}).items()
             ],
         )
-        self.run(self.shard.sync(request, reply))
-        return reply
+        return self.decide(requests.sync(self.shard, request))
 
     def heartbeat(self, member_id: str, *, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
         request = HeartbeatRequest(
@@ -229,7 +240,7 @@ class Harness:
             group_instance_id=instance_id,
         )
         try:
-            return ErrorCode(self.shard.heartbeat(request).error_code)
+            return ErrorCode(requests.heartbeat(self.shard, request).error_code)
         except KafkaError as error:
             return error.code
 
@@ -239,9 +250,7 @@ class Harness:
             group_id=GROUP,
             members=[MemberIdentity(member_id=m, group_instance_id=i, reason=None) for m, i in identities],
         )
-        reply: Deferred[LeaveGroupResponse] = Deferred()
-        self.run(self.shard.leave(request, reply))
-        return reply.value
+        return self.decide(requests.leave(self.shard, request)).value
 
     def commit(
         self,
@@ -276,10 +285,9 @@ class Harness:
                 for (topic, index), offset in offsets.items()
             ],
         )
-        reply: Deferred[OffsetCommitResponse] = Deferred()
         try:
-            self.run(self.shard.commit(context(version), request, reply))
-            return ErrorCode(reply.value.topics[0].partitions[0].error_code)
+            answer = self.decide(self.shard.commit(context(version), request))
+            return ErrorCode(answer.value.topics[0].partitions[0].error_code)
         except KafkaError as error:
             return error.code
 
@@ -304,18 +312,14 @@ class Harness:
                 OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=index)])
             ],
         )
-        reply: Deferred = Deferred()
         try:
-            self.run(self.shard.delete_offsets(request, reply))
-            return ErrorCode(reply.value.topics[0].partitions[0].error_code)
+            return ErrorCode(self.decide(self.shard.delete_offsets(request)).value.topics[0].partitions[0].error_code)
         except KafkaError as error:
             return error.code
 
     def delete_group(self, group_id: str = GROUP) -> ErrorCode:
-        reply: Deferred = Deferred()
-        self.run(self.shard.delete_group(group_id, reply))
         try:
-            return reply.value
+            return self.decide(self.shard.delete_group(group_id)).value
         except KafkaError as error:
             return error.code
 

@@ -8,6 +8,7 @@ import pytest
 from crc32c import crc32c
 
 from pykbroker.coordination import log_replay
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.validate import Origin
@@ -232,8 +233,9 @@ def test_a_disk_that_fails_is_no_coordinator():
     assert world.commit({("t", 0): 6}) == {("t", 0): ErrorCode.NOT_COORDINATOR}
     world.disk.fail = None
     assert (
-        world.cluster.groups.fetch(
-            world.cluster.brokers[1],
+        world.broker.groups.ask(
+            GROUP,
+            GroupShard.fetch,
             OffsetFetchRequestGroup(group_id=GROUP, topics=[OffsetFetchRequestTopics(name="t", partition_indexes=[0])]),
         )
         .topics[0]
@@ -250,7 +252,7 @@ def test_a_shard_that_cannot_be_read_is_tried_again(monkeypatch, caplog, unread)
     world.commit({("t", 0): 5})
     leader = world.coordinator(GROUP)
     world.restart()
-    partition = world.cluster.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
+    partition = world.cluster.partition(CONSUMER_OFFSETS, world.broker.groups.partition_of(GROUP))
 
     def broken(*_args, **_options):
         if unread:
@@ -273,7 +275,7 @@ def test_a_batch_that_cannot_be_read_is_skipped_alone(caplog):
     world = GroupCluster()
     world.topic()
     world.commit({("t", 0): 5})
-    partition = world.cluster.partition(CONSUMER_OFFSETS, world.cluster.groups.partition_of(GROUP))
+    partition = world.cluster.partition(CONSUMER_OFFSETS, world.broker.groups.partition_of(GROUP))
     record = Record(offset=0, timestamp=1, key=b"k", value=b"v", headers=[])
     lying = bytearray(encode_batch([record]))
     lying[HEADER_SIZE] = 0x7F  # the record's length

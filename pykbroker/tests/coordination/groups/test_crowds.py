@@ -47,7 +47,7 @@ def allow_batches_of(world: GroupCluster, size: int) -> None:
 
 
 def shard(world: GroupCluster):
-    return world.cluster.groups.shards.loaded[0].shard
+    return world.broker.groups.shards.loaded[0].shard
 
 
 def end_offset(world: GroupCluster) -> int:
@@ -233,4 +233,4 @@ def test_groups_that_are_loaded_together_begin_some_in_a_turn_but_before_anybody
 
 def begun(world: GroupCluster) -> set[str]:
     """The groups that something wakes."""
-    return set(world.cluster.groups.shards.loaded[0].alarms)
+    return set(world.broker.groups.shards.loaded[0].alarms)

@@ -3,7 +3,7 @@
 import pytest
 
 from pykbroker.coordination.groups.classic.group import ClassicGroupState
-from pykbroker.coordination.groups.kinds import kind_of
+from pykbroker.coordination.groups.kinds import Kinds
 from pykbroker.tests.coordination.groups.harness import SESSION_MS, Harness
 from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -74,14 +74,14 @@ def test_a_commit_in_a_transaction_of_a_group_with_a_member(member, generation, 
     assert refusal(h.group, request) is code
 
 
-@pytest.mark.parametrize(("generation", "code"), [(-1, ErrorCode.NONE), (0, ErrorCode.ILLEGAL_GENERATION)])
+@pytest.mark.parametrize(("generation", "code"), [(-1, ErrorCode.NONE), (0, ErrorCode.GROUP_ID_NOT_FOUND)])
 def test_a_commit_in_a_transaction_of_a_group_that_does_not_exist(generation, code):
     assert refusal(None, TxnOffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=generation)) is code
 
 
 def refusal(group, request) -> ErrorCode:
     try:
-        kind_of(group).check_commit_in_transaction(group, request)
+        Kinds().of(group).check_commit_in_transaction(group, request)
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE

@@ -79,7 +79,7 @@ def test_transactional_ids_that_rest_are_forgotten_with_a_tombstone(world):
     assert world.state("tx") == "CompleteCommit"
     world.advance(HOUR)
     world.advance(HOUR)
-    coordinator = world.cluster.transactions
+    coordinator = world.broker.transactions
     assert coordinator.shards.loaded[coordinator.partition_of("tx")].shard.transactions == {}
     world.restart(kill=True)
     assert producer.init(recover=True) is ErrorCode.NONE  # as if it were new

@@ -28,7 +28,7 @@ def world(monkeypatch) -> MemoryCluster:
     world.topic()
     writer = Producer(world, "prepared").started()
     assert writer.send(b"kept") is ErrorCode.NONE
-    shard = world.cluster.transactions.shards.loaded[0].shard
+    shard = world.broker.transactions.shards.loaded[0].shard
     partition = world.cluster.partition(TRANSACTION_STATE, 0)
     now_ms = world.clock.now_ms()
     prepared = end_transaction(

@@ -46,7 +46,7 @@ def test_what_is_late_and_cannot_be_aborted_keeps_no_other_open(world, monkeypat
 def test_a_shard_of_which_nothing_can_expire_keeps_no_other(world, monkeypatch) -> None:
     for name in NAMES:
         Producer(world, name).started()
-    shards = world.cluster.transactions.shards.loaded.values()
+    shards = world.broker.transactions.shards.loaded.values()
     first = next(loaded.shard for loaded in shards if loaded.shard.transactions)
     expired = TransactionShard.expired
 

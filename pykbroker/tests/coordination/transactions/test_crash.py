@@ -9,10 +9,10 @@ from functools import partial
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.worlds.disk import ProcessDied
 
 TRANSACTIONS = 3
 #: Every append is synced before it is acknowledged; so nothing acknowledged is lost with the power.

@@ -24,7 +24,7 @@ def world() -> MemoryCluster:
 
 
 def transactions(world: MemoryCluster) -> dict:
-    return world.cluster.transactions.shards.loaded[0].shard.transactions
+    return world.broker.transactions.shards.loaded[0].shard.transactions
 
 
 def late(world: MemoryCluster, count: int = MANY) -> list[Producer]:

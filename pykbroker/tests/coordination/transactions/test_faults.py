@@ -137,7 +137,7 @@ def test_a_marker_that_the_disk_does_not_take_leaves_the_end_to_come(protocol):
     world = MemoryCluster(others=[Path("/other")], log_flush_interval_messages="1")
     world.topic(partitions=2)
     producer = Producer(world, "tx", protocol).started()
-    home = folder_of(world, TRANSACTION_STATE, world.cluster.transactions.partition_of("tx"))
+    home = folder_of(world, TRANSACTION_STATE, world.broker.transactions.partition_of("tx"))
     index = next(index for index in (0, 1) if folder_of(world, "t", index) != home)
     failing = folder_of(world, "t", index)
     assert producer.send(b"x", index=index) is ErrorCode.NONE
@@ -189,5 +189,5 @@ def test_offsets_for_a_group_that_moves_meanwhile_are_refused():
     world.lifecycle.stop(leader)
     world.settle()
     assert answer.value.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
-    index = world.cluster.groups.partition_of(GROUP)
+    index = world.broker.groups.partition_of(GROUP)
     assert world.cluster.partition(CONSUMER_OFFSETS, index).log_end_offset == 0

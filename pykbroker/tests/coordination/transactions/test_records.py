@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pykbroker.coordination.transactions.records import decode, encode, record, tombstone
 from pykbroker.coordination.transactions.transaction import Transaction, TransactionState
 from pykbroker.wire.errors import WireError
+from pykbroker.wire.internal.framing import UnknownRecordType
 
 _IDS = st.integers(-1, 2**63 - 1)
 _EPOCHS = st.integers(-1, 2**15 - 1)
@@ -52,7 +53,8 @@ def test_the_older_layout_leaves_out_what_it_has_no_room_for(transaction):
 
 def test_a_tombstone_and_an_unknown_type():
     assert decode(*encode(tombstone("tx"))) == tombstone("tx")
-    assert decode(b"\x00\x09whatever", b"") is None
+    with pytest.raises(UnknownRecordType):
+        decode(b"\x00\x09whatever", b"")
 
 
 def test_a_status_that_nobody_knows():

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from pykbroker.coordination.transactions.records import record
-from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
+from pykbroker.tests.kit.cluster import GROUP, TRANSACTION_KEY, MemoryCluster
 from pykbroker.tests.kit.metadata import registration
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
@@ -207,7 +207,7 @@ def test_the_coordinator_moves_with_its_partition():
 
 def test_epochs_that_are_used_up_bring_a_new_producer_id(world, producer):
     first = producer.producer_id
-    coordinator = world.cluster.transactions
+    coordinator = world.cluster.brokers[world.coordinator("tx", TRANSACTION_KEY)].transactions
     loaded = coordinator.shards.loaded[coordinator.partition_of("tx")]
     loaded.shard.replay(record(replace(loaded.shard.transactions["tx"], producer_epoch=32765), 2))
     producer._follow(first, 32765)
@@ -229,7 +229,7 @@ def test_data_of_a_cluster_that_does_not_know_transaction_versions(world):
     assert producer.send(b"old") is NONE
     assert producer.commit() is NONE
     assert producer.send(b"open") is NONE
-    log = world.cluster.partition("__transaction_state", world.cluster.transactions.partition_of("tx")).log
+    log = world.cluster.partition("__transaction_state", world.broker.transactions.partition_of("tx")).log
     for header, batch in log.batches():
         assert {record.value[:2] for record in decode_records(batch, header=header)} == {b"\0\0"}
     young = Producer(world, "tx", protocol=1)

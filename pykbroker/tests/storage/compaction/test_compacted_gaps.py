@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, read_offsets, write_offsets
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.directories.moving import LogMove
@@ -15,6 +14,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import Store, append, batch, contents
+from pykbroker.worlds.disk import ProcessDied
 
 COMPACT = LogConfig(
     compact=True, delete=False, segment_bytes=300, index_interval_bytes=50, min_cleanable_dirty_ratio=0.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
 
 from pykbroker.storage.checkpoints import encode_partition_metadata
+from pykbroker.storage.compaction import large_batches
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
@@ -14,7 +16,8 @@ from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.compression import Compression
-from pykbroker.wire.records import Record, decode_records
+from pykbroker.wire.record_walk import RecordTooLarge
+from pykbroker.wire.records import Record, decode_records, encode_batch
 
 HOUR = 3600 * 1000
 DAY = 24 * HOUR
@@ -72,8 +75,11 @@ class Compacted:
         return [record.offset for record in self.records]
 
 
-@pytest.fixture
-def compacted() -> Compacted:
+@pytest.fixture(params=["at once", "record by record"])
+def compacted(request, monkeypatch) -> Compacted:
+    """With batches that are held as a whole, and with the same passed over record by record, as those that hold much are."""
+    if request.param != "at once":
+        monkeypatch.setattr(large_batches, "RECORDS_AT_ONCE", -1)
     return Compacted()
 
 
@@ -139,6 +145,37 @@ def test_long_records_and_long_keys(compacted):
     compacted.clean()
     assert compacted.offsets == [*range(1, 199), 201, 202, 203, 204]
     assert compacted.batches[0][0].max_timestamp == START_MS + 202
+
+
+def test_what_a_stranger_has_packed_needs_little_memory():
+    """A huge record stays, with its batch; of many records of two keys the newest stay."""
+    compacted = Compacted()
+    huge = [Record(timestamp=START_MS, key=b"a", value=bytes(32_000_000))]
+    many = [Record(timestamp=START_MS, key=b"%d" % (number % 2), value=b"v" * 1600) for number in range(8_000)]
+    for content in (huge, many, huge):
+        packed = bytearray(encode_batch(content, compression=Compression.ZSTD))
+        append(compacted.log, packed, now_ms=compacted.store.clock.now_ms())
+    tracemalloc.start()
+    try:
+        compacted.clean()
+        assert tracemalloc.get_traced_memory()[1] < 12_000_000
+    finally:
+        tracemalloc.stop()
+    assert compacted.offsets == [0, 7_999, 8_000, 8_001]
+
+
+def test_a_record_beyond_the_setting_stops_compaction():
+    compacted = Compacted()
+    append(
+        compacted.log,
+        bytearray(
+            encode_batch([Record(timestamp=START_MS, key=b"a", value=bytes(2000))], compression=Compression.ZSTD)
+        ),
+        now_ms=compacted.store.clock.now_ms(),
+    )
+    compacted.log.update_config(replace(CONFIG, max_decompressed_message_bytes=1000))
+    with pytest.raises(RecordTooLarge):
+        compacted.clean()
 
 
 def test_what_is_dirty_supersedes_what_is_clean(compacted):

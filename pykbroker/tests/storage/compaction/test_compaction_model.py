@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import CleaningResult, clean
 from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.directory import CLEANED, COMPACTED_MARK, SWAP
@@ -25,6 +24,7 @@ from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import TOPIC_ID, Store, append, append_marker, batch
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.records import decode_records
+from pykbroker.worlds.disk import ProcessDied
 
 #: What more seeds than these have found: the process died after a topic was deleted, before its files were put aside.
 FOUND = (4267,)

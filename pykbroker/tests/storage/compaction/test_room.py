@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.compaction.cleaning import CleaningResult, NoRoomError, clean
 from pykbroker.storage.compaction.compaction import CompactionPlan
 from pykbroker.storage.log.config import LogConfig
@@ -12,6 +11,7 @@ from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import Store, append, batch
 from pykbroker.wire.records import decode_records
+from pykbroker.worlds.disk import SimulatedDisk
 
 CONFIG = LogConfig(
     segment_bytes=1000, compact=True, delete=False, min_cleanable_dirty_ratio=0.0, file_delete_delay_ms=1000

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.simulation.simdisk import SimulatedDisk
 from pykbroker.storage.checkpoints import encode_partition_metadata
 from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.directories.manager import LogManager
@@ -19,6 +18,7 @@ from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.worlds.disk import SimulatedDisk
 
 DISKS = ("/a", "/b", "/c")
 OTHER_ID = bytes(range(1, 17))

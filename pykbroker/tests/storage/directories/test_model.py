@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.simulation.simdisk import ProcessDied, SimulatedDisk
 from pykbroker.storage.checkpoints import read_topic_id
 from pykbroker.storage.compaction.cleaning import CleaningResult, clean
 from pykbroker.storage.compaction.compaction import CompactionPlan
@@ -28,6 +27,7 @@ from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import START_MS, append, append_marker, batch, contents
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import decode_records
+from pykbroker.worlds.disk import ProcessDied, SimulatedDisk
 
 #: What more seeds than these have found: an old directory that came back after a move, an empty one that had a log's name, and one of
 #: a former topic that was served in place of one that was offline.

@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.directories.moving import LogMove
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
@@ -16,6 +15,7 @@ from pykbroker.tests.storage.directories.test_log_directories import Stores
 from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, append, append_marker, batch, contents
 from pykbroker.wire.errors import KafkaError
+from pykbroker.worlds.disk import ProcessDied
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=50, retention_ms=-1, retention_bytes=600)
 

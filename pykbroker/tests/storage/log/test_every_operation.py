@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.tests.storage.rounds import checkpoint_round, retention_round
 from pykbroker.tests.storage.support import Store, append, append_marker, batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
+from pykbroker.worlds.disk import ProcessDied
 
 PLAIN = LogConfig(
     segment_bytes=400, index_interval_bytes=50, retention_bytes=1500, retention_ms=-1, file_delete_delay_ms=1

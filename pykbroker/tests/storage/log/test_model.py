@@ -17,7 +17,6 @@ from functools import partial
 
 import pytest
 
-from pykbroker.simulation.simdisk import ProcessDied
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.flushing import FlushPlan
 from pykbroker.storage.log.log import Log
@@ -29,6 +28,7 @@ from pykbroker.wire.batch_header import iter_batches
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
+from pykbroker.worlds.disk import ProcessDied
 
 #: What more seeds than these have found: a producer snapshot that a truncation removed and a power loss brought back (and
 #: 2274: that a recovery point that follows the log start says nothing of flushes).

@@ -209,7 +209,7 @@ SEEN: dict[str, tuple[Probe, dict[str, object], dict[str, str]]] = {
     "max.decompressed.message.bytes": (
         refusal_of_compressed,
         {"100": ErrorCode.INVALID_RECORD, "1000": 0},
-        {"cleanup.policy": "compact"},
+        {},
     ),
     "pykbroker.validate.records": (refusal_of_no_records, {"true": ErrorCode.INVALID_RECORD, "false": 0}, {}),
     "max.message.bytes": (refusal, {"400": ErrorCode.MESSAGE_TOO_LARGE, "1000": 0}, {}),
@@ -272,6 +272,9 @@ NOTHING = {
     "local.retention.bytes": _NO_TIERS,
     "remote.log.copy.disable": _NO_TIERS,
     "remote.log.delete.on.disable": _NO_TIERS,
+    "remote.copy.lag.ms": _NO_TIERS,
+    "remote.copy.lag.bytes": _NO_TIERS,
+    "errors.deadletterqueue.group.enable": "a log does not ask who writes to it: share groups do",
 }
 
 

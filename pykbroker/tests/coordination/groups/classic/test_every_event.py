@@ -135,12 +135,11 @@ class Group:
     def _transactional(self, member_id: str, generation: int):
         topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(0, 1)])]
         request = TxnOffsetCommitRequest("tx", GROUP, 7, 0, generation, member_id, None, topics)
-        reply: Deferred = Deferred()
         try:
-            self.h.run(self.h.shard.commit_in_transaction(request, reply))
+            answer = self.h.decide(self.h.shard.commit_in_transaction(request)).value
         except KafkaError as error:
             return error.code
-        return ErrorCode(reply.value.topics[0].partitions[0].error_code)
+        return ErrorCode(answer.topics[0].partitions[0].error_code)
 
     def administrator_deletes_the_group(self):
         return self.h.delete_group()
@@ -194,8 +193,8 @@ TABLE = {
     "member_commits": (UNKNOWN, OK, REBALANCE, OK, NOT_FOUND),
     "member_commits_for_an_old_generation": (UNKNOWN, OLD, OLD, OLD, NOT_FOUND),
     "nobody_commits": (OK, UNKNOWN, UNKNOWN, UNKNOWN, (OK, EMPTY)),
-    "member_commits_in_a_transaction": (UNKNOWN, OK, OK, OK, OLD),
-    "member_commits_in_a_transaction_for_an_old_generation": (UNKNOWN, OLD, OLD, OLD, OLD),
+    "member_commits_in_a_transaction": (UNKNOWN, OK, OK, OK, NOT_FOUND),
+    "member_commits_in_a_transaction_for_an_old_generation": (UNKNOWN, OLD, OLD, OLD, NOT_FOUND),
     "nobody_commits_in_a_transaction": (OK, OK, OK, OK, (OK, EMPTY)),
     "administrator_deletes_the_group": ((OK, DEAD), NON_EMPTY, NON_EMPTY, NON_EMPTY, NOT_FOUND),
     "administrator_deletes_an_offset": (OK, SUBSCRIBED, SUBSCRIBED, SUBSCRIBED, NOT_FOUND),

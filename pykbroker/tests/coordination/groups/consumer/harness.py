@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from pykbroker.coordination.groups.consumer import requests
 from pykbroker.coordination.groups.consumer.checking import check_request
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import MemberState
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.metadata.image import GROUP_RESOURCE, PartitionImage, TopicImage
-from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.coordination.groups.harness import Harness, context
 from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -30,7 +30,6 @@ from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
 )
 
 SESSION_MS = 45_000
@@ -44,7 +43,7 @@ class ConsumerHarness(Harness):
 
     def __init__(self, **consumer: object) -> None:
         super().__init__()
-        self.settings.consumer = ConsumerSettings(**consumer)  # type: ignore[arg-type]
+        self.settings.of_kinds[ConsumerSettings] = ConsumerSettings(**consumer)  # type: ignore[arg-type]
         self.set_group("consumer.assignment.interval.ms", "0")
 
     def set_group(self, name: str, value: str, group_id: str = GROUP) -> None:
@@ -124,18 +123,15 @@ class ConsumerHarness(Harness):
             topic_partitions=None if owned is None else self.by_id(owned),
             **stated,  # type: ignore[arg-type]
         )
-        check_request(request, version, self.settings.consumer)
-        reply: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
-        self.run(self.shard.consumer_heartbeat(context(version), request, reply))
-        return reply.value
+        check_request(request, version, self.settings.of(ConsumerSettings))
+        return self.decide(requests.heartbeat(self.shard, context(version), request)).value
 
     def commit_in_transaction(self, member_id: str, epoch: int) -> ErrorCode:
         """An offset of t-1, committed in a transaction."""
         topics = [TxnOffsetCommitRequestTopic("t", partitions=[TxnOffsetCommitRequestPartition(1, 7)])]
         request = TxnOffsetCommitRequest("tx", GROUP, 7, 0, epoch, member_id, None, topics)
-        reply: Deferred[TxnOffsetCommitResponse] = Deferred()
-        self.run(self.shard.commit_in_transaction(request, reply))
-        return ErrorCode(reply.value.topics[0].partitions[0].error_code)
+        answer = self.decide(self.shard.commit_in_transaction(request))
+        return ErrorCode(answer.value.topics[0].partitions[0].error_code)
 
     def fetch_as(self, member_id: str | None, epoch: int) -> ErrorCode:
         """All offsets of the group, asked for by a member."""

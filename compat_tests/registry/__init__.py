@@ -1,0 +1,1 @@
+"""Stock clients of a schema registry, on pykbroker's own."""

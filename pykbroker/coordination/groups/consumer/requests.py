@@ -1,0 +1,78 @@
+"""Requests of the consumer protocol (KIP-848), as steps for ``GroupCoordinator.ask``, and whether they are served."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.classic.group import ClassicGroup
+from pykbroker.coordination.groups.consumer import describing, leaving
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
+from pykbroker.coordination.groups.consumer.migration import upgrade_for
+from pykbroker.coordination.groups.no_group import group_not_found
+from pykbroker.coordination.groups.records import group_tombstone
+from pykbroker.coordination.outcome import Decision, Outcome
+from pykbroker.metadata.features import GROUP_VERSION
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.group import Group
+    from pykbroker.coordination.groups.shard import GroupShard
+    from pykbroker.coordination.host import CoordinationHost
+    from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.consumer_group_describe import DescribedGroup
+    from pykbroker.wire.messages.consumer_group_heartbeat import (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+    )
+
+
+def check_served(host: CoordinationHost) -> None:
+    """Raise KafkaError UNSUPPORTED_VERSION unless groups of the consumer protocol are served."""
+    enabled = "consumer" in host.config["group.coordinator.rebalance.protocols"]
+    if not (enabled and host.metadata.image.features.get(GROUP_VERSION, 0)):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def heartbeat(
+    shard: GroupShard, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> Decision[ConsumerGroupHeartbeatResponse]:
+    """ConsumerGroupHeartbeat, already validated (``checking.check_request``). A new member creates the group; in a classic group
+    it replaces an empty one and upgrades one with members. Raises KafkaError GROUP_ID_NOT_FOUND, and what ``Heartbeat.beat``,
+    ``leaving.leave`` and ``upgrade_for`` raise.
+    """
+    reply: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
+    beat = Heartbeat(context, request, reply, shard.groups.get, shard.around)
+    return Decision(reply, _beat(shard.groups.get(request.group_id), beat))
+
+
+def _beat(group: Group | None, beat: Heartbeat) -> Outcome:
+    request = beat.request
+    if isinstance(group, ConsumerGroup):
+        if beat.leaves:
+            return leaving.leave(group, request, beat.reply, beat.find)
+        return beat.beat(group, [])
+    if group is None:
+        if beat.leaves:
+            raise group_not_found(request.group_id)
+        if request.member_epoch != 0:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+        return beat.beat_in_new([])
+    if request.member_epoch != 0 or not isinstance(group, ClassicGroup):
+        raise _not_consumer(group)
+    return beat.beat_in_new([group_tombstone(group.group_id)]) if group.is_empty else upgrade_for(beat, group)
+
+
+def describe(shard: GroupShard, group_id: str) -> DescribedGroup:
+    """ConsumerGroupDescribe of one group. Raises KafkaError GROUP_ID_NOT_FOUND for one of another kind, too."""
+    group = shard.groups.get(group_id)
+    if group is None:
+        raise group_not_found(group_id)
+    if not isinstance(group, ConsumerGroup):
+        raise _not_consumer(group)
+    return describing.described(group)
+
+
+def _not_consumer(group: Group) -> KafkaError:
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group.")

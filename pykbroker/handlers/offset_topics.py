@@ -1,0 +1,113 @@
+"""OffsetCommit, TxnOffsetCommit and OffsetDelete: partitions that do not exist are refused, the others are for the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pykbroker.handlers.in_slices import AT_ONCE, WEIGHT_OF_A_PART, in_parts, in_slices, is_small, join_parts
+from pykbroker.runtime.waits import Deferred, all_of, apply
+from pykbroker.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Work
+    from pykbroker.security.context import RequestContext
+
+
+class WithTopics(Protocol):
+    """A request or a response with topics, each with its partitions."""
+
+    topics: list[Any]
+
+
+R = TypeVar("R", bound=WithTopics)
+
+#: The partitions of a topic of the request that exist, and the answer for the others, None without others.
+Known = Callable[[Any], tuple[list[Any], Any | None]]
+
+
+def answer(
+    broker: Broker,
+    ctx: RequestContext,
+    request: WithTopics,
+    response: Callable[[], R],
+    known: Known,
+    ask: Callable[[Any], R | Deferred[R]],
+) -> R | Deferred[R]:
+    """The answer for a request about the partitions of topics; ``ask`` asks the coordinator for those that exist, many of them in
+    parts, each of which is checked anew against the group, appended and replayed: requests of others may come in between.
+    """
+    if not is_small(request.topics):
+        return in_slices(broker, ctx, _in_parts(request, response, known, ask))
+    refused, rest = response(), copy(request)
+    rest.topics = _taken_apart(request.topics, known, refused)
+    if not rest.topics:
+        return refused
+    return apply(partial(_merged, refused), ask(rest)) if refused.topics else ask(rest)
+
+
+def _in_parts(
+    request: WithTopics, response: Callable[[], R], known: Known, ask: Callable[[Any], R | Deferred[R]]
+) -> Work[R]:
+    refused = response()
+    there: list[Any] = []
+    for part in in_parts(request.topics):
+        missing = response()
+        join_parts(there, _taken_apart(part, known, missing), _which)
+        join_parts(refused.topics, missing.topics, _which)
+        yield AT_ONCE
+    answers: list[R | Deferred[R]] = []
+    for part in in_parts(there) if there else ():
+        some = copy(request)
+        some.topics = part
+        answers.append(ask(some))
+        yield WEIGHT_OF_A_PART
+
+    def joined(found: list[R]) -> R:
+        rest = response()
+        for each in found:
+            join_parts(rest.topics, each.topics, _which)
+        return _merged(refused, rest)
+
+    return apply(joined, all_of(answers))
+
+
+def _taken_apart(topics: list[Any], known: Known, refused: WithTopics) -> list[Any]:
+    """The topics with their partitions that exist; the answers for others go to ``refused``."""
+    rest = []
+    for topic in topics:
+        there, missing = known(topic)
+        if missing is not None:
+            refused.topics.append(missing)
+        if there:
+            some = copy(topic)
+            some.partitions = there
+            rest.append(some)
+    return rest
+
+
+def name_by_id(broker: Broker, topic: Any) -> ErrorCode:
+    """Fill in the name of a topic given by its id; returns the error for partitions of it that do not exist."""
+    name = broker.cluster.topic_name(topic.topic_id)
+    topic.name = name or ""
+    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _which(topic: Any) -> str | bytes:
+    named: str | bytes = topic.name or getattr(topic, "topic_id", b"")
+    return named
+
+
+def _merged(refused: R, rest: R) -> R:
+    """Both answers merged; in a topic that is in both, the refused partitions come first, as in Kafka."""
+    by_name = {topic.name: topic for topic in refused.topics}
+    for topic in rest.topics:
+        first = by_name.get(topic.name)
+        if first is None:
+            refused.topics.append(topic)
+        else:
+            first.partitions += topic.partitions
+    return refused

@@ -1,0 +1,144 @@
+"""The schema registry's port: HTTP around ``pykbroker/registry/rest``, as clients of Confluent's registry speak it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import logging
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import hdrs, web
+
+from pykbroker.http.body import read_object
+from pykbroker.http.connection import at_work
+from pykbroker.http.guard import add_headers, host_of, is_ours, own_names
+from pykbroker.http.origin import is_own
+from pykbroker.http.server import WebServer
+from pykbroker.registry.errors import STORE, RegistryError
+from pykbroker.registry.registry import Registry
+from pykbroker.registry.rest.call import Call, Text
+from pykbroker.registry.rest.table import find
+from pykbroker.registry.schema import compact
+from pykbroker.steered.refusal import VerbRefused
+
+if TYPE_CHECKING:
+    from pykbroker.process.node import Node
+    from pykbroker.steered.http_options import HttpOptions
+
+log = logging.getLogger(__name__)
+
+_MOST_CONNECTIONS: Final = 256
+#: A schema, escaped in JSON, with its references, metadata and rules.
+_LARGEST_BODY: Final = 4 * 1024 * 1024
+_KIND: Final = "application/vnd.schemaregistry.v1+json"
+_KINDS: Final = (_KIND, "application/vnd.schemaregistry+json", "application/json")
+#: What bodies are sent as; no page of another site can, without asking first.
+_TAKEN: Final = (*_KINDS, "application/octet-stream")
+
+
+class SchemaRegistrySide:
+    """The registry of a node. It belongs to the node's loop. With a token, requests have it as a bearer's or as a password (any user)."""
+
+    def __init__(self, node: Node, options: HttpOptions) -> None:
+        self._node = node
+        self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
+        self._registry = Registry(node.lives)
+        self._server: WebServer | None = None
+
+    async def open(self) -> None:
+        """Listen. Raises StartFailed if the address cannot be bound."""
+        app = web.Application(middlewares=[at_work])
+        app.on_response_prepare.append(add_headers)
+        app.router.add_route("*", r"/{path:[\s\S]*}", self._answer)
+        self._server = WebServer(app, self._options.patience_s, _MOST_CONNECTIONS)
+        self._node.schema_registry = await self._server.open(
+            self._options.host, self._options.port, "--schema-registry HOST:PORT"
+        )
+        log.info("Schema registry on http://%s", self._node.schema_registry)
+
+    async def close(self) -> None:
+        """Close connections. Harmless if it was not opened."""
+        server, self._server = self._server, None
+        self._node.schema_registry = None
+        if server is not None:
+            await server.close()
+        self._registry.close()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        try:
+            self._check(request)
+            found = await self._carried_out(request)
+        except VerbRefused as refusal:
+            return _error(request, refusal.status, refusal.status, str(refusal))
+        except RegistryError as error:
+            answer = _error(request, error.status, error.code, error.message)
+            if error.status == 401:
+                answer.headers[hdrs.WWW_AUTHENTICATE] = 'Basic realm="pykbroker"'
+            return answer
+        except Exception:
+            log.exception("Unhandled error in a request to the schema registry")
+            return _error(request, 500, STORE, "the registry failed to answer this: the broker's log says why")
+        if found is None:
+            return web.Response(status=204)
+        if isinstance(found, Text):
+            return web.Response(body=found.text.encode("utf-8", "replace"), content_type=_accepted(request))
+        return web.json_response(found, content_type=_accepted(request), dumps=compact)
+
+    async def _carried_out(self, request: web.Request) -> Any:
+        handler, words, query = find(request.method, request.rel_url.raw_path, request.query)
+        body: dict[str, Any] = {}
+        if request.method in ("POST", "PUT"):
+            if request.body_exists and request.content_type not in _TAKEN:
+                raise RegistryError(415, f"HTTP 415 Unsupported Media Type: send {_KIND}")
+            body = await read_object(request, _LARGEST_BODY)
+        return await handler(Call(self._registry, words, query, body))
+
+    def _check(self, request: web.Request) -> None:
+        """Raises RegistryError for requests of strangers, and of other sites' pages."""
+        token = self._options.token
+        if token is not None:
+            if not _knows(request, token):
+                raise RegistryError(
+                    401, "Unauthorized: send the token as a bearer's, or as the password of basic authentication"
+                )
+            return
+        host = host_of(request.headers.get(hdrs.HOST, ""))
+        if not is_ours(host, self._options):
+            raise RegistryError(
+                421, f"this registry does not know itself as {host[:253]!r}: ask it by an address, or with --http-name"
+            )
+        origins, hosts = request.headers.getall(hdrs.ORIGIN, ()), request.headers.getall(hdrs.HOST, ())
+        if request.method not in ("GET", "HEAD") and not is_own(
+            origins, hosts, request.headers.getall("Sec-Fetch-Site", ())
+        ):
+            raise RegistryError(403, "pages of other sites may change nothing here")
+
+
+def _knows(request: web.Request, token: str) -> bool:
+    said = request.headers.getall(hdrs.AUTHORIZATION, ())
+    if len(said) != 1:
+        return False
+    scheme, _, given = said[0].partition(" ")
+    secret = given.strip().encode("utf-8", "surrogateescape")
+    if scheme.lower() == "basic":
+        try:
+            secret = base64.b64decode(secret, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return False
+    elif scheme.lower() != "bearer":
+        return False
+    return hmac.compare_digest(secret, token.encode())
+
+
+def _accepted(request: web.Request) -> str:
+    """The type of the answer: the first of the registry's own that the client names."""
+    said = request.headers.get(hdrs.ACCEPT, "")
+    return next((each for each in _KINDS if each in said), _KIND)
+
+
+def _error(request: web.Request, status: int, code: int, message: str) -> web.Response:
+    said = message.encode("utf-8", "replace").decode()
+    return web.json_response({"error_code": code, "message": said}, status=status, content_type=_accepted(request))

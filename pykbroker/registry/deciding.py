@@ -1,0 +1,254 @@
+"""Decides what a request changes: records to append, from the state and the parsed schema. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from pykbroker.registry.errors import (
+    CONTEXT_NOT_EMPTY,
+    INVALID_MODE,
+    RegistryError,
+    invalid_schema,
+    not_permitted,
+    reference_exists,
+    subject_not_found,
+    version_not_found,
+)
+from pykbroker.registry.merging import metadata_and_rules
+from pykbroker.registry.records import (
+    Change,
+    ClearSubjectKey,
+    ConfigKey,
+    ContextKey,
+    DeleteSubjectKey,
+    ModeKey,
+    SchemaKey,
+    schema_value,
+)
+from pykbroker.registry.schema import Schema, Version
+from pykbroker.registry.state import IMPORT, MODES, READONLY, READONLY_OVERRIDE, READWRITE, State
+from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qualified, split
+
+#: Ids of other registries are within Java's int.
+_HIGHEST_ID: Final = 2**31 - 1
+
+
+class Asked(NamedTuple):
+    """A registration. The id and the version are given in mode IMPORT only, else -1 and 0."""
+
+    subject: str
+    schema: Schema
+    id: int = -1
+    version: int = 0
+
+
+def completed(state: State, asked: Asked) -> Asked:
+    """A registration with what it leaves out: the schema's text is that of the version before, metadata and rules too, and the configuration
+    adds its own. Raises RegistryError.
+    """
+    if state.mode_in_scope(asked.subject) == IMPORT:
+        return asked
+    schema, before = asked.schema, state.latest(asked.subject)
+    if not schema.text.strip():
+        if before is None:
+            raise invalid_schema("Empty schema")
+        kept = before.schema
+        schema = replace(schema, text=kept.text, type=kept.type, references=kept.references)
+    found = metadata_and_rules(state.config_in_scope(asked.subject), schema, None if before is None else before.schema)
+    return asked._replace(schema=found)
+
+
+def check_may_register(state: State, asked: Asked) -> None:
+    """Raises RegistryError if the mode forbids it."""
+    mode = state.mode_in_scope(asked.subject)
+    _check_writable(state, asked.subject)
+    if asked.id >= 0 and mode != IMPORT:
+        raise not_permitted(f"Subject {asked.subject} is not in import mode")
+    if asked.id < 0 and mode != READWRITE:
+        raise not_permitted(f"Subject {asked.subject} is not in read-write mode")
+    if asked.id > _HIGHEST_ID or not 0 <= asked.version + 1 <= _HIGHEST_ID:
+        raise invalid_schema("an id or a version is out of range")
+
+
+def registered(state: State, asked: Asked) -> Version | None:
+    """The version that has the schema of a registration already, under the same subject."""
+    if asked.version:
+        return None
+    number = state.id_of(context_of(asked.subject), asked.schema)
+    if number is None or asked.id not in (-1, number):
+        return None
+    return _same(state.versions(asked.subject), asked.schema)
+
+
+def looked_up(state: State, subject: str, schema: Schema, *, deleted: bool) -> Version | None:
+    """The version of a subject with this content. A schema that is asked for without metadata and rules has those of any version."""
+    return _same(state.versions(subject, deleted=deleted), schema)
+
+
+def _same(versions: list[Version], schema: Schema) -> Version | None:
+    newest = versions[::-1]
+    for each in newest:
+        if each.schema == schema:
+            return each
+    if schema.metadata is None and schema.rule_set is None:
+        for each in newest:
+            if replace(each.schema, metadata=None, rule_set=None) == schema:
+                return each
+    return None
+
+
+def register(state: State, asked: Asked) -> tuple[Version, list[Change]]:
+    """The new version, and its records. Compatibility has been checked. Raises RegistryError."""
+    subject, context = asked.subject, context_of(asked.subject)
+    versions = state.versions(subject, deleted=True)
+    next_version = 1 + max((each.version for each in versions), default=0)
+    is_import = state.mode_in_scope(subject) == IMPORT
+    version = next_version if asked.version <= 0 else asked.version
+    if version != next_version and not is_import:
+        raise invalid_schema("Version is not one more than previous version")
+    number = _id(state, asked, context)
+    made = Version(subject, version, number, asked.schema, asked.schema.guid())
+    changes: list[Change] = []
+    if context != DEFAULT_CONTEXT and context not in state.contexts():
+        changes.append((ContextKey(context), {"tenant": "default", "context": context}))
+    again = [each for each in versions if each.deleted and each.id == number and each.version < version]
+    changes += [(SchemaKey(subject, each.version), None) for each in again]
+    changes.append((SchemaKey(subject, version), schema_value(made)))
+    return made, changes
+
+
+def _id(state: State, asked: Asked, context: str) -> int:
+    known = state.id_of(context, asked.schema)
+    if asked.id < 0:
+        return state.next_id(context) if known is None else known
+    if any(each.schema != asked.schema for each in state.with_id(context, asked.id)):
+        raise not_permitted(f"Overwrite new schema with id {asked.id} is not permitted.")
+    return asked.id
+
+
+def delete_version(state: State, subject: str, version: int, *, permanent: bool) -> tuple[int, list[Change]]:
+    """The number of the deleted version, and the records. Raises RegistryError."""
+    _check_writable(state, subject)
+    if not state.has(subject, deleted=True):
+        raise subject_not_found(subject)
+    found = state.version(subject, version, deleted=permanent)
+    if found is None and version != LATEST and state.version(subject, version, deleted=True) is not None:
+        raise RegistryError(
+            40406, f"Subject '{subject}' Version {version} was soft deleted.Set permanent=true to delete permanently"
+        )
+    if found is None:
+        raise version_not_found(version)
+    key = SchemaKey(subject, found.version)
+    _check_unreferenced(state, key)
+    if permanent:
+        if not found.deleted:
+            raise RegistryError(
+                40407,
+                f"Subject '{subject}' Version {found.version} was not deleted first before being permanently deleted",
+            )
+        return found.version, [(key, None)]
+    changes: list[Change] = [(key, schema_value(found.soft_deleted()))]
+    if len(state.versions(subject)) == 1:
+        changes += _without_settings(state, subject)
+    return found.version, changes
+
+
+def delete_subject(state: State, subject: str, *, permanent: bool) -> tuple[list[int], list[Change]]:
+    """The numbers of the deleted versions, and the records. Raises RegistryError."""
+    _check_writable(state, subject)
+    if not state.has(subject, deleted=True):
+        raise subject_not_found(subject)
+    if not permanent and not state.has(subject):
+        raise RegistryError(40404, f"Subject '{subject}' was soft deleted.Set permanent=true to delete permanently")
+    versions = state.versions(subject, deleted=permanent)
+    for each in versions:
+        _check_unreferenced(state, SchemaKey(subject, each.version))
+    if permanent and any(not each.deleted for each in versions):
+        raise RegistryError(40405, f"Subject '{subject}' was not deleted first before being permanently deleted")
+    numbers = [each.version for each in versions]
+    if permanent:
+        return numbers, [(SchemaKey(subject, each), None) for each in numbers]
+    deleted: Change = (DeleteSubjectKey(subject), {"subject": subject, "version": numbers[-1]})
+    return numbers, [deleted, *_without_settings(state, subject)]
+
+
+def set_config(state: State, subject: str | None, config: dict[str, Any]) -> list[Change]:
+    """The records. Fields that are not said stay; null removes one. Raises RegistryError."""
+    _check_writable(state, subject)
+    before = state.config(subject) or {}
+    merged = {name: value for name, value in {**before, **config}.items() if value is not None and name != "subject"}
+    return [(ConfigKey(subject), {"subject": subject, **merged})]
+
+
+def delete_config(state: State, subject: str | None) -> tuple[dict[str, Any], list[Change]]:
+    """The former configuration, and the records. Raises RegistryError."""
+    _check_writable(state, subject)
+    found = state.config(subject)
+    if found is None:
+        raise subject_not_found(subject or "")
+    return found, [(ConfigKey(subject), None)]
+
+
+def set_mode(state: State, subject: str | None, mode: str, *, force: bool) -> list[Change]:
+    """The records. IMPORT is for subjects without versions, unless it is forced. Raises RegistryError."""
+    wanted = mode.upper()
+    if wanted not in MODES:
+        raise RegistryError(
+            INVALID_MODE, "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE, and IMPORT"
+        )
+    changes: list[Change] = []
+    if wanted == IMPORT and state.mode_in_scope(subject) != IMPORT and not force:
+        for name in _matching(state, subject):
+            if state.has(name):
+                raise not_permitted("Cannot import since found existing subjects")
+            for each in state.versions(name, deleted=True):
+                _check_unreferenced(state, SchemaKey(name, each.version))
+                changes.append((SchemaKey(name, each.version), None))
+        changes.append((ClearSubjectKey(subject), {"subject": subject}))
+    return [*changes, (ModeKey(subject), {"subject": subject, "mode": wanted})]
+
+
+def delete_mode(state: State, subject: str | None) -> tuple[str, list[Change]]:
+    """The former mode, and the records. Raises RegistryError."""
+    found = state.mode(subject)
+    if found is None:
+        raise subject_not_found(subject or "")
+    return found, [(ModeKey(subject), None)]
+
+
+def delete_context(state: State, context: str) -> list[Change]:
+    """The records. Raises RegistryError."""
+    if any(context_of(subject) == context for subject, _ in state.subjects()):
+        raise RegistryError(CONTEXT_NOT_EMPTY, f"The specified context '{context}' is not empty.")
+    return [(ContextKey(context), None)]
+
+
+def _matching(state: State, subject: str | None) -> Iterator[str]:
+    """The subjects that a mode is for: all, those of a context, or the one."""
+    context = None if subject is None else context_of(subject)
+    whole = subject is not None and not split(subject)[1] and subject == qualified(str(context), "")
+    for name, _ in list(state.subjects()):
+        if subject is None or name == subject or (whole and context_of(name) == context):
+            yield name
+
+
+def _without_settings(state: State, subject: str) -> list[Change]:
+    """A deleted subject keeps no settings of its own."""
+    changes: list[Change] = []
+    if state.own_mode(subject) is not None:
+        changes.append((ModeKey(subject), None))
+    if state.config(subject) is not None:
+        changes.append((ConfigKey(subject), None))
+    return changes
+
+
+def _check_writable(state: State, subject: str | None) -> None:
+    if state.mode_in_scope(subject) in (READONLY, READONLY_OVERRIDE):
+        raise not_permitted(f"Subject {subject} is in read-only mode")
+
+
+def _check_unreferenced(state: State, key: SchemaKey) -> None:
+    if state.referrers(key):
+        raise reference_exists(*key)

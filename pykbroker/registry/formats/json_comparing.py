@@ -1,0 +1,32 @@
+"""What the comparison of objects and arrays asks of the whole one (``json_diff.py``)."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from pykbroker.registry.formats.json_nodes import Document
+
+
+class Comparing(Protocol):
+    """A comparison that is under way."""
+
+    def at(self, *steps: str) -> AbstractContextManager[None]:
+        """Within a part of the schema."""
+        ...
+
+    def differs(self, rule: str, *steps: str) -> None:
+        """Note an incompatible difference."""
+        ...
+
+    def schemas(self, original: Any, of: Document, update: Any, to: Document) -> None:
+        """Compare two schemas."""
+        ...
+
+    def covered(self, original: Any, of: Document, update: Any, to: Document) -> bool:
+        """Whether the first fits the second; note what does not."""
+        ...
+
+    def bounds(self, original: Any, update: Any, keywords: dict[str, bool]) -> None:
+        """Compare limits."""
+        ...

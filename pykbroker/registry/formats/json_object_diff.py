@@ -1,0 +1,127 @@
+"""Objects of two JSON schemas. A content model is open if any further property is allowed, and partially open if some are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import re2
+
+if TYPE_CHECKING:
+    from pykbroker.registry.formats.json_comparing import Comparing
+    from pykbroker.registry.formats.json_nodes import Node
+
+_LIMITS: Final = {"maxProperties": True, "minProperties": False}
+_LONGEST_PATTERN: Final = 1000
+
+
+def compare(compared: Comparing, one: Node, other: Node) -> None:
+    """Compare two objects."""
+    original, update = one.data, other.data
+    _required(compared, original, update)
+    _properties(compared, one, other)
+    _dependencies(compared, one, other)
+    _additional(compared, one, other)
+    compared.bounds(original, update, _LIMITS)
+
+
+def _required(compared: Comparing, original: Any, update: Any) -> None:
+    before, after = set(original.get("required", ())), set(update.get("required", ()))
+    for name in original.get("properties", {}):
+        if name in update.get("properties", {}) and name in after - before and not _has_default(update, name):
+            compared.differs("REQUIRED_ATTRIBUTE_ADDED", "required", name)
+
+
+def _properties(compared: Comparing, one: Node, other: Node) -> None:
+    before, after = one.data.get("properties", {}), other.data.get("properties", {})
+    for name in dict.fromkeys((*before, *after)):
+        with compared.at("properties", name):
+            if name not in after:
+                _removed(compared, one, other, name)
+            elif name not in before:
+                _added(compared, one, other, name)
+            else:
+                compared.schemas(before[name], one.base, after[name], other.base)
+
+
+def _removed(compared: Comparing, one: Node, other: Node, name: str) -> None:
+    """The reader's content model decides."""
+    if _is_open(other.data):
+        return
+    schema = one.data["properties"][name]
+    if (partial := _covering(other.data, name)) is not None:
+        if not compared.covered(schema, one.base, partial, other.base):
+            compared.differs("PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
+    elif schema is not False:
+        compared.differs("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL")
+
+
+def _added(compared: Comparing, one: Node, other: Node, name: str) -> None:
+    """The writer's content model decides."""
+    schema = other.data["properties"][name]
+    if _is_open(one.data):
+        if schema not in ({}, True):
+            compared.differs("PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
+        return
+    partial = _covering(one.data, name)
+    if partial is not None and not compared.covered(partial, one.base, schema, other.base):
+        compared.differs("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
+    if name in other.data.get("required", ()) and not _has_default(other.data, name):
+        compared.differs("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL")
+
+
+def _dependencies(compared: Comparing, one: Node, other: Node) -> None:
+    before, after = one.data.get("dependencies", {}), other.data.get("dependencies", {})
+    for name, dependency in after.items():
+        earlier = before.get(name)
+        with compared.at("dependencies", name):
+            if isinstance(dependency, list):
+                if not isinstance(earlier, list):
+                    compared.differs("DEPENDENCY_ARRAY_ADDED")
+                elif not set(dependency) <= set(earlier):
+                    extended = set(dependency) > set(earlier)
+                    compared.differs("DEPENDENCY_ARRAY_EXTENDED" if extended else "DEPENDENCY_ARRAY_CHANGED")
+            elif earlier is None or isinstance(earlier, list):
+                compared.differs("DEPENDENCY_SCHEMA_ADDED")
+            else:
+                compared.schemas(earlier, one.base, dependency, other.base)
+
+
+def _additional(compared: Comparing, one: Node, other: Node) -> None:
+    before, after = one.data.get("additionalProperties", True), other.data.get("additionalProperties", True)
+    with compared.at("additionalProperties"):
+        if before is not False and after is False:
+            compared.differs("ADDITIONAL_PROPERTIES_REMOVED")
+        elif before is True and isinstance(after, dict):
+            compared.differs("ADDITIONAL_PROPERTIES_NARROWED")
+        elif isinstance(before, dict) and isinstance(after, dict):
+            compared.schemas(before, one.base, after, other.base)
+
+
+def _has_default(data: Any, name: str) -> bool:
+    schema = data["properties"].get(name)
+    return isinstance(schema, dict) and "default" in schema
+
+
+def _is_open(data: Any) -> bool:
+    return not data.get("patternProperties") and data.get("additionalProperties", True) is True
+
+
+def _covering(data: Any, name: str) -> Any | None:
+    """The schema of further properties of this name; None if there is none."""
+    for schema in _of_patterns(data, name):
+        return schema
+    found = data.get("additionalProperties")
+    return found if isinstance(found, dict) else None
+
+
+def _of_patterns(data: Any, name: str) -> Iterator[Any]:
+    """RE2 matches in linear time; a pattern that it does not understand matches nothing."""
+    options = re2.Options()
+    options.log_errors = False
+    for pattern, schema in data.get("patternProperties", {}).items():
+        try:
+            if len(pattern) <= _LONGEST_PATTERN and re2.search(pattern, name, options):
+                yield schema
+        except re2.error:
+            continue

@@ -1,0 +1,80 @@
+"""What all formats have in common: a parsed schema, and the bounds of what is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from pykbroker.registry.json_text import loads
+
+#: Bytes of a schema's text, and levels of nesting in it.
+LARGEST: Final = 1024 * 1024
+DEEPEST: Final = 100
+#: Steps of one comparison: alternatives within alternatives multiply.
+MOST_STEPS: Final = 20_000
+
+
+class Malformed(ValueError):
+    """The text is no schema, or exceeds a bound."""
+
+
+class Difference(NamedTuple):
+    """Why a reader cannot read what a writer writes: the rule's name, the path in the reader's schema, and the facts."""
+
+    rule: str
+    path: str
+    facts: str = ""
+
+
+class Parsed(Protocol):
+    """A parsed schema. Its text is the form that is stored, in which equal schemas are equal."""
+
+    @property
+    def text(self) -> str:
+        """The stored form."""
+        ...
+
+    def cannot_read(self, writer: Any, /) -> list[Difference]:
+        """Why this schema, as a reader, cannot read what ``writer``, of the same type, writes; nothing if it can. Raises Malformed if the two
+        are too large to be compared.
+        """
+        ...
+
+
+class Budget:
+    """The steps that one comparison has left."""
+
+    def __init__(self, steps: int = MOST_STEPS) -> None:
+        self._left = steps
+
+    def spend(self, steps: int = 1) -> None:
+        """Raises Malformed if none are left."""
+        self._left -= steps
+        if self._left < 0:
+            raise Malformed(f"the schemas are too complex to be compared: more than {MOST_STEPS} steps")
+
+
+def json_of(text: str) -> Any:
+    """The JSON of a schema's text, whose depth is bounded. Raises Malformed."""
+    try:
+        found = loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"it is no JSON: {error}") from error
+    if _is_deeper(found, DEEPEST):
+        raise Malformed(f"it is nested more than {DEEPEST} levels deep")
+    return found
+
+
+def _is_deeper(found: Any, most: int) -> bool:
+    level = [found]
+    for _ in range(most):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inner(found: Any) -> list[Any]:
+    if isinstance(found, Mapping):
+        return list(found.values())
+    return found if isinstance(found, list) else []

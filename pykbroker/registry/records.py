@@ -1,0 +1,153 @@
+"""The records of ``_schemas``, in the format of Confluent's registry: JSON with a fixed order of fields. Pure.
+
+A key has its ``keytype`` and ``magic``; no value is a tombstone. Records of other types, and what cannot be read, are left alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+from pykbroker.registry.schema import Schema, Version, compact
+
+_SCHEMA_MAGIC: Final = 1
+
+
+class SchemaKey(NamedTuple):
+    """A version of a subject."""
+
+    subject: str
+    version: int
+
+
+class ConfigKey(NamedTuple):
+    """The configuration of a subject; None is all of them."""
+
+    subject: str | None
+
+
+class ModeKey(NamedTuple):
+    """The mode of a subject; None is all of them."""
+
+    subject: str | None
+
+
+class DeleteSubjectKey(NamedTuple):
+    """All versions of a subject, up to that of the value, are deleted softly."""
+
+    subject: str
+
+
+class ClearSubjectKey(NamedTuple):
+    """What a registry remembers of permanently deleted versions of a subject is forgotten."""
+
+    subject: str | None
+
+
+class ContextKey(NamedTuple):
+    """A context in which something was registered."""
+
+    context: str
+
+
+Key = SchemaKey | ConfigKey | ModeKey | DeleteSubjectKey | ClearSubjectKey | ContextKey
+Change = tuple[Key, dict[str, Any] | None]
+
+
+class Unreadable(ValueError):
+    """The record is none that this registry knows."""
+
+
+def schema_value(found: Version) -> dict[str, Any]:
+    """The value of a SchemaKey."""
+    fields = found.schema.as_json()
+    return {
+        "subject": found.subject,
+        "version": found.version,
+        "id": found.id,
+        "guid": found.guid,
+        **fields,
+        "deleted": found.deleted,
+    }
+
+
+def version_of(value: dict[str, Any]) -> Version:
+    """The reverse. Raises Unreadable."""
+    try:
+        schema = Schema.of_json(value)
+        return Version(
+            *(str(value["subject"]), int(value["version"]), int(value["id"]), schema),
+            value.get("guid") or schema.guid(),
+            bool(value.get("deleted")),
+        )
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Unreadable(f"it has no schema: {error}") from error
+
+
+def encode(change: Change) -> tuple[bytes, bytes | None]:
+    """A record's key and value."""
+    key, value = change
+    return compact(_key(key)).encode("utf-8", "surrogatepass"), (
+        None if value is None else compact(value).encode("utf-8", "surrogatepass")
+    )
+
+
+def _key(key: Key) -> dict[str, Any]:
+    match key:
+        case SchemaKey(subject, version):
+            return {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": _SCHEMA_MAGIC}
+        case ContextKey(context):
+            return {"keytype": "CONTEXT", "tenant": "default", "context": context, "magic": 0}
+        case ConfigKey(subject):
+            return {"keytype": "CONFIG", "subject": subject, "magic": 0}
+        case ModeKey(subject):
+            return {"keytype": "MODE", "subject": subject, "magic": 0}
+        case DeleteSubjectKey(subject):
+            return {"keytype": "DELETE_SUBJECT", "subject": subject, "magic": 0}
+        case ClearSubjectKey(subject):
+            return {"keytype": "CLEAR_SUBJECT", "subject": subject, "magic": 0}
+
+
+def decode(key: bytes | None, value: bytes | None) -> Change | None:
+    """A record as a change; None for a NOOP and for types that others add. Raises Unreadable."""
+    said = _object(key)
+    match said.get("keytype"):
+        case "SCHEMA":
+            where: Key = SchemaKey(_text(said, "subject"), _number(said, "version"))
+        case "CONFIG":
+            where = ConfigKey(said.get("subject"))
+        case "MODE":
+            where = ModeKey(said.get("subject"))
+        case "DELETE_SUBJECT":
+            where = DeleteSubjectKey(_text(said, "subject"))
+        case "CLEAR_SUBJECT":
+            where = ClearSubjectKey(said.get("subject"))
+        case "CONTEXT":
+            where = ContextKey(_text(said, "context"))
+        case _:
+            return None
+    return where, None if value is None else _object(value)
+
+
+def _object(data: bytes | None) -> dict[str, Any]:
+    try:
+        found = json.loads((data or b"").decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"it is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise Unreadable("it is no object of JSON")
+    return found
+
+
+def _text(said: dict[str, Any], name: str) -> str:
+    found = said.get(name)
+    if not isinstance(found, str):
+        raise Unreadable(f"{name} is no text")
+    return found
+
+
+def _number(said: dict[str, Any], name: str) -> int:
+    found = said.get(name)
+    if not isinstance(found, int):
+        raise Unreadable(f"{name} is no number")
+    return found

@@ -1,0 +1,57 @@
+"""The texts of the schemas that a schema refers to, each after those that it refers to itself. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from pykbroker.registry.errors import TOO_LARGE, RegistryError, invalid_schema
+from pykbroker.registry.formats.parsed import LARGEST
+from pykbroker.registry.parsing import Source
+from pykbroker.registry.schema import Reference, Schema, shown
+from pykbroker.registry.state import State
+from pykbroker.registry.subjects import LATEST
+
+#: References of a schema, with those of the schemas that they are to; and how deep these lead.
+_MOST: Final = 500
+_DEEPEST: Final = 50
+
+
+def source(state: State, subject: str, schema: Schema, *, new: bool = False, normalize: bool = False) -> Source:
+    """What is parsed. A new schema refers to versions that are not deleted. Raises RegistryError."""
+    texts: dict[str, str] = {}
+    _collect(state, subject, schema, texts, new=new, depth=0)
+    return Source(schema.type, schema.text, tuple(texts.items()), normalize)
+
+
+def numbered(state: State, subject: str, schema: Schema) -> Schema:
+    """The schema with the numbers of the versions that it refers to as the latest."""
+    if all(each.version != LATEST for each in schema.references):
+        return schema
+    found = (state.target(subject, each.subject, each.version).version for each in schema.references)
+    numbers = [each._replace(version=number) for each, number in zip(schema.references, found, strict=True)]
+    return replace(schema, references=tuple(numbers))
+
+
+def _collect(state: State, subject: str, schema: Schema, texts: dict[str, str], *, new: bool, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise invalid_schema(f"references lead more than {_DEEPEST} schemas deep, or in a circle")
+    for each in schema.references:
+        if each.name in texts:
+            continue
+        key = state.target(subject, each.subject, each.version)
+        found = state.version(key.subject, key.version, deleted=not new)
+        if found is None:
+            raise _missing(each)
+        _collect(state, found.subject, found.schema, texts, new=False, depth=depth + 1)
+        texts[each.name] = found.schema.text
+        if len(texts) > _MOST or sum(map(len, texts.values())) > LARGEST:
+            raise RegistryError(
+                TOO_LARGE, f"A schema refers to at most {_MOST} others, of {LARGEST} characters together"
+            )
+
+
+def _missing(reference: Reference) -> RegistryError:
+    return invalid_schema(
+        f'No schema reference found for subject "{shown(reference.subject)}" and version {reference.version}'
+    )

@@ -1,0 +1,150 @@
+"""The registry: reads and changes the state in the topic. A change is answered when its records are committed and read back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pykbroker.registry import deciding
+from pykbroker.registry.compatibility import NONE, Earlier, incompatibilities
+from pykbroker.registry.deciding import Asked
+from pykbroker.registry.errors import INCOMPATIBLE, RegistryError, invalid_schema
+from pykbroker.registry.formats.parsed import Parsed
+from pykbroker.registry.parsing import Parser
+from pykbroker.registry.records import Change
+from pykbroker.registry.references import numbered, source
+from pykbroker.registry.schema import Schema, Version
+from pykbroker.registry.state import State
+from pykbroker.registry.topic import SchemasTopic
+
+if TYPE_CHECKING:
+    from pykbroker.process.life import Lives
+
+T = TypeVar("T")
+
+#: Schemas that are parsed or compared at once.
+_THREADS: Final = 2
+
+
+class Registry:
+    """See the module. Belongs to the loop; schemas are parsed and compared in threads. All methods raise RegistryError."""
+
+    def __init__(self, lives: Lives) -> None:
+        self._topic = SchemasTopic(lives)
+        self._writing = asyncio.Lock()
+        self._parser = Parser()
+        self._pool = ThreadPoolExecutor(_THREADS, "schemas")
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def cluster_id(self) -> str:
+        """The id of the cluster."""
+        return self._topic.cluster_id()
+
+    async def state(self) -> State:
+        """The state as of now, to be used before the next wait."""
+        return await self._topic.state()
+
+    async def register(self, asked: Asked, *, normalize: bool = False) -> Version:
+        """Register a schema; the version that has it, if there is one."""
+        async with self._writing:
+            state = await self.state()
+            deciding.check_may_register(state, asked)
+            asked = deciding.completed(state, asked)
+            config = state.config_in_scope(asked.subject)
+            schema, parsed = await self._canonical(state, asked.subject, asked.schema, new=True, normalize=normalize)
+            asked = asked._replace(schema=schema)
+            found = deciding.registered(state, asked)
+            if found is not None:
+                return found
+            if state.mode_in_scope(asked.subject) != "IMPORT":
+                versions = _of_group(state.versions(asked.subject), schema, config.get("compatibilityGroup"))
+                why = await self._compared(state, config.get("compatibilityLevel", NONE), schema, parsed, versions)
+                if why:
+                    raise RegistryError(
+                        INCOMPATIBLE,
+                        f'Schema being registered is incompatible with an earlier schema for subject "{asked.subject}", details: [{", ".join(why)}]',
+                    )
+            made, changes = deciding.register(state, asked)
+            await self._append(changes)
+            return made
+
+    async def look_up(
+        self, subject: str, schema: Schema, *, normalize: bool = False, deleted: bool = False
+    ) -> Version | None:
+        """The version of a subject that has a schema."""
+        state = await self.state()
+        schema, _ = await self._canonical(state, subject, schema, new=False, normalize=normalize)
+        return deciding.looked_up(await self.state(), subject, schema, deleted=deleted)
+
+    async def check(
+        self, subject: str, schema: Schema, versions: Sequence[Version], *, normalize: bool = False
+    ) -> list[str]:
+        """Why a schema is not compatible with these versions of a subject, by its mode; nothing if it is."""
+        state = await self.state()
+        config = state.config_in_scope(subject)
+        schema, parsed = await self._canonical(state, subject, schema, new=True, normalize=normalize)
+        chosen = _of_group(versions, schema, config.get("compatibilityGroup"))
+        return await self._compared(state, config.get("compatibilityLevel", NONE), schema, parsed, chosen)
+
+    async def parsed(self, version: Version) -> Parsed:
+        """A version's schema, parsed."""
+        state = await self.state()
+        found = source(state, version.subject, version.schema)
+        return await self._in_thread(lambda: self._parser.parse(found))
+
+    async def change(self, decide: Callable[[State], tuple[T, list[Change]]]) -> T:
+        """Make the changes that ``decide`` makes of the state; returns its answer."""
+        async with self._writing:
+            answer, changes = decide(await self.state())
+            await self._append(changes)
+            return answer
+
+    async def _append(self, changes: list[Change]) -> None:
+        if changes:
+            await self._topic.append(changes)
+            await self._topic.state()
+
+    async def _canonical(
+        self, state: State, subject: str, schema: Schema, *, new: bool, normalize: bool
+    ) -> tuple[Schema, Parsed]:
+        """The schema as it is stored, and parsed."""
+        if not schema.text.strip():
+            raise invalid_schema("Empty schema")
+        normalize = normalize or state.config_in_scope(subject).get("normalize") is True
+        schema = numbered(state, subject, schema)
+        found = source(state, subject, schema, new=new, normalize=normalize)
+        parsed = await self._in_thread(lambda: self._parser.parse(found))
+        return replace(schema, text=parsed.text), parsed
+
+    async def _compared(
+        self, state: State, level: str, schema: Schema, parsed: Parsed, versions: Sequence[Version]
+    ) -> list[str]:
+        if level == NONE or not versions:
+            return []
+        earlier = [self._earlier(state, each) for each in versions]
+        return await self._in_thread(lambda: incompatibilities(schema.type, parsed, level, earlier))
+
+    def _earlier(self, state: State, version: Version) -> Earlier:
+        found = source(state, version.subject, version.schema)
+        return Earlier(version.schema.type, version.version, version.schema.text, lambda: self._parser.parse(found))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+def _of_group(versions: Sequence[Version], schema: Schema, group: Any) -> Sequence[Version]:
+    """Those with the same value of the metadata's property ``group``, or all without one."""
+    if not isinstance(group, str):
+        return versions
+    return [each for each in versions if _property(each.schema, group) == _property(schema, group)]
+
+
+def _property(schema: Schema, name: str) -> Any:
+    metadata = schema.as_json().get("metadata") or {}
+    return (metadata.get("properties") or {}).get(name)

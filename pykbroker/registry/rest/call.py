@@ -1,0 +1,95 @@
+"""One request: the words of its path, its query, and its body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.registry.errors import RegistryError
+from pykbroker.registry.schema import Schema
+from pykbroker.registry.subjects import checked, normal
+
+if TYPE_CHECKING:
+    from pykbroker.registry.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An answer that is a schema's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """See the module. ``body`` is the object of JSON, empty without one."""
+
+    registry: Registry
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+    def flag(self, name: str) -> bool:
+        """A flag of the query, false without it."""
+        return self.query.get(name, "").lower() == "true"
+
+    def whole(self, name: str, default: int) -> int:
+        """A number of the query. Raises RegistryError."""
+        found = self.query.get(name, "")
+        if not found:
+            return default
+        digits = found.removeprefix("-")
+        if not (digits.isascii() and digits.isdecimal() and len(digits) <= 10):
+            raise RegistryError(404, "HTTP 404 Not Found")  # as the real one's server says
+        return int(found)
+
+    @property
+    def subject(self) -> str:
+        """The subject of the path, to be read."""
+        return normal(self.path["subject"])
+
+    @property
+    def new_subject(self) -> str:
+        """The subject of the path, to be written. Raises RegistryError."""
+        return checked(self.path["subject"])
+
+    def page(self, found: list[Any]) -> list[Any]:
+        """The part of a list that the query's ``offset`` and ``limit`` ask for."""
+        begin, limit = max(self.whole("offset", 0), 0), self.whole("limit", -1)
+        return found[begin : None if limit < 0 else begin + limit]
+
+    def schema(self) -> Schema:
+        """The schema of the body. Raises RegistryError."""
+        body = self.body
+        _check(body, "schema", str)
+        _check(body, "schemaType", str)
+        _check(body, "metadata", dict)
+        _check(body, "ruleSet", dict)
+        _check(body, "references", list)
+        for each in body.get("references") or ():
+            if not isinstance(each, dict):
+                raise _unprocessable("references")
+            for name, kind in (("name", str), ("subject", str), ("version", int)):
+                if not isinstance(each.get(name), kind) or isinstance(each.get(name), bool):
+                    raise _unprocessable(f"references.{name}")
+        return Schema.of_json({**body, "schemaType": (body.get("schemaType") or "AVRO").upper()})
+
+    def number(self, name: str, default: int) -> int:
+        """A number of the body. Raises RegistryError."""
+        found = self.body.get(name)
+        if found is None:
+            return default
+        if not isinstance(found, int) or isinstance(found, bool) or abs(found) >= 2**63:
+            raise _unprocessable(name)
+        return found
+
+
+def _check(body: Mapping[str, Any], name: str, kind: type) -> None:
+    found = body.get(name)
+    if found is not None and not isinstance(found, kind):
+        raise _unprocessable(name)
+
+
+def _unprocessable(name: str) -> RegistryError:
+    return RegistryError(422, f"{name} is not what it should be")

@@ -1,0 +1,96 @@
+"""Configuration and mode, of all subjects or of one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pykbroker.registry import deciding
+from pykbroker.registry.compatibility import checked_level
+from pykbroker.registry.errors import NO_SUBJECT_CONFIG, NO_SUBJECT_MODE, RegistryError
+from pykbroker.registry.rest.call import Call
+from pykbroker.registry.state import State
+from pykbroker.registry.subjects import checked, normal
+
+#: Fields of a configuration, beside the level, and their types.
+_FIELDS: Final[dict[str, type]] = {
+    "alias": str,
+    "normalize": bool,
+    "validateFields": bool,
+    "compatibilityGroup": str,
+    "defaultMetadata": dict,
+    "overrideMetadata": dict,
+    "defaultRuleSet": dict,
+    "overrideRuleSet": dict,
+    "compatibilityPolicy": str,
+}
+
+
+def _subject(call: Call) -> str | None:
+    return normal(call.path["subject"]) if "subject" in call.path else None
+
+
+def _written(call: Call) -> str | None:
+    return checked(call.path["subject"]) if "subject" in call.path else None
+
+
+async def config(call: Call) -> dict[str, Any]:
+    """A configuration; with ``defaultToGlobal`` the one that holds."""
+    state, subject = await call.registry.state(), _subject(call)
+    found = state.config_in_scope(subject) if call.flag("defaultToGlobal") else state.config(subject)
+    if found is None:
+        raise RegistryError(
+            NO_SUBJECT_CONFIG, f"Subject '{subject}' does not have subject-level compatibility configured"
+        )
+    return _shown(found)
+
+
+async def set_config(call: Call) -> dict[str, Any]:
+    """Change a configuration; what was sent."""
+    said = {name: value for name, value in call.body.items() if name in _FIELDS}
+    for name, value in said.items():
+        if value is not None and not isinstance(value, _FIELDS[name]):
+            raise RegistryError(422, f"{name} is not what it should be")
+    level = call.body.get("compatibility", call.body.get("compatibilityLevel"))
+    if level is not None:
+        said["compatibilityLevel"] = checked_level(level)
+    elif not said:
+        checked_level(None)
+    subject = _written(call)
+    await call.registry.change(lambda state: (None, deciding.set_config(state, subject, said)))
+    return dict(call.body)
+
+
+async def delete_config(call: Call) -> dict[str, Any]:
+    """Remove a configuration; the former one."""
+    subject = _subject(call)
+    return _shown(await call.registry.change(lambda state: deciding.delete_config(state, subject)))
+
+
+def _shown(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name != "subject"}
+
+
+async def mode(call: Call) -> dict[str, str]:
+    """A mode; with ``defaultToGlobal`` the one that holds."""
+    state, subject = await call.registry.state(), _subject(call)
+    found = state.mode_in_scope(subject) if call.flag("defaultToGlobal") else state.mode(subject)
+    if found is None:
+        raise RegistryError(NO_SUBJECT_MODE, f"Subject '{subject}' does not have subject-level mode configured")
+    return {"mode": found}
+
+
+async def set_mode(call: Call) -> dict[str, str]:
+    """Change a mode; what was sent."""
+    said, subject, force = str(call.body.get("mode", "")), _written(call), call.flag("force")
+    await call.registry.change(lambda state: (None, deciding.set_mode(state, subject, said, force=force)))
+    return {"mode": said}
+
+
+async def delete_mode(call: Call) -> dict[str, str]:
+    """Remove a mode; the former one."""
+    subject = _subject(call)
+
+    def decide(state: State) -> tuple[str, list[Any]]:
+        return deciding.delete_mode(state, subject)
+
+    return {"mode": await call.registry.change(decide)}

@@ -1,0 +1,141 @@
+"""Subjects and their versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pykbroker.registry import deciding
+from pykbroker.registry.deciding import Asked
+from pykbroker.registry.errors import schema_not_found, subject_not_found, version_not_found
+from pykbroker.registry.records import SchemaKey
+from pykbroker.registry.rest.call import Call, Text
+from pykbroker.registry.rest.shapes import shaped
+from pykbroker.registry.schema import Version
+from pykbroker.registry.state import State
+from pykbroker.registry.subjects import DEFAULT_CONTEXT, WILDCARD, context_of, normal, qualified, split, version_number
+
+
+async def listed(call: Call) -> list[str]:
+    """The names of subjects, those of all contexts without a prefix."""
+    state = await call.registry.state()
+    deleted, only = call.flag("deleted"), call.flag("deletedOnly")
+    prefix = call.query.get("subjectPrefix", WILDCARD)
+    found = [
+        subject
+        for subject, gone in state.subjects()
+        if _begins(subject, prefix) and (gone if only else deleted or not gone)
+    ]
+    return call.page(sorted(found))
+
+
+def _begins(subject: str, prefix: str) -> bool:
+    if prefix.startswith(WILDCARD):
+        return split(subject)[1].startswith(prefix.removeprefix(WILDCARD))
+    context, name = split(prefix)
+    return context_of(subject) == context and split(subject)[1].startswith(name)
+
+
+async def look_up(call: Call) -> dict[str, Any]:
+    """The version of a subject with the schema of the body."""
+    schema, deleted = call.schema(), call.flag("deleted")
+    for subject in _in_contexts(await call.registry.state(), call.subject):
+        if not (await call.registry.state()).has(subject, deleted=deleted):
+            continue
+        found = await call.registry.look_up(subject, schema, normalize=call.flag("normalize"), deleted=deleted)
+        if found is not None:
+            return await shaped(call, found)
+    if not (await call.registry.state()).has(call.subject, deleted=deleted):
+        raise subject_not_found(call.subject)
+    raise schema_not_found()
+
+
+async def delete(call: Call) -> list[int]:
+    """Delete a subject; the numbers of its versions."""
+    subject, permanent = call.subject, call.flag("permanent")
+    return await call.registry.change(lambda state: deciding.delete_subject(state, subject, permanent=permanent))
+
+
+async def versions(call: Call) -> list[int]:
+    """The numbers of a subject's versions."""
+    state = await call.registry.state()
+    deleted, only = call.flag("deleted"), call.flag("deletedOnly")
+    subject = _aliased(state, call.subject)
+    if not state.has(subject, deleted=deleted or only):
+        raise subject_not_found(call.subject)
+    found = state.versions(subject, deleted=deleted or only)
+    return call.page([each.version for each in found if each.deleted or not only])
+
+
+async def version(call: Call) -> dict[str, Any]:
+    """One version of a subject."""
+    found = _found(await call.registry.state(), call)
+    return await shaped(call, found)
+
+
+async def version_text(call: Call) -> Text:
+    """The text of its schema."""
+    return Text(_found(await call.registry.state(), call).schema.text)
+
+
+async def referenced_by(call: Call) -> list[int]:
+    """The ids of the schemas that refer to a version."""
+    state = await call.registry.state()
+    found = _found(state, call, deleted=True)
+    return call.page(state.referrers(SchemaKey(found.subject, found.version)))
+
+
+async def with_metadata(call: Call) -> dict[str, Any]:
+    """The newest version whose metadata has these properties."""
+    state = await call.registry.state()
+    wanted = dict(zip(call.query.get("key", "").split(","), call.query.get("value", "").split(","), strict=False))
+    if not state.has(call.subject, deleted=call.flag("deleted")):
+        raise subject_not_found(call.subject)
+    for each in reversed(state.versions(call.subject, deleted=call.flag("deleted"))):
+        properties = (each.schema.as_json().get("metadata") or {}).get("properties") or {}
+        if wanted.items() <= properties.items():
+            return await shaped(call, each)
+    raise schema_not_found()
+
+
+async def register(call: Call) -> dict[str, Any]:
+    """Register a schema."""
+    asked = Asked(call.new_subject, call.schema(), call.number("id", -1), call.number("version", 0))
+    found = await call.registry.register(asked, normalize=call.flag("normalize"))
+    answer = found.as_json()
+    del answer["subject"]
+    return answer
+
+
+async def delete_version(call: Call) -> int:
+    """Delete a version; its number."""
+    subject, permanent = call.subject, call.flag("permanent")
+    number = version_number(call.path["version"])
+    return await call.registry.change(
+        lambda state: deciding.delete_version(state, subject, number, permanent=permanent)
+    )
+
+
+def _found(state: State, call: Call, *, deleted: bool | None = None) -> Version:
+    number = version_number(call.path["version"])
+    deleted = call.flag("deleted") if deleted is None else deleted
+    subject = _aliased(state, call.subject)
+    for each in _in_contexts(state, subject):
+        found = state.version(each, number, deleted=deleted)
+        if found is not None:
+            return found
+    if not state.has(subject, deleted=deleted):
+        raise subject_not_found(call.subject)
+    raise version_not_found(number)
+
+
+def _aliased(state: State, subject: str) -> str:
+    """The subject that another name is for, by its configuration."""
+    alias = (state.config(subject) or {}).get("alias")
+    return normal(alias) if isinstance(alias, str) and alias else subject
+
+
+def _in_contexts(state: State, subject: str) -> list[str]:
+    """The subject, and for an unqualified name, that of each other context."""
+    if context_of(subject) != DEFAULT_CONTEXT:
+        return [subject]
+    return [qualified(each, subject) for each in state.contexts()]

@@ -1,0 +1,224 @@
+"""What the registry knows: the records of ``_schemas``, replayed in their order. Pure; only ``replay`` changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pykbroker.registry.records import (
+    Change,
+    ClearSubjectKey,
+    ConfigKey,
+    ContextKey,
+    DeleteSubjectKey,
+    ModeKey,
+    SchemaKey,
+    version_of,
+)
+from pykbroker.registry.schema import Schema, Version
+from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qualified, split
+
+READWRITE: Final = "READWRITE"
+READONLY: Final = "READONLY"
+READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
+IMPORT: Final = "IMPORT"
+MODES: Final = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
+DEFAULT_CONFIG: Final = {"compatibilityLevel": "BACKWARD"}
+
+
+class State:
+    """See the module. Subjects are named in their normal form."""
+
+    def __init__(self) -> None:
+        self._subjects: dict[str, dict[int, Version]] = {}
+        #: By context and id, where a schema is registered, in the order of the registrations.
+        self._places: dict[tuple[str, int], dict[SchemaKey, None]] = {}
+        #: By context and content, the id.
+        self._ids: dict[tuple[str, Schema], int] = {}
+        self._guids: dict[str, SchemaKey] = {}
+        self._highest: dict[str, int] = {}
+        self._configs: dict[str | None, dict[str, Any]] = {}
+        self._modes: dict[str | None, str] = {}
+        self._contexts: dict[str, bool] = {}
+        #: Which versions refer to a version.
+        self._referrers: dict[SchemaKey, dict[SchemaKey, None]] = {}
+
+    # ---- replay --------------------------------------------------------------------------------------------------------
+
+    def replay(self, change: Change) -> None:
+        """Apply one record. Raises Unreadable for a value that is not understood, and then changes nothing."""
+        key, value = change
+        match key:
+            case SchemaKey():
+                if value is None:
+                    self._forget(key)
+                else:
+                    self._put(key, version_of(value))
+            case ConfigKey(subject):
+                _set(self._configs, subject, value)
+            case ModeKey(subject):
+                mode = None if value is None else value.get("mode")
+                _set(self._modes, subject, mode if mode in MODES else None)
+            case DeleteSubjectKey(subject):
+                last = None if value is None else value.get("version")
+                if isinstance(last, int):
+                    for version in [each for each in self._subjects.get(subject, {}).values() if each.version <= last]:
+                        self._put(SchemaKey(subject, version.version), version.soft_deleted())
+            case ContextKey(context):
+                _set(self._contexts, context, None if value is None else True)
+            case ClearSubjectKey():
+                pass  # nothing is kept of what is permanently deleted
+
+    def _put(self, key: SchemaKey, found: Version) -> None:
+        self._forget(key)
+        context = context_of(found.subject)
+        versions = self._subjects.setdefault(found.subject, {})
+        versions[found.version] = found
+        self._places.setdefault((context, found.id), {})[key] = None
+        self._ids.setdefault((context, found.schema), found.id)
+        self._guids.setdefault(found.guid, key)
+        self._highest[context] = max(self._highest.get(context, 0), found.id)
+        if not found.deleted:
+            for each in found.schema.references:
+                self._referrers.setdefault(self.target(found.subject, each.subject, each.version), {})[key] = None
+
+    def _forget(self, key: SchemaKey) -> None:
+        found = self._subjects.get(key.subject, {}).pop(key.version, None)
+        if found is None:
+            return
+        if not self._subjects[key.subject]:
+            del self._subjects[key.subject]
+        context = context_of(found.subject)
+        places = self._places[context, found.id]
+        del places[key]
+        if not places:
+            del self._places[context, found.id]
+        if not any(self._at(each).schema == found.schema for each in places):
+            self._ids.pop((context, found.schema), None)
+        if self._guids.get(found.guid) == key:
+            del self._guids[found.guid]
+            for each in places:
+                self._guids.setdefault(self._at(each).guid, each)
+        for reference in found.schema.references:
+            target = self.target(found.subject, reference.subject, reference.version)
+            referrers = self._referrers.get(target, {})
+            referrers.pop(key, None)
+            if not referrers:
+                self._referrers.pop(target, None)
+
+    def _at(self, key: SchemaKey) -> Version:
+        return self._subjects[key.subject][key.version]
+
+    # ---- questions -----------------------------------------------------------------------------------------------------
+
+    def target(self, subject: str, name: str, version: int) -> SchemaKey:
+        """The version that a reference of ``subject`` is to. An unqualified name is in the context of the subject."""
+        context, plain = split(name)
+        where = qualified(context_of(subject), plain) if context == DEFAULT_CONTEXT else name
+        if version == LATEST:
+            latest = self.latest(where)
+            version = LATEST if latest is None else latest.version
+        return SchemaKey(where, version)
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
+        """The versions of a subject in order, with ``deleted`` also the deleted ones."""
+        found = self._subjects.get(subject, {}).values()
+        return sorted((each for each in found if deleted or not each.deleted), key=lambda each: each.version)
+
+    def version(self, subject: str, version: int, *, deleted: bool = False) -> Version | None:
+        """One version, or LATEST, of which deleted ones are none."""
+        if version == LATEST:
+            return self.latest(subject)
+        found = self._subjects.get(subject, {}).get(version)
+        return None if found is None or (found.deleted and not deleted) else found
+
+    def latest(self, subject: str) -> Version | None:
+        """The newest version that is not deleted."""
+        found = [each for each in self._subjects.get(subject, {}).values() if not each.deleted]
+        return max(found, key=lambda each: each.version, default=None)
+
+    def subjects(self) -> Iterator[tuple[str, bool]]:
+        """All subjects, and whether all of their versions are deleted."""
+        for subject, versions in self._subjects.items():
+            yield subject, all(each.deleted for each in versions.values())
+
+    def has(self, subject: str, *, deleted: bool = False) -> bool:
+        """Whether a subject has versions."""
+        found = self._subjects.get(subject, {})
+        return any(deleted or not each.deleted for each in found.values())
+
+    def with_id(self, context: str, number: int) -> list[Version]:
+        """The versions that have an id, also deleted ones."""
+        return [self._at(each) for each in self._places.get((context, number), {})]
+
+    def with_guid(self, guid: str) -> Version | None:
+        """A version that has a guid."""
+        key = self._guids.get(guid)
+        return None if key is None else self._at(key)
+
+    def id_of(self, context: str, schema: Schema) -> int | None:
+        """The id of the same content in a context."""
+        return self._ids.get((context, schema))
+
+    def next_id(self, context: str) -> int:
+        """The id of the next new content: one more than any that there was."""
+        return self._highest.get(context, 0) + 1
+
+    def highest_id(self, context: str) -> int:
+        return self._highest.get(context, 0)
+
+    def referrers(self, key: SchemaKey) -> list[int]:
+        """The ids of the schemas that refer to a version, in order."""
+        return sorted({self._at(each).id for each in self._referrers.get(key, {})})
+
+    def contexts(self) -> list[str]:
+        """All contexts, the default one first."""
+        return [DEFAULT_CONTEXT, *sorted(self._contexts)]
+
+    # ---- configuration -------------------------------------------------------------------------------------------------
+
+    def config(self, subject: str | None) -> dict[str, Any] | None:
+        """The configuration of a subject, or the global one; None if the subject has none of its own."""
+        own = self._configs.get(subject)
+        return {**DEFAULT_CONFIG, **(own or {})} if subject is None else own
+
+    def config_in_scope(self, subject: str | None) -> dict[str, Any]:
+        """The configuration that holds for a subject: its own, that of its context, the global one."""
+        for each in _scopes(subject):
+            own = self._configs.get(each)
+            if own is not None and "compatibilityLevel" in own:
+                return own
+            if own is not None:
+                return {**self.config_in_scope(None), **own}
+        return {**DEFAULT_CONFIG, **self._configs.get(None, {})}
+
+    def mode(self, subject: str | None) -> str | None:
+        """The mode of a subject, or the global one; None if the subject has none of its own."""
+        overall = self._modes.get(None, READWRITE)
+        return overall if subject is None or overall == READONLY_OVERRIDE else self._modes.get(subject)
+
+    def own_mode(self, subject: str) -> str | None:
+        """The mode that was set for a subject."""
+        return self._modes.get(subject)
+
+    def mode_in_scope(self, subject: str | None) -> str:
+        """The mode that holds for a subject."""
+        overall = self._modes.get(None, READWRITE)
+        if overall == READONLY_OVERRIDE:
+            return overall
+        return next((self._modes[each] for each in _scopes(subject) if each in self._modes), overall)
+
+
+def _scopes(subject: str | None) -> Iterator[str]:
+    if subject is not None:
+        yield subject
+        context = context_of(subject)
+        if context != DEFAULT_CONTEXT:
+            yield qualified(context, "")
+
+
+def _set(into: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        into.pop(key, None)
+    else:
+        into[key] = value

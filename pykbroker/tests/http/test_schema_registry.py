@@ -1,0 +1,227 @@
+"""The registry over HTTP, in a broker that runs: paths, codes, who may ask, and what a reset leaves."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("avro")
+pytest.importorskip("grpc_tools")
+
+from pykbroker.testing import Kafka
+
+KIND = "application/vnd.schemaregistry.v1+json"
+INT = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+MORE = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"},{"name":"b","type":"string"}]}'
+
+
+class Client:
+    """Asks a registry, with headers of its own."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self._where = urlsplit(kafka.schema_registry_url)
+        self.headers: dict[str, str] = {}
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection(self._where.hostname or "", self._where.port, timeout=30)
+        sent = None if body is None else body if isinstance(body, str | bytes) else json.dumps(body)
+        given = {
+            "Content-Type": KIND,
+            **self.headers,
+            **{name.replace("_", "-"): each for name, each in headers.items()},
+        }
+        connection.request(method, path, sent, given)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return answer.status, json.loads(content) if content else None
+
+    def code(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, int]:
+        status, answer = self.ask(method, path, body, **headers)
+        return status, answer["error_code"]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Kafka]:
+    with Kafka(schema_registry=True) as found:
+        yield found
+
+
+@pytest.fixture
+def client(kafka: Kafka) -> Client:
+    kafka.reset()
+    return Client(kafka)
+
+
+def test_a_schema_is_registered_looked_up_and_deleted(client: Client) -> None:
+    status, first = client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    assert (status, first["id"], first["version"], first["schema"]) == (200, 1, 1, INT)
+    assert client.ask("POST", "/subjects/s/versions", {"schema": INT.replace(",", ", ")})[1]["id"] == 1
+    assert client.ask("POST", "/subjects/s", {"schema": INT})[1] == {"subject": "s", **first}
+    assert client.ask("GET", "/subjects/s/versions/latest") == (200, {"subject": "s", **first})
+    assert client.ask("GET", "/schemas/ids/1") == (200, {"guid": first["guid"], "schema": INT})
+    assert client.ask("GET", "/schemas/ids/1/schema") == (200, json.loads(INT))
+    assert client.ask("GET", f"/schemas/guids/{first['guid']}") == (200, {"guid": first["guid"], "schema": INT})
+    assert client.ask("GET", "/schemas/ids/1/versions") == (200, [{"subject": "s", "version": 1}])
+    assert client.ask("DELETE", "/subjects/s/versions/1") == (200, 1)
+    assert client.code("GET", "/subjects/s/versions/1") == (404, 40401)
+    assert client.ask("GET", "/subjects?deleted=true") == (200, ["s"])
+    assert client.ask("DELETE", "/subjects/s?permanent=true") == (200, [1])
+    assert client.code("GET", "/schemas/ids/1") == (404, 40403)
+
+
+def test_an_incompatible_schema_is_refused(client: Client) -> None:
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    status, answer = client.ask("POST", "/subjects/s/versions", {"schema": MORE})
+    assert (status, answer["error_code"]) == (409, 409)
+    assert all(
+        each in answer["message"] for each in ("READER_FIELD_MISSING_DEFAULT_VALUE", "/fields/1", "oldSchemaVersion: 1")
+    )
+    path = "/compatibility/subjects/s/versions/latest"
+    assert client.ask("POST", path, {"schema": MORE}) == (200, {"is_compatible": False})
+    assert len(client.ask("POST", f"{path}?verbose=true", {"schema": MORE})[1]["messages"]) == 3
+    assert client.ask("PUT", "/config/s", {"compatibility": "forward"}) == (200, {"compatibility": "forward"})
+    assert client.ask("GET", "/config/s") == (200, {"compatibilityLevel": "FORWARD"})
+    assert client.ask("POST", path, {"schema": MORE}) == (200, {"is_compatible": True})
+    assert client.ask("POST", "/subjects/s/versions", {"schema": MORE})[1]["version"] == 2
+    assert client.ask("DELETE", "/config/s") == (200, {"compatibilityLevel": "FORWARD"})
+
+
+def test_all_three_types_and_references(client: Client) -> None:
+    proto = 'syntax = "proto3";\nmessage P { int32 a = 1; }'
+    using = 'syntax = "proto3";\nimport "p.proto";\nmessage Q { P p = 1; }'
+    assert client.ask("POST", "/subjects/p/versions", {"schema": proto, "schemaType": "PROTOBUF"})[1]["id"] == 1
+    reference = {"name": "p.proto", "subject": "p", "version": 1}
+    status, found = client.ask(
+        "POST", "/subjects/q/versions", {"schema": using, "schemaType": "PROTOBUF", "references": [reference]}
+    )
+    assert (status, found["references"], found["schemaType"]) == (200, [reference], "PROTOBUF")
+    assert client.ask("GET", "/subjects/p/versions/1/referencedby") == (200, [2])
+    assert client.code("DELETE", "/subjects/p") == (422, 42206)
+    serialized = client.ask("GET", "/schemas/ids/2?format=serialized")[1]["schema"]
+    assert base64.b64decode(serialized)
+    assert (
+        client.ask("POST", "/subjects/j/versions", {"schema": '{"type":"integer"}', "schemaType": "JSON"})[1]["id"] == 3
+    )
+    missing = {**reference, "version": 5}
+    assert client.code(
+        "POST", "/subjects/r/versions", {"schema": using, "schemaType": "PROTOBUF", "references": [missing]}
+    ) == (422, 42201)
+
+
+def test_contexts_have_ids_of_their_own(client: Client) -> None:
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    client.ask("POST", "/subjects/s/versions", {"schema": INT.replace('"R"', '"S"')})
+    assert client.ask("POST", "/contexts/.c/subjects/s/versions", {"schema": MORE})[1]["id"] == 1
+    assert client.ask("GET", "/contexts") == (200, [".", ".c"])
+    assert client.ask("GET", "/subjects") == (200, [":.c:s", "s"])
+    assert client.ask("GET", "/contexts/.c/subjects") == (200, [":.c:s"])
+    assert client.ask("GET", "/schemas/ids/1?subject=:.c:")[1]["schema"] == MORE
+    assert client.ask("GET", "/schemas/ids/1")[1]["schema"] == INT
+
+
+def test_modes(client: Client) -> None:
+    assert client.ask("GET", "/mode") == (200, {"mode": "READWRITE"})
+    assert client.ask("PUT", "/mode/i", {"mode": "IMPORT"}) == (200, {"mode": "IMPORT"})
+    assert client.ask("POST", "/subjects/i/versions", {"schema": INT, "id": 77, "version": 3})[1]["id"] == 77
+    assert client.ask("PUT", "/mode", {"mode": "READONLY"}) == (200, {"mode": "READONLY"})
+    assert client.code("POST", "/subjects/s/versions", {"schema": INT}) == (422, 42205)
+    assert client.code("PUT", "/mode", {"mode": "NEVER"}) == (422, 42204)
+    assert client.code("GET", "/mode/s") == (404, 40409)
+    assert client.ask("GET", "/mode/s?defaultToGlobal=true") == (200, {"mode": "READONLY"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("GET", "/subjects/none/versions", None, (404, 40401)),
+        ("POST", "/subjects/none", {"schema": INT}, (404, 40401)),
+        ("GET", "/subjects/none/versions/0", None, (422, 42202)),
+        ("GET", "/schemas/ids/99999999999", None, (404, 40403)),
+        ("GET", "/config/none", None, (404, 40408)),
+        ("PUT", "/config", {"compatibility": "SOME"}, (422, 42203)),
+        ("PUT", "/config/x%0Ay", {"compatibility": "NONE"}, (422, 42208)),
+        ("POST", "/subjects/s/versions", {"schema": "{"}, (422, 42201)),
+        ("POST", "/subjects/s/versions", {"schema": INT, "schemaType": "XML"}, (422, 42201)),
+        ("POST", "/subjects/s/versions", {"schema": 1}, (422, 422)),
+        ("POST", "/subjects/s/versions", {"schema": INT, "references": [{"name": "x"}]}, (422, 422)),
+        ("POST", "/subjects/s/versions", {"schema": '"' + "x" * (1 << 20) + '"'}, (422, 42209)),
+        ("POST", "/subjects/s/versions", "no json", (400, 400)),
+        ("POST", "/subjects/s/versions/1/tags", {}, (404, 404)),
+        ("PATCH", "/config", {}, (405, 405)),
+    ],
+)
+def test_refusals_have_the_registrys_codes(
+    client: Client, method: str, path: str, body: Any, code: tuple[int, int]
+) -> None:
+    assert client.code(method, path, body) == code
+
+
+def test_state_is_a_topic_which_reset_and_snapshots_take_along(kafka: Kafka, client: Client) -> None:
+    assert client.ask("GET", "/subjects") == (200, [])
+    assert "_schemas" not in kafka.topics()  # it is made by the first write
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    kafka.snapshot("one")
+    client.ask("POST", "/subjects/t/versions", {"schema": MORE})
+    kafka.restore("one")
+    assert client.ask("GET", "/subjects") == (200, ["s"])
+    assert client.ask("POST", "/subjects/u/versions", {"schema": MORE})[1]["id"] == 2
+    kafka.reset()
+    assert client.ask("GET", "/subjects") == (200, [])
+
+
+def test_what_others_write_to_the_topic_is_read(kafka: Kafka, client: Client) -> None:
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    key = '{"keytype":"SCHEMA","subject":"other","version":1,"magic":1}'
+    kafka.produce("_schemas", b"garbage", key=b"neither")
+    kafka.produce(
+        "_schemas",
+        json.dumps({"subject": "other", "version": 1, "id": 9, "schema": MORE, "deleted": False}).encode(),
+        key=key.encode(),
+    )
+    assert client.ask("GET", "/schemas/ids/9")[1]["schema"] == MORE
+    assert client.ask("POST", "/subjects/s2/versions", {"schema": INT.replace('"R"', '"T"')})[1]["id"] == 10
+
+
+def test_a_full_disk_is_told_and_nothing_is_registered(kafka: Kafka, client: Client) -> None:
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    kafka.disk.fail("write", path="*/_schemas-0/*")
+    assert client.code("POST", "/subjects/t/versions", {"schema": MORE}) == (500, 50001)
+    kafka.reset()
+    assert client.ask("POST", "/subjects/t/versions", {"schema": MORE})[0] == 200
+
+
+def test_pages_of_other_sites_change_nothing(client: Client) -> None:
+    body = {"schema": INT}
+    assert client.code("POST", "/subjects/s/versions", body, Origin="http://evil.example") == (403, 403)
+    assert client.code("POST", "/subjects/s/versions", body, Content_Type="text/plain") == (415, 415)
+    assert client.code("GET", "/subjects", Host="evil.example") == (421, 421)
+
+
+def test_a_protected_broker_has_a_token() -> None:
+    with Kafka(schema_registry=True, security="sasl_plaintext", users={"alice": "secret"}) as kafka:
+        client, token = Client(kafka), kafka.http_token
+        assert token is not None
+        assert token in kafka.schema_registry_url
+        assert client.code("GET", "/subjects") == (401, 401)
+        for wrong in ("Bearer x", "Basic eDp5", "Basic !", f"Digest {token}"):
+            assert client.code("GET", "/subjects", Authorization=wrong) == (401, 401)
+        basic = base64.b64encode(f"anybody:{token}".encode()).decode()
+        for right in (f"Bearer {token}", f"Basic {basic}"):
+            assert client.ask("GET", "/subjects", Authorization=right) == (200, [])
+
+
+def test_without_it_nothing_of_it_is_known() -> None:
+    with Kafka() as kafka, pytest.raises(RuntimeError, match="schema_registry=True"):
+        _ = kafka.schema_registry_url
+
+
+def test_in_a_process_of_its_own() -> None:
+    with Kafka(process=True, schema_registry=True) as kafka:
+        assert Client(kafka).ask("POST", "/subjects/s/versions", {"schema": INT})[1]["id"] == 1

@@ -1,0 +1,142 @@
+"""The state is what the records say, in any history: also of a topic that was compacted meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pykbroker.registry import deciding
+from pykbroker.registry.deciding import Asked
+from pykbroker.registry.errors import RegistryError
+from pykbroker.registry.records import Change, SchemaKey, decode, encode
+from pykbroker.registry.schema import Reference, Schema
+from pykbroker.registry.state import State
+from pykbroker.tests.kit.depth import examples
+
+SUBJECTS = ("a", "b", ":.c:a")
+
+
+class Log:
+    """A state, and the records that made it."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.records: list[tuple[bytes, bytes | None]] = []
+
+    def add(self, changes: Sequence[Change]) -> None:
+        for each in changes:
+            record = encode(each)
+            self.records.append(record)
+            decoded = decode(*record)
+            assert decoded is not None
+            self.state.replay(decoded)
+
+    def register(self, subject: str, text: str, references: tuple[Reference, ...] = ()) -> int:
+        asked = Asked(subject, Schema(text, references=references))
+        deciding.check_may_register(self.state, asked)
+        found = deciding.registered(self.state, asked)
+        if found is None:
+            found, changes = deciding.register(self.state, asked)
+            self.add(changes)
+        return found.id
+
+    def act(self, act: tuple[str, str, int]) -> None:
+        what, subject, number = act
+        try:
+            match what:
+                case "register":
+                    self.register(subject, f'"t{number}"')
+                case "refer":
+                    self.register(subject, f'"r{number}"', (Reference("r", SUBJECTS[number % 3], number),))
+                case "delete":
+                    self.add(deciding.delete_subject(self.state, subject, permanent=number > 2)[1])
+                case "delete version":
+                    self.add(deciding.delete_version(self.state, subject, number, permanent=False)[1])
+                case "erase version":
+                    self.add(deciding.delete_version(self.state, subject, number, permanent=True)[1])
+                case "config":
+                    self.add(deciding.set_config(self.state, subject, {"compatibilityLevel": "FULL"}))
+                case "mode":
+                    mode = ("READWRITE", "READONLY", "IMPORT", "READWRITE", "READWRITE")[number]
+                    self.add(deciding.set_mode(self.state, subject, mode, force=False))
+        except RegistryError:
+            pass
+
+    def seen(self, state: State | None = None) -> object:
+        state = state or self.state
+        subjects = sorted(state.subjects())
+        return (
+            subjects,
+            [state.versions(name, deleted=True) for name, _ in subjects],
+            [(state.config(name), state.mode(name)) for name in SUBJECTS],
+            [state.referrers(SchemaKey(name, number)) for name in SUBJECTS for number in range(5)],
+            [
+                [each.subject for each in state.with_id(context, number)]
+                for context in (".", ".c")
+                for number in range(20)
+            ],
+            state.contexts(),
+        )
+
+
+ACTS = st.tuples(
+    st.sampled_from(["register", "register", "refer", "delete", "delete version", "erase version", "config", "mode"]),
+    st.sampled_from(SUBJECTS),
+    st.integers(0, 4),
+)
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(ACTS, max_size=25))
+def test_a_start_and_a_start_after_compaction_see_the_same(acts: list[tuple[str, str, int]]) -> None:
+    log = Log()
+    for act in acts:
+        log.act(act)
+    assert log.seen(replayed(log.records)) == log.seen()
+    last = {key: number for number, (key, _) in enumerate(log.records)}
+    compacted = [record for number, record in enumerate(log.records) if last[record[0]] == number]
+    assert log.seen(replayed(compacted)) == log.seen()
+    assert log.seen(replayed([each for each in compacted if each[1] is not None])) == log.seen()
+
+
+@settings(max_examples=examples(50))
+@given(st.lists(ACTS, max_size=25))
+def test_an_id_is_of_one_content_and_a_content_has_one_id(acts: list[tuple[str, str, int]]) -> None:
+    log = Log()
+    for act in acts:
+        log.act(act)
+        for context in (".", ".c"):
+            for number in range(1, log.state.next_id(context)):
+                there = log.state.with_id(context, number)
+                assert len({each.schema for each in there}) <= 1
+                assert all(log.state.id_of(context, each.schema) == number for each in there)
+
+
+def replayed(records: Sequence[tuple[bytes, bytes | None]]) -> State:
+    state = State()
+    for record in records:
+        decoded = decode(*record)
+        assert decoded is not None
+        state.replay(decoded)
+    return state
+
+
+def test_ids_are_counted_by_context_and_shared_by_subjects() -> None:
+    log = Log()
+    assert [
+        log.register("a", '"x"'),
+        log.register("b", '"x"'),
+        log.register("a", '"y"'),
+        log.register(":.c:a", '"y"'),
+    ] == [1, 1, 2, 1]
+
+
+def test_the_id_of_what_is_erased_is_not_given_again() -> None:
+    log = Log()
+    log.register("a", '"x"')
+    log.act(("delete", "a", 0))
+    log.act(("delete", "a", 3))
+    assert not list(log.state.subjects())
+    assert log.register("a", '"y"') == 2

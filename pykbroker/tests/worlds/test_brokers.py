@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pykbroker.tests.kit.running import Client
+from pykbroker.tests.worlds.support import lived
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
+from pykbroker.worlds.world import World
+
+
+async def _ask(place: str, request: Any, version: int, response: Any) -> Any:
+    host, port = place.split(":")
+    client = Client(*await asyncio.open_connection(host, int(port)))
+    answer = await client.ask(request, version, response)
+    client.close()
+    return answer
+
+
+def test_clients_see_a_cluster_and_the_test_what_is_in_it() -> None:
+    async def test(world: World) -> None:
+        kafka = await world.kafka(
+            brokers=3, seed={"topics": {"orders": {"partitions": 3, "records": [{"value": "first"}]}}}
+        )
+        first, *others = kafka.bootstrap_servers.split(",")
+        answer = await _ask(first, MetadataRequest(topics=None), 12, MetadataResponse)
+        assert [f"{each.host}:{each.port}" for each in answer.brokers] == [first, *others]
+        assert [len(each.partitions) for each in answer.topics] == [3]
+        await kafka.produce("orders", "second")
+        assert sorted(each.text or "" for each in kafka.records("orders")) == ["first", "second"]
+        with pytest.raises(KafkaError, match="orders"):
+            await kafka.create_topic("orders")
+        await kafka.stop_broker(2)
+        with pytest.raises(ConnectionRefusedError):
+            await _ask(others[0], ApiVersionsRequest(), 0, ApiVersionsResponse)
+        await kafka.start_broker(2)
+        assert (await _ask(others[0], ApiVersionsRequest(), 0, ApiVersionsResponse)).error_code == 0
+
+    lived(test)
+
+
+@pytest.mark.parametrize("power", [False, True])
+def test_a_killed_broker_keeps_what_was_written_and_one_without_power_what_was_synced(power: bool) -> None:
+    kept: list[int] = []
+
+    async def test(world: World) -> None:
+        kafka = await world.kafka(topics={"orders": 1})
+        reader, _ = await asyncio.open_connection("kafka", 9092)
+        for number in range(20):
+            await kafka.produce("orders", str(number))
+        (kafka.lose_power if power else kafka.kill)(restart=2)
+        assert not kafka.is_ready
+        with pytest.raises(RuntimeError, match="does not run"):
+            kafka.records("orders")
+        await world.sleep(1)
+        if not power:
+            with pytest.raises(ConnectionResetError):
+                await reader.read()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("kafka", 9092)
+        await world.until(lambda: kafka.is_ready)
+        kept.append(len(kafka.records("orders")))
+
+    for seed in range(1, 6):
+        lived(test, seed)
+    if power:
+        assert min(kept) < 20
+    else:
+        assert kept == [20] * 5
+
+
+def test_synced_records_outlive_the_loss_of_power() -> None:
+    async def test(world: World) -> None:
+        kafka = await world.kafka(topics={"orders": 1}, settings={"log.flush.interval.messages": 1})
+        for number in range(5):
+            await kafka.produce("orders", str(number))
+        kafka.lose_power()
+        await world.until(lambda: kafka.is_ready)
+        assert len(kafka.records("orders")) == 5
+
+    for seed in range(1, 6):
+        lived(test, seed)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pykbroker.tests.testing.test_plugin import run
+from pykbroker.worlds.decorator import kafka_world
+from pykbroker.worlds.world import World
+
+#: Named seeds that were lived, by the tests below.
+_LIVED: list[int] = []
+
+TESTS = """
+import asyncio
+from pykbroker.worlds import kafka_world
+
+@kafka_world(seeds=5)
+async def test_passes(world, tmp_path):
+    assert tmp_path.is_dir()
+    with open("seeds", "a") as file:
+        file.write(f"{world.seed} ")
+
+@kafka_world(seeds=50)
+async def test_fails(world):
+    async def program():
+        for number in range(100):
+            await asyncio.sleep(1)
+    host = world.host(program)
+    host.crash(world.any_time())
+    await world.sleep(200)
+    assert host.result is None and host.turns > 100, "the program was crashed"
+"""
+
+
+@kafka_world(seeds=3, first=5)
+async def test_it_is_lived_by_its_seeds(world: World, tmp_path: Path) -> None:
+    assert tmp_path.parts
+    _LIVED.append(world.seed)
+    await asyncio.sleep(1000)
+
+
+def test_it_was_lived_by_its_seeds() -> None:
+    _LIVED.clear()
+    kafka_world(seeds=3, first=5)(_lives)()
+    assert _LIVED == [0, 5, 6, 7]
+
+
+async def _lives(world: World) -> None:
+    _LIVED.append(world.seed)
+
+
+def test_it_is_for_async_functions() -> None:
+    def test(world: World) -> None:
+        """Not async."""
+
+    with pytest.raises(TypeError, match="async def"):
+        kafka_world(test)  # type: ignore[arg-type]
+
+
+def test_pytests_options_choose_seeds_and_a_failure_is_told(tmp_path: Path) -> None:
+    status, output = run(tmp_path, TESTS, "--kafka-seeds", "60", "--kafka-report", "failures")
+    assert status == 1, output
+    assert "1 failed, 1 passed" in output
+    assert (tmp_path / "seeds").read_text().split() == list(map(str, range(61)))
+    assert "program: crash 1 before turn" in output
+    assert "replay: pytest 'test_it.py::test_fails' --kafka-seed" in output
+    (tape,) = (tmp_path / "failures").glob("*.tape")
+    assert list((tmp_path / "failures").glob("*.html"))
+    (tmp_path / "seeds").unlink()
+    status, output = run(tmp_path, TESTS, "--kafka-tape", str(tape))
+    assert status == 1, output
+    assert "the program was crashed" in output

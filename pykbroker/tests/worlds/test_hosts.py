@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Any
+
+from pykbroker.tests.worlds.support import asking, echo, lived
+from pykbroker.worlds.life import live
+from pykbroker.worlds.world import World
+
+
+def test_a_crash_runs_nothing_more_and_a_restart_begins_anew() -> None:
+    told: list[Any] = []
+
+    async def test(world: World) -> None:
+        async def program() -> None:
+            told.append(("begins", round(world.now)))
+            try:
+                await asyncio.sleep(5)
+                told.append("slept")
+            finally:
+                told.append("finally")
+
+        host = world.host(program)
+        host.crash(at=2, restart=3)
+        await world.sleep(20)
+        assert told == [("begins", 0), ("begins", 5), "slept", "finally"]
+        assert host.starts == 2
+        assert not host.running
+
+    lived(test)
+
+
+def test_peers_are_told_of_a_crash_but_not_of_a_lost_machine() -> None:
+    for machine in (False, True):
+        told: list[Any] = []
+
+        async def test(world: World, machine: bool = machine, told: list[Any] = told) -> None:
+            world.host(echo)
+            world.host(asking(told.append), name="client")
+            world.hosts[0].crash(at=2.5, machine=machine)
+            await world.sleep(60)
+
+        lived(test)
+        assert told[:3] == [b"ping"] * 3
+        assert [type(each) for each in told[3:]] == ([] if machine else [ConnectionResetError])
+
+
+def test_a_machine_that_is_up_again_knows_no_connection() -> None:
+    told: list[Any] = []
+
+    async def test(world: World) -> None:
+        world.host(echo)
+        world.host(asking(told.append), name="client")
+        world.hosts[0].crash(at=2.5, machine=True, restart=10)
+        await world.sleep(12)
+        assert told == [b"ping"] * 3
+        await world.sleep(1)
+        assert [type(each) for each in told[3:]] == [ConnectionResetError]
+
+    lived(test)
+
+
+def test_what_is_asked_to_end_may_clean_up() -> None:
+    told: list[str] = []
+
+    async def test(world: World) -> None:
+        async def cancelled() -> None:
+            try:
+                await asyncio.sleep(1000)
+            finally:
+                told.append("cancelled")
+
+        async def handles() -> None:
+            asked = asyncio.Event()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
+            await asked.wait()
+            await asyncio.sleep(1)
+            told.append("handled")
+
+        world.host(cancelled).terminate(at=1)
+        world.host(handles).terminate(at=2, restart=True)
+        await world.sleep(10)
+        assert told == ["cancelled", "handled"]
+        assert [each.starts for each in world.hosts] == [1, 2]
+        assert [each.running for each in world.hosts] == [False, True]
+
+    lived(test)
+
+
+def test_a_paused_host_does_nothing_and_goes_on() -> None:
+    async def test(world: World) -> None:
+        told: list[float] = []
+        world.host(echo)
+        world.host(asking(lambda _: told.append(world.now)), name="client").pause(at=2.5, seconds=30)
+        await world.sleep(40)
+        assert [round(each) for each in told[:4]] == [0, 1, 2, 33]
+
+    lived(test)
+
+
+def test_any_time_is_every_time() -> None:
+    """Over some seeds, a program is crashed at each of its steps, and now and then not at all."""
+    reached: set[int] = set()
+
+    async def test(world: World) -> None:
+        steps = 0
+
+        async def program() -> None:
+            nonlocal steps
+            while steps < 10:
+                await asyncio.sleep(0.1)
+                steps += 1
+
+        world.host(program).crash(world.any_time())
+        await world.sleep(10)
+        reached.add(steps)
+
+    extents = live(test, 0, {}).extents
+    for seed in range(80):
+        live(test, seed, extents=extents)
+    assert reached == set(range(11))

@@ -1,0 +1,104 @@
+"""What a world does not simulate is refused by name."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from pykbroker.tests.worlds.support import PORT, echo, lived
+from pykbroker.worlds.refusals import NotInAWorld
+from pykbroker.worlds.world import World
+
+
+async def _connects() -> None:
+    with socket.socket() as made:
+        made.connect(("127.0.0.1", 1))
+
+
+async def _listens() -> None:
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+
+
+async def _call(function: Callable[..., Any], *args: Any) -> None:
+    function(*args)
+
+
+async def _loop(name: str, *args: Any) -> None:
+    found = getattr(asyncio.get_running_loop(), name)(*args)
+    if found is not None:
+        await found
+
+
+CALLS: dict[str, Callable[[], Awaitable[Any]]] = {
+    "time.sleep": lambda: _call(time.sleep, 1),
+    "threading.Thread.start": lambda: _call(threading.Thread(target=print).start),
+    "asyncio.to_thread": lambda: asyncio.to_thread(print),
+    "socket.connect": _connects,
+    "socket.bind": _listens,
+    "subprocess.Popen": lambda: _call(subprocess.run, [sys.executable, "-V"]),
+    "os.fork": lambda: _call(os.fork),
+    "loop.subprocess_exec": lambda: asyncio.create_subprocess_exec(sys.executable),
+    "loop.create_unix_connection": lambda: asyncio.open_unix_connection("/tmp/x"),
+    "loop.create_datagram_endpoint": lambda: _loop("create_datagram_endpoint", asyncio.DatagramProtocol),
+    "TLS to": lambda: asyncio.open_connection("a", 1, ssl=True),
+    "create_connection(sock": lambda: _loop("create_connection", asyncio.Protocol),
+    "loop.run_until_complete": lambda: _loop("run_until_complete", None),
+    "loop.add_reader": lambda: _loop("add_reader", 0, print),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_it_is_refused(call: str) -> None:
+    async def test(world: World) -> None:
+        with pytest.raises(NotInAWorld) as refused:
+            await CALLS[call]()
+        assert call in str(refused.value)
+        assert "world" in str(refused.value)
+
+    lived(test)
+
+
+def test_it_works_again_afterwards() -> None:
+    async def test(world: World) -> None:
+        """Nothing."""
+
+    lived(test)
+    time.sleep(0)
+    thread = threading.Thread(target=_thread)
+    thread.start()
+    thread.join()
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+
+
+def _thread() -> None:
+    """Nothing."""
+
+
+def test_a_client_that_reads_the_clock_in_a_compiled_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client(asyncio.Protocol):
+        """As aiokafka's protocol."""
+
+    Client.__module__ = "aiokafka.conn"
+
+    async def test(world: World) -> None:
+        loop = asyncio.get_running_loop()
+        world.host(echo)
+        await world.sleep(1)
+        await loop.create_connection(Client, "echo", PORT)
+        monkeypatch.setitem(sys.modules, "aiokafka.record._crecords", sys)
+        with pytest.raises(NotInAWorld, match="AIOKAFKA_NO_EXTENSIONS=1"):
+            await loop.create_connection(Client, "echo", PORT)
+
+    monkeypatch.delitem(sys.modules, "aiokafka.record._crecords", raising=False)
+    lived(test)
