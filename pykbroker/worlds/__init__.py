@@ -11,6 +11,7 @@ from pykbroker.worlds.brokers import WorldKafka
 from pykbroker.worlds.decorator import kafka_world
 from pykbroker.worlds.exploring import Failure, explore, replay
 from pykbroker.worlds.hosts import AnyTime, HostFailed, WorldHost
+from pykbroker.worlds.judge import Misjudged
 from pykbroker.worlds.refusals import NotInAWorld
 from pykbroker.worlds.tape import BadTape
 from pykbroker.worlds.world import World
@@ -20,6 +21,7 @@ __all__ = [
     "BadTape",
     "Failure",
     "HostFailed",
+    "Misjudged",
     "NotInAWorld",
     "World",
     "WorldHost",
