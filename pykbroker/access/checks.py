@@ -89,7 +89,7 @@ class CheckedRequest:
 
         site = answers.deepest_site(self.request, self.ctx.api_version)
         site = site._replace(worded=worded and site.worded)
-        built = yield from self._in_parts(lambda part: answers.built(part, site, answers.Refusal(code)), only)
+        built = yield from self._in_parts(lambda part: answers.built(part, site, answers.PlacedRefusal(code)), only)
         return built, site.path[0]
 
     def _in_parts(self, refuse: Callable[[Any], Any], only: dict[str, Any] | None) -> Generator[float, None, Any]:
@@ -109,7 +109,7 @@ class Check(Protocol):
 
     @property
     def rows(self) -> tuple[Row, ...]: ...
-    def __call__(self, asked: CheckedRequest, proceed: Proceed, /) -> Answer: ...
+    def __call__(self, checked: CheckedRequest, proceed: Proceed, /) -> Answer: ...
 
 
 def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
@@ -117,11 +117,11 @@ def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
     return answer.map(change) if isinstance(answer, Deferred) else change(answer)
 
 
-def later(asked: CheckedRequest, answer: Answer, change: Callable[[CheckedRequest, Any], Work[Any]]) -> Answer:
+def later(checked: CheckedRequest, answer: Answer, change: Callable[[CheckedRequest, Any], Work[Any]]) -> Answer:
     """Change an answer in slices, now or when it is complete."""
 
     def changed(response: Any) -> Any:
-        return in_slices(asked.broker, asked.ctx, change(asked, response))
+        return in_slices(checked.broker, checked.ctx, change(checked, response))
 
     if isinstance(answer, Deferred):
         return answer.chain(lambda response: as_wait(changed(response)))
@@ -143,12 +143,12 @@ def with_refused(answer: Answer, refused: Any, items: str) -> Answer:
     return then(answer, joined)
 
 
-def needs(asked: CheckedRequest, operation: int) -> str:
+def needs(checked: CheckedRequest, operation: int) -> str:
     """The message for a request that is refused as a whole."""
     from pykbroker.wire.apis import APIS  # noqa: PLC0415 - nothing of it is needed before the first refusal
 
-    return f"Request {APIS[asked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."
+    return f"Request {APIS[checked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."
 
 
-def may_do_to_cluster(asked: CheckedRequest, operation: int, *, tells: bool = True) -> bool:
-    return asked.may(operation, CLUSTER, CLUSTER_NAME, tells=tells)
+def may_do_to_cluster(checked: CheckedRequest, operation: int, *, tells: bool = True) -> bool:
+    return checked.may(operation, CLUSTER, CLUSTER_NAME, tells=tells)

@@ -68,30 +68,30 @@ class EachOf:
             which += f", unless {OPERATION_NAMES[self.unless]} on the cluster"
         self.rows = (Row(self.resource_type, (self.operation,), which, ERROR_OF[self.resource_type], "the item"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        if self.unless is not None and may_do_to_cluster(asked, self.unless, tells=False):
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        if self.unless is not None and may_do_to_cluster(checked, self.unless, tells=False):
             return proceed()
-        named: list[Any] = getattr(asked.request, self.items) or []
+        named: list[Any] = getattr(checked.request, self.items) or []
         if len(named) > _AT_ONCE:
-            return in_slices(asked.broker, asked.ctx, self._of_many(asked, proceed, named))
-        denied = [item for item in named if not self._may(asked, item)]
+            return in_slices(checked.broker, checked.ctx, self._of_many(checked, proceed, named))
+        denied = [item for item in named if not self._may(checked, item)]
         if not denied:
             return proceed()
-        return in_slices(asked.broker, asked.ctx, self._answered(asked, proceed, named, denied))
+        return in_slices(checked.broker, checked.ctx, self._answered(checked, proceed, named, denied))
 
-    def _of_many(self, asked: CheckedRequest, proceed: Proceed, named: list[Any]) -> Work[Any]:
+    def _of_many(self, checked: CheckedRequest, proceed: Proceed, named: list[Any]) -> Work[Any]:
         denied = []
         for item in named:
-            if self._may(asked, item):
+            if self._may(checked, item):
                 yield WEIGHT
             else:
                 denied.append(item)
                 yield WEIGHT_OF_A_DENIAL
         if not denied:
             return proceed()
-        return (yield from self._answered(asked, proceed, named, denied))
+        return (yield from self._answered(checked, proceed, named, denied))
 
-    def _answered(self, asked: CheckedRequest, proceed: Proceed, named: list[Any], denied: list[Any]) -> Work[Any]:
+    def _answered(self, checked: CheckedRequest, proceed: Proceed, named: list[Any], denied: list[Any]) -> Work[Any]:
         """The answer to the items that are left, joined with the refusal of the others."""
         if self.unique:
             denied = yield from self._named_once(denied, named)
@@ -99,25 +99,25 @@ class EachOf:
                 return proceed()
         code, only = ERROR_OF[self.resource_type], {self.items: denied}
         if self.answers is not None:
-            refused, items = (yield from asked.refusal(code, only=only)), self.answers
+            refused, items = (yield from checked.refusal(code, only=only)), self.answers
         else:
-            refused, items = yield from asked.mirrored(code, worded=self.worded, only=only)
+            refused, items = yield from checked.mirrored(code, worded=self.worded, only=only)
         taken_out = set(map(id, denied))
         left = yield from kept(named, lambda item: id(item) not in taken_out)
         if not left and not self.goes_on:
             return refused
-        setattr(asked.request, self.items, left)
+        setattr(checked.request, self.items, left)
         return with_refused(proceed(), refused, items)
 
-    def _may(self, asked: CheckedRequest, item: Any) -> bool:
+    def _may(self, checked: CheckedRequest, item: Any) -> bool:
         if self.only is not None and not self.only(item):
             return True
-        name: str | None = item if self.name is None else asked.topic_name(item, self.name, self.ids_since)
+        name: str | None = item if self.name is None else checked.topic_name(item, self.name, self.ids_since)
         if name is None:
             return True
-        allowed = asked.may(self.operation, self.resource_type, name)
+        allowed = checked.may(self.operation, self.resource_type, name)
         if allowed and self.ids_since is not None:
-            asked.authorizer.grant_by_id(asked.ctx, self.operation, self.resource_type, item.topic_id, name)
+            checked.authorizer.grant_by_id(checked.ctx, self.operation, self.resource_type, item.topic_id, name)
         return allowed
 
     def _named_once(self, denied: list[Any], named: list[Any]) -> Generator[float, None, list[Any]]:
@@ -138,19 +138,19 @@ class AllOf:
         which = f"all of `{items}`"
         self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        names = getattr(asked.request, self._items) or ()
-        return in_slices(asked.broker, asked.ctx, self._of(asked, proceed, names)) if names else proceed()
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        names = getattr(checked.request, self._items) or ()
+        return in_slices(checked.broker, checked.ctx, self._of(checked, proceed, names)) if names else proceed()
 
-    def _of(self, asked: CheckedRequest, proceed: Proceed, names: Iterable[str]) -> Work[Any]:
+    def _of(self, checked: CheckedRequest, proceed: Proceed, names: Iterable[str]) -> Work[Any]:
         is_denied = False
         for name in names:
-            if asked.may(self._operation, self._resource_type, name):
+            if checked.may(self._operation, self._resource_type, name):
                 yield WEIGHT
             else:
                 is_denied = True
                 yield WEIGHT_OF_A_DENIAL
-        return (yield from asked.refusal(ERROR_OF[self._resource_type])) if is_denied else proceed()
+        return (yield from checked.refusal(ERROR_OF[self._resource_type])) if is_denied else proceed()
 
 
 class OnlyPermitted:
@@ -181,18 +181,18 @@ class OnlyPermitted:
             which += f", unless {OPERATION_NAMES[unless]} on the cluster"
         self.rows = (Row(resource_type, (operation,), which, None, "left out"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        if self._unless is not None and may_do_to_cluster(asked, self._unless, tells=False):
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        if self._unless is not None and may_do_to_cluster(checked, self._unless, tells=False):
             return proceed()
 
-        return later(asked, proceed(), self._shown)
+        return later(checked, proceed(), self._shown)
 
-    def _shown(self, asked: CheckedRequest, response: Any) -> Work[Any]:
+    def _shown(self, checked: CheckedRequest, response: Any) -> Work[Any]:
         for each in [response] if self._within is None else getattr(response, self._within):
-            items = yield from kept(getattr(each, self._items), partial(self._may, asked), WEIGHT)
+            items = yield from kept(getattr(each, self._items), partial(self._may, checked), WEIGHT)
             setattr(each, self._items, items)
             yield WEIGHT
         return response
 
-    def _may(self, asked: CheckedRequest, item: Any) -> bool:
-        return asked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)
+    def _may(self, checked: CheckedRequest, item: Any) -> bool:
+        return checked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)

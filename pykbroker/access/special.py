@@ -53,11 +53,11 @@ class TransactionalBatches:
 
     rows = (Row(TRANSACTIONAL_ID, (WRITE,), "of transactional batches", _NO_TRANSACTION, "all partitions"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        name = asked.request.transactional_id
-        if not is_transactional(asked.request) or (name is not None and asked.may(WRITE, TRANSACTIONAL_ID, name)):
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        name = checked.request.transactional_id
+        if not is_transactional(checked.request) or (name is not None and checked.may(WRITE, TRANSACTIONAL_ID, name)):
             return proceed()
-        return settle(asked.request, failed(asked.request, asked.ctx.api_version, KafkaError(_NO_TRANSACTION)))
+        return settle(checked.request, failed(checked.request, checked.ctx.api_version, KafkaError(_NO_TRANSACTION)))
 
 
 class IdempotentProducerIds:
@@ -75,17 +75,17 @@ class IdempotentProducerIds:
         ),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
         if (
-            asked.request.transactional_id is not None
-            or may_do_to_cluster(asked, IDEMPOTENT_WRITE, tells=False)
-            or asked.authorizer.may_to_any(asked.ctx, WRITE, TOPIC)
+            checked.request.transactional_id is not None
+            or may_do_to_cluster(checked, IDEMPOTENT_WRITE, tells=False)
+            or checked.authorizer.may_to_any(checked.ctx, WRITE, TOPIC)
         ):
             return proceed()
-        return asked.refused(ERROR_OF[CLUSTER])
+        return checked.refused(ERROR_OF[CLUSTER])
 
 
-class Coordinators:
+class CoordinatorKeys:
     """FindCoordinator requires DESCRIBE on the group or transactional id."""
 
     acts = True
@@ -98,27 +98,27 @@ class Coordinators:
         Row(CLUSTER, (CLUSTER_ACTION,), "keys of type 2, from version 6", ERROR_OF[CLUSTER], "the whole request"),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        request = asked.request
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        request = checked.request
         resource_type = _OF_KEYS.get(request.key_type)
         if resource_type is None:
             if (
                 request.key_type != _SHARE
-                or asked.ctx.api_version < _SHARE_SINCE
-                or may_do_to_cluster(asked, CLUSTER_ACTION)
+                or checked.ctx.api_version < _SHARE_SINCE
+                or may_do_to_cluster(checked, CLUSTER_ACTION)
             ):
                 return proceed()
-            return asked.refused(ERROR_OF[CLUSTER])
-        if asked.ctx.api_version < _MANY_SINCE:
-            if asked.may(DESCRIBE, resource_type, request.key):
+            return checked.refused(ERROR_OF[CLUSTER])
+        if checked.ctx.api_version < _MANY_SINCE:
+            if checked.may(DESCRIBE, resource_type, request.key):
                 return proceed()
-            return asked.refused(ERROR_OF[resource_type])
-        return in_slices(asked.broker, asked.ctx, self._of_many(asked, proceed, resource_type))
+            return checked.refused(ERROR_OF[resource_type])
+        return in_slices(checked.broker, checked.ctx, self._of_many(checked, proceed, resource_type))
 
-    def _of_many(self, asked: CheckedRequest, proceed: Proceed, resource_type: int) -> Work[Any]:
+    def _of_many(self, checked: CheckedRequest, proceed: Proceed, resource_type: int) -> Work[Any]:
         allowed, denied = [], []
-        for key in asked.request.coordinator_keys:
-            if asked.may(DESCRIBE, resource_type, key):
+        for key in checked.request.coordinator_keys:
+            if checked.may(DESCRIBE, resource_type, key):
                 allowed.append(key)
                 yield WEIGHT
             else:
@@ -126,13 +126,13 @@ class Coordinators:
                 yield WEIGHT_OF_A_DENIAL
         if not denied:
             return proceed()
-        refused, items = yield from asked.mirrored(
+        refused, items = yield from checked.mirrored(
             ERROR_OF[resource_type], worded=False, only={"coordinator_keys": denied}
         )
         for each in refused.coordinators:
             each.port = -1
             yield WEIGHT_OF_LITTLE
-        asked.request.coordinator_keys = allowed
+        checked.request.coordinator_keys = allowed
         return with_refused(proceed(), refused, items) if allowed else refused
 
 
@@ -158,27 +158,27 @@ class NewTopics:
         ),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        return in_slices(asked.broker, asked.ctx, self._of_all(asked, proceed))
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        return in_slices(checked.broker, checked.ctx, self._of_all(checked, proceed))
 
-    def _of_all(self, asked: CheckedRequest, proceed: Proceed) -> Work[Any]:
-        request = asked.request
+    def _of_all(self, checked: CheckedRequest, proceed: Proceed) -> Work[Any]:
+        request = checked.request
         times = Counter(map(attrgetter("name"), request.topics))
         denied = set()
-        if not may_do_to_cluster(asked, CREATE, tells=False):
+        if not may_do_to_cluster(checked, CREATE, tells=False):
             for name, count in times.items():
-                if count == 1 and name != CLUSTER_METADATA and not asked.may(CREATE, TOPIC, name):
+                if count == 1 and name != CLUSTER_METADATA and not checked.may(CREATE, TOPIC, name):
                     denied.add(name)
                 yield WEIGHT_OF_A_DENIAL
         silent = set()
         for name in times:
-            if not asked.may(DESCRIBE_CONFIGS, TOPIC, name, tells=False):
+            if not checked.may(DESCRIBE_CONFIGS, TOPIC, name, tells=False):
                 silent.add(name)
             yield WEIGHT
         answer: Answer
         if denied:
             only = yield from kept(request.topics, lambda topic: topic.name in denied)
-            refused, items = yield from asked.mirrored(ERROR_OF[TOPIC], only={"topics": only})
+            refused, items = yield from checked.mirrored(ERROR_OF[TOPIC], only={"topics": only})
             for topic in refused.topics:
                 topic.error_message = "Authorization failed."
                 yield WEIGHT_OF_LITTLE
@@ -186,11 +186,11 @@ class NewTopics:
             answer = with_refused(proceed(), refused, items) if request.topics else refused
         else:
             answer = proceed()
-        return later(asked, answer, partial(_without_settings, silent)) if silent else answer
+        return later(checked, answer, partial(_without_settings, silent)) if silent else answer
 
 
-def _without_settings(silent: set[str], asked: CheckedRequest, response: Any) -> Work[Any]:
-    del asked
+def _without_settings(silent: set[str], checked: CheckedRequest, response: Any) -> Work[Any]:
+    del checked
     for topic in response.topics:
         if topic.name in silent and topic.error_code == ErrorCode.NONE:
             topic.topic_config_error_code = ERROR_OF[TOPIC]
@@ -216,19 +216,19 @@ class MembersTopics:
     )
     _WORDS = "The group has described topic(s) that the client is not authorized to describe."
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        return later(asked, proceed(), self._shown)
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        return later(checked, proceed(), self._shown)
 
-    def _shown(self, asked: CheckedRequest, response: Any) -> Work[Any]:
+    def _shown(self, checked: CheckedRequest, response: Any) -> Work[Any]:
         groups = []
         for group in response.groups:
-            may_see = yield from self._may_see(asked, group)
+            may_see = yield from self._may_see(checked, group)
             groups.append(group if may_see else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id))
             yield WEIGHT
         response.groups = groups
         return response
 
-    def _may_see(self, asked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
+    def _may_see(self, checked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
         names = set()
         for member in group.members:
             for assignment in (member.assignment, member.target_assignment):
@@ -237,7 +237,7 @@ class MembersTopics:
                     yield WEIGHT_OF_LITTLE
             yield WEIGHT_OF_LITTLE
         for name in sorted(names):
-            if not asked.may(DESCRIBE, TOPIC, name):
+            if not checked.may(DESCRIBE, TOPIC, name):
                 return False
             yield WEIGHT
         return True
@@ -260,15 +260,15 @@ class TokensForOthers:
         ),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        owner = create_delegation_token.owner_of(asked.ctx, asked.request)
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        owner = create_delegation_token.owner_of(checked.ctx, checked.request)
         if (
-            owner == asked.ctx.principal
-            or not create_delegation_token.is_allowed(asked.broker, asked.ctx)
-            or asked.may(CREATE_TOKENS, USER, owner)
+            owner == checked.ctx.principal
+            or not create_delegation_token.is_allowed(checked.broker, checked.ctx)
+            or checked.may(CREATE_TOKENS, USER, owner)
         ):
             return proceed()
-        return create_delegation_token.refused(asked.ctx, asked.request, ERROR_OF[USER])
+        return create_delegation_token.refused(checked.ctx, checked.request, ERROR_OF[USER])
 
 
 class Within:
@@ -279,8 +279,8 @@ class Within:
     def __init__(self, *rows: Row) -> None:
         self.rows = rows
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        del asked
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        del checked
         return proceed()
 
 

@@ -121,15 +121,15 @@ def failed(request: DeleteAclsRequest, version: int, error: KafkaError) -> Delet
     return DeleteAclsResponse(filter_results=[_refusal(error)] * len(request.filters))
 
 
-def _filter(asked: DeleteAclsFilter) -> AclFilter:
+def _filter(requested: DeleteAclsFilter) -> AclFilter:
     return AclFilter(
-        asked.resource_type_filter,
-        asked.resource_name_filter,
-        asked.pattern_type_filter,
-        asked.principal_filter,
-        asked.host_filter,
-        asked.operation,
-        asked.permission_type,
+        requested.resource_type_filter,
+        requested.resource_name_filter,
+        requested.pattern_type_filter,
+        requested.principal_filter,
+        requested.host_filter,
+        requested.operation,
+        requested.permission_type,
     )
 
 

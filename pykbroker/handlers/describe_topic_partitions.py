@@ -86,8 +86,8 @@ def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> lis
     """
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
-    asked: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
-    names = sorted({name for name in asked if name >= first})
+    requested: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
+    names = sorted({name for name in requested if name >= first})
     if cursor is not None:
         if request.topics and cursor.topic_name not in names:
             raise KafkaError(

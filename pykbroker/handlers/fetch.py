@@ -20,7 +20,7 @@ from pykbroker.handlers.fetching.answer import without_records
 from pykbroker.handlers.fetching.attempt import Attempt
 from pykbroker.handlers.fetching.context import READ_COMMITTED, FetchContext
 from pykbroker.handlers.in_slices import in_slices, is_small
-from pykbroker.partitions.fetch_sessions import FetchItem, ItemKey, requested
+from pykbroker.partitions.fetch_sessions import FetchItem, ItemKey, requested_partitions
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse
@@ -60,7 +60,7 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     items: dict[ItemKey, FetchItem] = {}  # each once, as ``FetchContext`` has them
-    for topic, asked in requested(request, ctx.api_version) if session is None else ():
+    for topic, asked in requested_partitions(request, ctx.api_version) if session is None else ():
         items[topic, asked.partition] = FetchItem(topic, asked)
         yield 1
     fetch = _Fetch(broker, ctx, request, session, list(items.values()))
@@ -83,7 +83,7 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
 def logs_of(broker: Broker, version: int, request: FetchRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called; a session's were opened when they joined it."""
     cluster = broker.cluster
-    for topic, asked in requested(request, version):
+    for topic, asked in requested_partitions(request, version):
         if isinstance(topic, bytes):
             yield cluster.partition_by_id(topic, asked.partition)
         else:

@@ -90,9 +90,9 @@ def _answer(
 ) -> Work[MetadataResponse]:
     authorizer = broker.cluster.authorizer
     if request.topics is None or (ctx.api_version == 0 and not request.topics):
-        topics = yield from _shown(broker, image, ctx)
+        topics = yield from _visible(broker, image, ctx)
     else:
-        topics = yield from _asked_for(broker, image, ctx, request)
+        topics = yield from _requested(broker, image, ctx, request)
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None and topic.error_code != _DENIED:
@@ -117,7 +117,7 @@ def _brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBroker
     ]
 
 
-def _asked_for(
+def _requested(
     broker: Broker, image: MetadataImage, ctx: RequestContext, request: MetadataRequest
 ) -> Generator[float, None, list[MetadataResponseTopic]]:
     ids, names = yield from _named(ctx.api_version, request)
@@ -181,7 +181,7 @@ def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]
     return denied
 
 
-def _shown(
+def _visible(
     broker: Broker, image: MetadataImage, ctx: RequestContext
 ) -> Generator[float, None, list[MetadataResponseTopic]]:
     """All topics that the client may describe."""

@@ -332,7 +332,7 @@ def _explain(answer: PartitionProduceResponse, partition: Partition, error: Kafk
     """
     answer.error_code = error.code
     if isinstance(error, NotOneBatch):
-        answer.error_message = error.message if error.shown else None
+        answer.error_message = error.message if error.excerpt else None
         return
     if error.code not in _SAYS_NO_MORE:
         answer.log_start_offset = partition.log_start_offset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested
+from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested_partitions
 from pykbroker.security.operations import CLUSTER_ACTION, READ
 from pykbroker.security.resources import TOPIC
 
@@ -73,5 +73,7 @@ class FetchContext(SessionWaiter):
 def _each_once(request: FetchRequest, version: int) -> list[FetchItem]:
     """The partitions of a request. One that is named twice keeps its first place and is read as named last, as in Kafka."""
     return list(
-        {(topic, asked.partition): FetchItem(topic, asked) for topic, asked in requested(request, version)}.values()
+        {
+            (topic, asked.partition): FetchItem(topic, asked) for topic, asked in requested_partitions(request, version)
+        }.values()
     )

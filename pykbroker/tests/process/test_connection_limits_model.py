@@ -127,7 +127,7 @@ class Watched(Crowd):
         return None if limiting is None else limiting.brokers[1].quotas.limits
 
     def doors(self) -> list[ConnectionAcceptor]:
-        return [] if self.sockets._limited is None else self.sockets._limited._doors
+        return [] if self.sockets._limited is None else self.sockets._limited._acceptors
 
     def held(self) -> Iterator[Wire]:
         for door in self.doors():
