@@ -113,7 +113,7 @@ class HandledApi(Protocol):
         ...
 
     def handle(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
-        """Call the handler. Raises KafkaError and CloseConnection."""
+        """Call the handler. Raises CloseConnection, and a KafkaError of any code."""
         ...
 
     def refusal(self, request: Any, version: int, error: KafkaError, /) -> Any:
