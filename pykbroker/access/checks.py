@@ -62,7 +62,7 @@ class CheckedRequest:
         """The name of a topic in the request; None for an unknown id."""
         if ids_since is None or self.ctx.api_version < ids_since:
             return str(getattr(topic, name))
-        return self.broker.cluster.topic_name(topic.topic_id)
+        return self.broker.topic_name(topic.topic_id)
 
     def refused(self, code: ErrorCode, message: str | None = None) -> Answer:
         """The answer with an error for the whole request."""

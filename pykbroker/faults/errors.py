@@ -33,7 +33,7 @@ def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proc
         if fault.after:
             proceed()
         raise CloseConnection(f"{fault.error} for a produce request with acks=0")
-    refusal = PlacedRefusal(ErrorCode[fault.error], fault.at, naming.wanted(fault, broker.cluster.metadata.image))
+    refusal = PlacedRefusal(ErrorCode[fault.error], fault.at, naming.wanted(fault, broker.metadata.image))
     site = answers.site_for(refusal, request, ctx.api_version)
     if ctx.api_key == ApiKey.FETCH:
         return _refuse_fetch(refusal, fault.after, broker, ctx, request, proceed)

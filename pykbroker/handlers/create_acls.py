@@ -42,7 +42,7 @@ def handle(
 
 def _work(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> Work[CreateAclsResponse]:
     yield from check(request)
-    if broker.cluster.authorizer is None:
+    if broker.authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
     from pykbroker.controller.acls import says_any  # noqa: PLC0415 - needed only with an authorizer
 
@@ -50,7 +50,7 @@ def _work(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> Wo
     odd = yield from kept(acls, says_any, _WEIGHT)
     if odd:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as Apache Kafka answers it
-    answered = in_turn(broker, ctx, acls, broker.cluster.controller.create_acls, _AT_ONCE)
+    answered = in_turn(broker, ctx, acls, broker.controller.create_acls, _AT_ONCE)
     return answered.chain(lambda parts: as_wait(in_slices(broker, ctx, _answered(parts))))
 
 

@@ -49,7 +49,7 @@ def handle(
 
 def _work(broker: Broker, ctx: RequestContext, request: DeleteAclsRequest) -> Work[DeleteAclsResponse]:
     yield from check(request)
-    if broker.cluster.authorizer is None:
+    if broker.authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
     found = yield from _found(broker, [_filter(each) for each in request.filters])
     matching: dict[Acl, None] = {}
@@ -58,7 +58,7 @@ def _work(broker: Broker, ctx: RequestContext, request: DeleteAclsRequest) -> Wo
             matching.update(dict.fromkeys(each))
         yield _WEIGHT
     exact = [AclFilter(*acl) for acl in matching]
-    removed = in_turn(broker, ctx, exact, broker.cluster.controller.delete_acls, _AT_ONCE)
+    removed = in_turn(broker, ctx, exact, broker.controller.delete_acls, _AT_ONCE)
     return removed.chain(lambda parts: as_wait(in_slices(broker, ctx, _answered(found, parts))))
 
 
@@ -68,7 +68,7 @@ def _found(broker: Broker, filters: list[AclFilter]) -> Generator[float, None, l
 
     acls: list[Acl] = []
     by_name: dict[str, list[Acl]] = {}
-    for record in list(broker.cluster.metadata.image.acls.values()):
+    for record in list(broker.metadata.image.acls.values()):
         acl = Acl.of(record)
         acls.append(acl)
         by_name.setdefault(acl.resource_name, []).append(acl)

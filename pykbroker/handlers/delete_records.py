@@ -51,15 +51,15 @@ def logs_of(broker: Broker, version: int, request: DeleteRecordsRequest) -> Iter
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for requested in topic.partitions:
-            yield broker.cluster.partition(topic.name, requested.partition_index)
+            yield broker.partition(topic.name, requested.partition_index)
 
 
 def _delete(broker: Broker, topic: str, requested: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     result = DeleteRecordsPartitionResult(partition_index=requested.partition_index, low_watermark=-1)
-    partition = broker.cluster.partition(topic, requested.partition_index)
+    partition = broker.partition(topic, requested.partition_index)
     try:
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(broker.absent(topic, requested.partition_index))
         if partition.leader != broker.node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = partition.log

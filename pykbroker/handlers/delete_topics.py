@@ -44,12 +44,12 @@ _WEIGHT = 0.3
 def handle(
     broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
-    if not broker.cluster.config["delete.topic.enable"]:
+    if not broker.config["delete.topic.enable"]:
         if ctx.api_version < 3:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
     requested = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
 
     def may(operation: int, name: str) -> bool:
         return authorizer is None or authorizer.may(ctx, operation, TOPIC, name)
@@ -62,12 +62,12 @@ def handle(
 def _work(
     broker: Broker, ctx: RequestContext, requested: list[DeleteTopicState], may: Callable[[int, str], bool]
 ) -> Work[DeleteTopicsResponse]:
-    resolved, refused = yield from _resolve(broker.cluster.metadata.image, requested, may)
+    resolved, refused = yield from _resolve(broker.metadata.image, requested, may)
 
     client = charged_client(ctx, strict_since=5)
 
     def delete(some: Sequence[bytes]) -> Deferred[Charged[list[DeletableTopicResult]]]:
-        deleted = broker.cluster.controller.delete_topics(some, client=client)
+        deleted = broker.controller.delete_topics(some, client=client)
         return deleted.map(
             lambda done: Charged(
                 [_result(resolved[topic_id], topic_id, error) for topic_id, error in done.result.items()],

@@ -34,7 +34,7 @@ def handle(
 ) -> DescribeAclsResponse | Deferred[DescribeAclsResponse]:
     for _ in check(request):
         pass
-    if broker.cluster.authorizer is None:
+    if broker.authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_THE_BROKER)
     wanted = AclFilter(
         request.resource_type_filter,
@@ -50,7 +50,7 @@ def handle(
 
 def _described(broker: Broker, wanted: AclFilter) -> Work[DescribeAclsResponse]:
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
-    for record in list(broker.cluster.metadata.image.acls.values()):
+    for record in list(broker.metadata.image.acls.values()):
         acl = Acl.of(record)
         if wanted.matches(acl):
             resource = resources.setdefault(acl[:3], DescribeAclsResource(*acl[:3]))

@@ -48,11 +48,11 @@ def handle(
 def _described(
     broker: Broker, ctx: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> Work[DescribeTopicPartitionsResponse]:
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     names = _names(image, request)
     yield _SORTING * len(request.topics or image.topics)
-    limit = min(broker.cluster.config["max.request.partition.size.limit"], request.response_partition_limit)
-    authorizer = broker.cluster.authorizer
+    limit = min(broker.config["max.request.partition.size.limit"], request.response_partition_limit)
+    authorizer = broker.authorizer
     hidden: set[str] = set()
     if authorizer is not None:
         for name in names:

@@ -67,7 +67,7 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
     attempt = yield from fetch.look_in_slices()
     if attempt.enough() or request.max_wait_ms <= 0:
         return (yield from attempt.answer_in_slices())
-    runtime = broker.cluster.runtime
+    runtime = broker.runtime
     later: Deferred[FetchResponse] = Deferred()
 
     def look_again() -> Work[FetchResponse]:
@@ -82,12 +82,11 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
 
 def logs_of(broker: Broker, version: int, request: FetchRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called; a session's were opened when they joined it."""
-    cluster = broker.cluster
     for topic, asked in requested_partitions(request, version):
         if isinstance(topic, bytes):
-            yield cluster.partition_by_id(topic, asked.partition)
+            yield broker.partition_by_id(topic, asked.partition)
         else:
-            yield cluster.partition(topic, asked.partition)
+            yield broker.partition(topic, asked.partition)
 
 
 def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
@@ -158,20 +157,20 @@ class _Fetch(FetchContext):
             for item in self.items or ():
                 if item.partition is not None:
                     item.partition.watchers[self] = None
-        self.timer = self.broker.cluster.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
+        self.timer = self.broker.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
         return deferred
 
     def appended(self, partition: Partition, size: int) -> None:
         self.new_bytes += size
         if self.new_bytes >= self.needed:
-            self.broker.cluster.runtime.wake_queue.add(self._retry)
+            self.broker.runtime.wake_queue.add(self._retry)
 
     def changed(self, partition: Partition) -> None:
-        self.broker.cluster.runtime.wake_queue.add(self._retry)
+        self.broker.runtime.wake_queue.add(self._retry)
 
     def session_closed(self) -> None:
         self.expired = True
-        self.broker.cluster.runtime.wake_queue.add(self._retry)
+        self.broker.runtime.wake_queue.add(self._retry)
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
         """Watch ``partition`` for ``item`` from now on."""

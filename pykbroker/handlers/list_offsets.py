@@ -101,7 +101,7 @@ def _searched(
     """The response once the searches have filled in their answers."""
     if not searches:
         return response
-    searching = _Searching(broker.cluster.runtime, searches, ctx.api_version)
+    searching = _Searching(broker.runtime, searches, ctx.api_version)
     return searching.go_on(_MEMORY).map(lambda _: response)
 
 
@@ -109,7 +109,7 @@ def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterat
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for requested in topic.partitions:
-            yield broker.cluster.partition(topic.name, requested.partition_index)
+            yield broker.partition(topic.name, requested.partition_index)
 
 
 def _answer(
@@ -143,13 +143,13 @@ def _readable(
     Raises KafkaError UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, or what ``check_served_by``
     raises.
     """
-    partition = broker.cluster.partition(topic, requested.partition_index)
+    partition = broker.partition(topic, requested.partition_index)
     if requested.timestamp < 0 and version < _SINCE.get(requested.timestamp, 1):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if requested.timestamp < EARLIEST_PENDING_UPLOAD:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if partition is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise KafkaError(broker.absent(topic, requested.partition_index))
     partition.check_served_by(
         broker.node_id, requested.current_leader_epoch, leader_only=request.replica_id != _DEBUGGING
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.in_slices import in_slices
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochResponse,
@@ -47,15 +47,15 @@ def logs_of(broker: Broker, version: int, request: OffsetForLeaderEpochRequest) 
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for requested in topic.partitions:
-            yield broker.cluster.partition(topic.topic, requested.partition)
+            yield broker.partition(topic.topic, requested.partition)
 
 
 def _answer(broker: Broker, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
     answer = EpochEndOffset(partition=requested.partition, leader_epoch=-1, end_offset=-1)
-    partition = broker.cluster.partition(topic, requested.partition)
+    partition = broker.partition(topic, requested.partition)
     try:
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(broker.absent(topic, requested.partition))
         partition.check_served_by(broker.node_id, requested.current_leader_epoch)
         answer.leader_epoch, answer.end_offset = partition.log.end_offset_for_epoch(requested.leader_epoch)
     except KafkaError as error:

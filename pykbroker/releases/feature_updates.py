@@ -35,10 +35,10 @@ def one_by_one(
 
 def _updated(broker: Broker, requested: FeatureUpdateKey, *, validate_only: bool) -> Deferred[UpdatableFeatureResult]:
     name, level = requested.feature, requested.max_version_level
-    known = name in broker.cluster.features.ranges
+    known = name in broker.features.ranges
     if level == 0 and not known and requested.upgrade_type in set(UpgradeType):  # already at that level
         return Deferred.completed(UpdatableFeatureResult(name, ErrorCode.NONE, None))
-    updated = broker.cluster.controller.update_features(
+    updated = broker.controller.update_features(
         [FeatureUpdate(name, level, requested.upgrade_type)],
         static_min_isr=static_min_isr(broker),
         validate_only=validate_only,

@@ -52,7 +52,7 @@ class Recorder:
         return answered
 
     def _request(self, broker: Broker, peer: Peer, frame: bytes) -> RecordedExchange:
-        now_ms = broker.cluster.runtime.clock.now_ms()
+        now_ms = broker.runtime.clock.now_ms()
         if self._began_ms is None:
             self._began_ms = now_ms
         known = self._connections.setdefault(id(peer), (peer, len(self._connections) + 1))

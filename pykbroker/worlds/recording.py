@@ -75,7 +75,7 @@ class _Recorder:
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Any], /) -> Any:
         def name_of(topic_id: bytes) -> str | None:
-            topic = broker.cluster.metadata.image.topics_by_id.get(topic_id)
+            topic = broker.metadata.image.topics_by_id.get(topic_id)
             return None if topic is None else topic.name
 
         client, api = ctx.client_host, API_NAMES[ctx.api_key]
