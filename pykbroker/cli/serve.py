@@ -267,8 +267,9 @@ def _load_seed(seed: Seed, cluster: Cluster) -> Deferred[None]:
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
-    http = "" if node.http is None else f"; HTTP at {node.http}"
-    registry = "" if node.schema_registry is None else f"; schema registry at http://{node.schema_registry}"
+    services = node.services
+    http = f"; HTTP at {services['http']}" if "http" in services else ""
+    registry = f"; schema registry at http://{services['schema_registry']}" if "schema_registry" in services else ""
     _say(f"pykbroker ready: {where}{http}{registry}")
 
 

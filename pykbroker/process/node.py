@@ -153,10 +153,8 @@ class Node:
         #: The lives of the cluster, which who outlives one follows.
         self.lifetimes = Lifetimes()
         self._clock = clock or SystemClock()
-        #: The address of the HTTP side, if it is on.
-        self.http: str | None = None
-        #: The address of the schema registry, if it is on.
-        self.schema_registry: str | None = None
+        #: The addresses of the services beside the brokers that are open: ``http``, ``schema_registry``.
+        self.services: dict[str, str] = {}
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
         #: Installs quotas and connection limits.
@@ -245,7 +243,7 @@ class Node:
         """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
         addresses of all listeners.
         """
-        beside = {"http": self.http, "schema_registry": self.schema_registry}
+        beside = {name: self.services.get(name) for name in ("http", "schema_registry")}
         return {
             "bootstrap": ",".join(self.addresses().values()),
             "pid": os.getpid(),

@@ -210,7 +210,7 @@ class Kafka(Queries, Actions, Observations):
     @property
     def http_address(self) -> str:
         """``host:port`` of health, metrics and the interface for other languages. Raises RuntimeError without ``http``."""
-        found = self.node.http if self._separate is None else self._separate.http
+        found = self.node.services.get("http") if self._separate is None else self._separate.http
         if found is None:
             raise RuntimeError("the HTTP side is off, or the broker is not running; write Kafka(http=0) to open it")
         return found
@@ -220,7 +220,7 @@ class Kafka(Queries, Actions, Observations):
         """The URL of the schema registry; where the broker is protected, with a user and a password. Raises RuntimeError without
         ``schema_registry``.
         """
-        found = self.node.schema_registry if self._separate is None else self._separate.schema_registry
+        found = self.node.services.get("schema_registry") if self._separate is None else self._separate.schema_registry
         if found is None:
             raise RuntimeError(
                 "there is no schema registry, or the broker is not running; write Kafka(schema_registry=True)"
