@@ -26,12 +26,12 @@ from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
 from pykbroker.process.housekeeping import Housekeeping
-from pykbroker.process.life import Life, LifeEnded, Lifetimes
+from pykbroker.process.life import Life, LifeEnded, Lifetimes, awaited
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
-from pykbroker.process.single_brokers import SingleBrokers, done
+from pykbroker.process.single_brokers import SingleBrokers
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
@@ -303,7 +303,7 @@ class Node:
         life = self.lifetimes.begin(cluster)
         life.at_end(cluster.log_levels.restore)
         if before_clients is not None:
-            await done(before_clients(cluster))
+            await awaited(before_clients(cluster))
         await self.server.start_serving()
         self._housekeeping.start()
 
