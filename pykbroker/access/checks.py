@@ -57,7 +57,7 @@ class CheckedRequest:
         """The name of a topic in the request; None for an unknown id."""
         if ids_since is None or self.ctx.api_version < ids_since:
             return str(getattr(topic, name))
-        return self.broker.cluster.topic_name(topic.topic_id)
+        return self.broker.topic_name(topic.topic_id)
 
     def refused(self, code: ErrorCode, message: str | None = None) -> Message:
         """The answer with an error for the whole request: the handler's, or one built from the request."""
@@ -83,7 +83,9 @@ class CheckedRequest:
 
         request = self.without(**only).request
         site = answers.deepest_site(request, self.ctx.api_version)
-        return answers.built(request, site._replace(worded=worded and site.worded), answers.Refusal(code)), site.path[0]
+        return answers.built(
+            request, site._replace(worded=worded and site.worded), answers.PlacedRefusal(code)
+        ), site.path[0]
 
 
 class Check(Protocol):
@@ -94,7 +96,7 @@ class Check(Protocol):
 
     @property
     def rows(self) -> tuple[Row, ...]: ...
-    def __call__(self, asked: CheckedRequest, proceed: Proceed, /) -> Answer: ...
+    def __call__(self, checked: CheckedRequest, proceed: Proceed, /) -> Answer: ...
 
 
 def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
@@ -116,12 +118,12 @@ def with_refused(answer: Answer, refused: Any, items: str) -> Answer:
     return then(answer, joined)
 
 
-def needs(asked: CheckedRequest, operation: int) -> str:
+def needs(checked: CheckedRequest, operation: int) -> str:
     """The message for a request that is refused as a whole."""
     from pykbroker.wire.apis import APIS  # noqa: PLC0415 - nothing of it is needed before the first refusal
 
-    return f"Request {APIS[asked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."
+    return f"Request {APIS[checked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."
 
 
-def may_do_to_cluster(asked: CheckedRequest, operation: int, *, tells: bool = True) -> bool:
-    return asked.may(operation, CLUSTER, CLUSTER_NAME, tells=tells)
+def may_do_to_cluster(checked: CheckedRequest, operation: int, *, tells: bool = True) -> bool:
+    return checked.may(operation, CLUSTER, CLUSTER_NAME, tells=tells)

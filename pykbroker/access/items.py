@@ -62,23 +62,23 @@ class EachOf:
             which += f", unless {OPERATION_NAMES[self.unless]} on the cluster"
         self.rows = (Row(self.resource_type, (self.operation,), which, ERROR_OF[self.resource_type], "the item"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        if self.unless is not None and may_do_to_cluster(asked, self.unless, tells=False):
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        if self.unless is not None and may_do_to_cluster(checked, self.unless, tells=False):
             return proceed()
-        named: list[Any] = getattr(asked.request, self.items) or []
+        named: list[Any] = getattr(checked.request, self.items) or []
         if len(named) > _AT_ONCE:
-            return in_slices(asked.broker, asked.ctx, self._of_many(asked, proceed, named))
-        denied = [item for item in named if not self._may(asked, item)]
+            return in_slices(checked.broker, checked.ctx, self._of_many(checked, proceed, named))
+        denied = [item for item in named if not self._may(checked, item)]
         if denied and self.unique:
             denied = self._named_once(denied, named)
         if not denied:
             return proceed()
-        return self._answered(asked, proceed, denied, self._refused(asked, denied))
+        return self._answered(checked, proceed, denied, self._refused(checked, denied))
 
-    def _of_many(self, asked: CheckedRequest, proceed: Proceed, named: list[Any]) -> Work[Any]:
+    def _of_many(self, checked: CheckedRequest, proceed: Proceed, named: list[Any]) -> Work[Any]:
         denied = []
         for item in named:
-            if self._may(asked, item):
+            if self._may(checked, item):
                 yield _WEIGHT
             else:
                 denied.append(item)
@@ -87,40 +87,42 @@ class EachOf:
             denied = self._named_once(denied, named)
         if not denied:
             return proceed()
-        refused, items = self._refused(asked, denied[:_REFUSED_AT_ONCE])
+        refused, items = self._refused(checked, denied[:_REFUSED_AT_ONCE])
         for begin in range(_REFUSED_AT_ONCE, len(denied), _REFUSED_AT_ONCE):
             yield WEIGHT_OF_A_PART
-            more, _ = self._refused(asked, denied[begin : begin + _REFUSED_AT_ONCE])
+            more, _ = self._refused(checked, denied[begin : begin + _REFUSED_AT_ONCE])
             getattr(refused, items).extend(getattr(more, items))
         yield WEIGHT_OF_A_PART
-        return self._answered(asked, proceed, denied, (refused, items))
+        return self._answered(checked, proceed, denied, (refused, items))
 
-    def _answered(self, asked: CheckedRequest, proceed: Proceed, denied: list[Any], refusal: tuple[Any, str]) -> Answer:
+    def _answered(
+        self, checked: CheckedRequest, proceed: Proceed, denied: list[Any], refusal: tuple[Any, str]
+    ) -> Answer:
         """The answer to the items that are left, joined with the refusal of the others."""
         refused, items = refusal
         taken_out = {id(item) for item in denied}
-        left = [item for item in getattr(asked.request, self.items) if id(item) not in taken_out]
+        left = [item for item in getattr(checked.request, self.items) if id(item) not in taken_out]
         if not left and not self.goes_on:
             answer: Answer = refused
             return answer
-        setattr(asked.request, self.items, left)
+        setattr(checked.request, self.items, left)
         return with_refused(proceed(), refused, items)
 
-    def _refused(self, asked: CheckedRequest, denied: list[Any]) -> tuple[Any, str]:
+    def _refused(self, checked: CheckedRequest, denied: list[Any]) -> tuple[Any, str]:
         code, only = ERROR_OF[self.resource_type], {self.items: denied}
         if self.answers is not None:
-            return asked.without(**only).refused(code), self.answers
-        return asked.mirrored(code, worded=self.worded, **only)
+            return checked.without(**only).refused(code), self.answers
+        return checked.mirrored(code, worded=self.worded, **only)
 
-    def _may(self, asked: CheckedRequest, item: Any) -> bool:
+    def _may(self, checked: CheckedRequest, item: Any) -> bool:
         if self.only is not None and not self.only(item):
             return True
-        name: str | None = item if self.name is None else asked.topic_name(item, self.name, self.ids_since)
+        name: str | None = item if self.name is None else checked.topic_name(item, self.name, self.ids_since)
         if name is None:
             return True
-        allowed = asked.may(self.operation, self.resource_type, name)
+        allowed = checked.may(self.operation, self.resource_type, name)
         if allowed and self.ids_since is not None:
-            asked.authorizer.grant_by_id(asked.ctx, self.operation, self.resource_type, item.topic_id, name)
+            checked.authorizer.grant_by_id(checked.ctx, self.operation, self.resource_type, item.topic_id, name)
         return allowed
 
     def _named_once(self, denied: list[Any], named: list[Any]) -> list[Any]:
@@ -141,10 +143,10 @@ class AllOf:
         which = f"all of `{items}`"
         self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        names = getattr(asked.request, self._items) or ()
-        denied = [name for name in names if not asked.may(self._operation, self._resource_type, name)]
-        return asked.refused(ERROR_OF[self._resource_type]) if denied else proceed()
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        names = getattr(checked.request, self._items) or ()
+        denied = [name for name in names if not checked.may(self._operation, self._resource_type, name)]
+        return checked.refused(ERROR_OF[self._resource_type]) if denied else proceed()
 
 
 class OnlyPermitted:
@@ -175,16 +177,16 @@ class OnlyPermitted:
             which += f", unless {OPERATION_NAMES[unless]} on the cluster"
         self.rows = (Row(resource_type, (operation,), which, None, "left out"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        if self._unless is not None and may_do_to_cluster(asked, self._unless, tells=False):
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        if self._unless is not None and may_do_to_cluster(checked, self._unless, tells=False):
             return proceed()
 
-        def shown(response: Any) -> Any:
+        def permitted(response: Any) -> Any:
             for each in [response] if self._within is None else getattr(response, self._within):
-                setattr(each, self._items, [item for item in getattr(each, self._items) if self._may(asked, item)])
+                setattr(each, self._items, [item for item in getattr(each, self._items) if self._may(checked, item)])
             return response
 
-        return then(proceed(), shown)
+        return then(proceed(), permitted)
 
-    def _may(self, asked: CheckedRequest, item: Any) -> bool:
-        return asked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)
+    def _may(self, checked: CheckedRequest, item: Any) -> bool:
+        return checked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)

@@ -39,11 +39,11 @@ class TransactionalBatches:
 
     rows = (Row(TRANSACTIONAL_ID, (WRITE,), "of transactional batches", _NO_TRANSACTION, "all partitions"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        name = asked.request.transactional_id
-        if not is_transactional(asked.request) or (name is not None and asked.may(WRITE, TRANSACTIONAL_ID, name)):
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        name = checked.request.transactional_id
+        if not is_transactional(checked.request) or (name is not None and checked.may(WRITE, TRANSACTIONAL_ID, name)):
             return proceed()
-        return settle(asked.request, failed(asked.request, asked.ctx.api_version, KafkaError(_NO_TRANSACTION)))
+        return settle(checked.request, failed(checked.request, checked.ctx.api_version, KafkaError(_NO_TRANSACTION)))
 
 
 class IdempotentProducerIds:
@@ -61,17 +61,17 @@ class IdempotentProducerIds:
         ),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
         if (
-            asked.request.transactional_id is not None
-            or may_do_to_cluster(asked, IDEMPOTENT_WRITE, tells=False)
-            or asked.authorizer.may_to_any(asked.ctx, WRITE, TOPIC)
+            checked.request.transactional_id is not None
+            or may_do_to_cluster(checked, IDEMPOTENT_WRITE, tells=False)
+            or checked.authorizer.may_to_any(checked.ctx, WRITE, TOPIC)
         ):
             return proceed()
-        return asked.refused(ERROR_OF[CLUSTER])
+        return checked.refused(ERROR_OF[CLUSTER])
 
 
-class Coordinators:
+class CoordinatorKeys:
     """FindCoordinator requires DESCRIBE on the group or transactional id."""
 
     acts = True
@@ -84,27 +84,27 @@ class Coordinators:
         Row(CLUSTER, (CLUSTER_ACTION,), "keys of type 2, from version 6", ERROR_OF[CLUSTER], "the whole request"),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        request = asked.request
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        request = checked.request
         resource_type = _OF_KEYS.get(request.key_type)
         if resource_type is None:
             if (
                 request.key_type != _SHARE
-                or asked.ctx.api_version < _SHARE_SINCE
-                or may_do_to_cluster(asked, CLUSTER_ACTION)
+                or checked.ctx.api_version < _SHARE_SINCE
+                or may_do_to_cluster(checked, CLUSTER_ACTION)
             ):
                 return proceed()
-            return asked.refused(ERROR_OF[CLUSTER])
-        if asked.ctx.api_version < _MANY_SINCE:
-            if asked.may(DESCRIBE, resource_type, request.key):
+            return checked.refused(ERROR_OF[CLUSTER])
+        if checked.ctx.api_version < _MANY_SINCE:
+            if checked.may(DESCRIBE, resource_type, request.key):
                 return proceed()
-            return asked.refused(ERROR_OF[resource_type])
+            return checked.refused(ERROR_OF[resource_type])
         keys = request.coordinator_keys
-        denied = [key for key in keys if not asked.may(DESCRIBE, resource_type, key)]
+        denied = [key for key in keys if not checked.may(DESCRIBE, resource_type, key)]
         if not denied:
             return proceed()
         taken_out = set(denied)
-        refused, items = asked.mirrored(ERROR_OF[resource_type], worded=False, coordinator_keys=denied)
+        refused, items = checked.mirrored(ERROR_OF[resource_type], worded=False, coordinator_keys=denied)
         for each in refused.coordinators:
             each.port = -1
         request.coordinator_keys = [key for key in keys if key not in taken_out]
@@ -133,20 +133,20 @@ class NewTopics:
         ),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        request = asked.request
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        request = checked.request
         times = Counter(topic.name for topic in request.topics)
         denied = set()
-        if not may_do_to_cluster(asked, CREATE, tells=False):
+        if not may_do_to_cluster(checked, CREATE, tells=False):
             denied = {
                 name
                 for name, count in times.items()
-                if count == 1 and name != CLUSTER_METADATA and not asked.may(CREATE, TOPIC, name)
+                if count == 1 and name != CLUSTER_METADATA and not checked.may(CREATE, TOPIC, name)
             }
-        silent = {name for name in times if not asked.may(DESCRIBE_CONFIGS, TOPIC, name, tells=False)}
+        silent = {name for name in times if not checked.may(DESCRIBE_CONFIGS, TOPIC, name, tells=False)}
         answer: Answer
         if denied:
-            refused, items = asked.mirrored(
+            refused, items = checked.mirrored(
                 ERROR_OF[TOPIC], topics=[topic for topic in request.topics if topic.name in denied]
             )
             for topic in refused.topics:
@@ -183,24 +183,24 @@ class MembersTopics:
     )
     _WORDS = "The group has described topic(s) that the client is not authorized to describe."
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        return then(proceed(), lambda response: self._shown(asked, response))
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        return then(proceed(), lambda response: self._permitted(checked, response))
 
-    def _shown(self, asked: CheckedRequest, response: Any) -> Any:
+    def _permitted(self, checked: CheckedRequest, response: Any) -> Any:
         response.groups = [
-            group if self._may_see(asked, group) else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id)
+            group if self._may_see(checked, group) else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id)
             for group in response.groups
         ]
         return response
 
-    def _may_see(self, asked: CheckedRequest, group: Any) -> bool:
+    def _may_see(self, checked: CheckedRequest, group: Any) -> bool:
         names = {
             partitions.topic_name
             for member in group.members
             for assignment in (member.assignment, member.target_assignment)
             for partitions in assignment.topic_partitions
         }
-        return all(asked.may(DESCRIBE, TOPIC, name) for name in sorted(names))
+        return all(checked.may(DESCRIBE, TOPIC, name) for name in sorted(names))
 
 
 class TokensForOthers:
@@ -220,15 +220,15 @@ class TokensForOthers:
         ),
     )
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        owner = create_delegation_token.owner_of(asked.ctx, asked.request)
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        owner = create_delegation_token.owner_of(checked.ctx, checked.request)
         if (
-            owner == asked.ctx.principal
-            or not create_delegation_token.is_allowed(asked.broker, asked.ctx)
-            or asked.may(CREATE_TOKENS, USER, owner)
+            owner == checked.ctx.principal
+            or not create_delegation_token.is_allowed(checked.broker, checked.ctx)
+            or checked.may(CREATE_TOKENS, USER, owner)
         ):
             return proceed()
-        return create_delegation_token.refused(asked.ctx, asked.request, ERROR_OF[USER])
+        return create_delegation_token.refused(checked.ctx, checked.request, ERROR_OF[USER])
 
 
 class Within:
@@ -239,8 +239,8 @@ class Within:
     def __init__(self, *rows: Row) -> None:
         self.rows = rows
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        del asked
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        del checked
         return proceed()
 
 

@@ -32,7 +32,7 @@ from pykbroker.client.errors import UsageError
 from pykbroker.client.offsets import READ_COMMITTED, TopicPartition, existing_ends
 from pykbroker.lake import requirements
 from pykbroker.lake.description import Format
-from pykbroker.lake.single_job import alone
+from pykbroker.lake.single_job import only_job
 
 
 def archive(
@@ -80,7 +80,7 @@ def archive(
     with lake_errors():
         requirements.need_atomic_renames(to, table)
     options = checked_cluster(bootstrap, timeout, command_config, kafka)
-    with lake_errors(), alone(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
+    with lake_errors(), only_job(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
         from pykbroker.lake.archive import Archive, ArchiveOptions
         from pykbroker.lake.cluster import SourceCluster
         from pykbroker.lake.description import Description
@@ -96,23 +96,23 @@ def archive(
             stopped = ended()
         if stopped:
             out.remark("Stopped; what was committed stays, and the next run goes on from it.")
-        if job.sight.finds_no_topic:
+        if job.progress.finds_no_topic:
             out.remark(f"No topic matches {topics!r}; it is the whole name that must, internal topics left out.")
-        _show_archive(out, job.sight)
+        _show_archive(out, job.progress)
 
 
-def _show_archive(out: Output, sight: Any) -> None:
+def _show_archive(out: Output, state: Any) -> None:
     from pykbroker.lake.ledger import as_numbers
 
-    rows = as_numbers(sight.entry)
+    rows = as_numbers(state.entry)
     lost = sum(row["lost"] for row in rows)
     if out.as_json:
         out.json(
-            {"rows": sight.rows, "batches": sight.batches, "total_rows": sight.entry.total_rows, "partitions": rows}
+            {"rows": state.rows, "batches": state.batches, "total_rows": state.entry.total_rows, "partitions": rows}
         )
     else:
-        known = f"the lake has {sight.entry.total_rows:,} of {counted(len(rows), 'partition')}"
-        out.line(f"{sight.rows:,} rows added in {counted(sight.batches, 'batch')}; {known}")
+        known = f"the lake has {state.entry.total_rows:,} of {counted(len(rows), 'partition')}"
+        out.line(f"{state.rows:,} rows added in {counted(state.batches, 'batch')}; {known}")
     if lost:
         out.remark(f"{lost:,} offsets expired before they were read; `pykbroker lake status` shows where.")
 
@@ -209,7 +209,7 @@ def compact(
     out = Output(as_json=as_json)
     checked_lake(at)
     keep_s = parse_duration(keep) / 1000
-    with lake_errors(), alone(at, "compact"), session(master, conf, jars, lake=at) as spark:
+    with lake_errors(), only_job(at, "compact"), session(master, conf, jars, lake=at) as spark:
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.tables.table import SnapshotRetention
         from pykbroker.lake.values.decoded_tables import all_decoded

@@ -30,7 +30,7 @@ from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import requirements
-from pykbroker.lake.single_job import alone
+from pykbroker.lake.single_job import only_job
 from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, NewColumns, ValueFormat
 
 _LOOK_S = 0.2
@@ -94,7 +94,7 @@ def decode(
     checked_lake(at)
     checked_pattern(topics)
     with lake_errors():
-        wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
+        wanted = None if kind is None else _decode_options(kind, schema, message, key, new_columns, most_columns)
     if wanted is None and (schema or message or types):
         raise UsageError("--schema, --types and --message need --as; give it, too.")
     if types is not None and (kind is not ValueFormat.JSON or schema is not None):
@@ -114,7 +114,7 @@ def decode(
         with ends_are_noted() as ended:
             while True:
                 job = _Job(at, surveyor, batch, out, ended, again=again)
-                chosen = _to_make_anew(lake, topics) if anew else _chosen(lake, topics, wanted, again=again)
+                chosen = _to_rebuild(lake, topics) if anew else _chosen(lake, topics, wanted, again=again)
                 _show(out, [job.outcome(each, anew=anew) for each in chosen if not ended()])
                 anew = False
                 if not follow or _waited(interval_s, ended):
@@ -124,7 +124,7 @@ def decode(
             out.remark("Stopped; what was decoded stays, and the next run goes on from it.")
 
 
-def _how(
+def _decode_options(
     kind: ValueFormat,
     schema: Path | None,
     message: str | None,
@@ -177,8 +177,8 @@ def _descriptors(schema: Path) -> bytes:
     return compiled(schema.name, schema.parent) if schema.suffix == ".proto" else schema.read_bytes()
 
 
-def _with_columns(how: DecodeOptions, text: str, where: str) -> DecodeOptions:
-    """Return ``how`` with JSON's columns, which the text has in SQL: ``delay BIGINT, origin STRING``."""
+def _with_columns(options: DecodeOptions, text: str, where: str) -> DecodeOptions:
+    """Return ``options`` with JSON's columns, which the text has in SQL: ``delay BIGINT, origin STRING``."""
     from dataclasses import replace
 
     from pyspark.errors import PySparkException
@@ -192,7 +192,7 @@ def _with_columns(how: DecodeOptions, text: str, where: str) -> DecodeOptions:
         raise ClientError(
             f"{where} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
         ) from None
-    return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
+    return replace(options, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
 
 
 def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool) -> list[Any]:
@@ -207,13 +207,13 @@ def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool
     found = [DecodedTopic(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
     if wanted is not None:
         for each in found:
-            how = each.how.followed_by(wanted, each.topic) if each.how else wanted
-            if not again and (names := revised(each.account().columns, how.columns or {})):
+            options = each.options.followed_by(wanted, each.topic) if each.options else wanted
+            if not again and (names := revised(each.account().columns, options.columns or {})):
                 raise ClientError(
                     f"{each.topic} has columns of other types: {', '.join(names)}. With --again, its tables are made anew from the archive."
                 )
-            each.keep_how(how)
-    chosen = [each for each in found if each.how is not None]
+            each.keep_options(options)
+    chosen = [each for each in found if each.options is not None]
     if not chosen:
         what = (
             f"no archived topic that matches {topics!r}"
@@ -224,14 +224,14 @@ def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool
     return chosen
 
 
-def _to_make_anew(lake: Any, topics: str) -> list[Any]:
+def _to_rebuild(lake: Any, topics: str) -> list[Any]:
     """Return the topics to make anew, also those of which a run was killed while it made them anew."""
     from pykbroker.lake.values.decoded_tables import DecodedTopic
     from pykbroker.lake.values.rebuild import OLD
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
     found = [DecodedTopic(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
-    chosen = [each for each in found if each.how is not None or lake.folder.exists(f"{OLD}/{each.topic}")]
+    chosen = [each for each in found if each.options is not None or lake.folder.exists(f"{OLD}/{each.topic}")]
     if not chosen:
         raise ClientError(f"The lake has no topic that matches {topics!r} and was decoded before.")
     return chosen
@@ -253,23 +253,23 @@ class _Job:
         from pykbroker.lake.values.decode_state import DECODED
         from pykbroker.lake.values.types import revised
 
-        with alone(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
-            if anew or (self.again and revised(decoded.account().columns, decoded.how.columns or {})):
-                return self._made_anew(decoded, teller)
+        with only_job(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
+            if anew or (self.again and revised(decoded.account().columns, decoded.options.columns or {})):
+                return self._rebuilt(decoded, teller)
             job = Decode(decoded, self.surveyor, self.batch_records)
             return job.run_again() if self.again else job.run(teller.tell, self.ended)
 
-    def _made_anew(self, decoded: Any, teller: Teller) -> Any:
+    def _rebuilt(self, decoded: Any, teller: Teller) -> Any:
         from pykbroker.lake.values.decode import Decode
         from pykbroker.lake.values.decode_state import DECODED
-        from pykbroker.lake.values.rebuild import begun_anew, ended_anew
+        from pykbroker.lake.values.rebuild import begin_rebuild, end_rebuild
 
-        new = begun_anew(decoded.lake, decoded.topic)
-        with alone(
+        new = begin_rebuild(decoded.lake, decoded.topic)
+        with only_job(
             f"{self.lake}/{DECODED}/{decoded.topic}", "decode"
         ):  # the other lock was moved aside with its folder
             found = Decode(new, self.surveyor, self.batch_records).run(teller.tell, self.ended)
-        ended_anew(decoded.lake, decoded.topic)
+        end_rebuild(decoded.lake, decoded.topic)
         return found
 
 

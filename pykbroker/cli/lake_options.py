@@ -213,9 +213,9 @@ class Teller:
     def __exit__(self, *_: object) -> None:
         self._progress.done()  # clear the line
 
-    def tell(self, sight: Any) -> None:
+    def tell(self, state: Any) -> None:
         """Show the newest progress: rewritten in place on a terminal, else printed from time to time if it has changed."""
-        line = sight.line()
+        line = state.line()
         if self._progress.shows:
             self._progress.tell(line)
         elif self._clock.monotonic() >= self._due and line != self._last:

@@ -57,7 +57,7 @@ def _work(
     for transaction in transactions:
         codes.append((yield from _ask(broker, ctx, transaction)))
         yield 1
-    run = broker.cluster.runtime.slices.run
+    run = broker.runtime.slices.run
     return gather(codes).chain(lambda found: as_wait(run(_response(transactions, found, ctx.api_version))))
 
 
@@ -84,7 +84,7 @@ def _ask(
     for topic in transaction.topics:
         for index in topic.partitions:
             wanted.append((topic.name, index))
-            if broker.cluster.partition(topic.name, index) is None:
+            if not broker.metadata.image.has_partition(topic.name, index):
                 spoilt[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             yield _WEIGHT
         yield _WEIGHT
@@ -113,7 +113,7 @@ def _ask(
 
 def _denied(broker: Broker, ctx: RequestContext, wanted: list[TopicPartition]) -> list[TopicPartition]:
     """The partitions that a client may not write to. For brokers (version 4) CLUSTER_ACTION is checked instead."""
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     if authorizer is None or ctx.api_version >= _MANY_SINCE:
         return []
     topics = dict.fromkeys(topic for topic, _ in wanted)

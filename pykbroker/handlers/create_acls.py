@@ -36,7 +36,7 @@ def handle(
 ) -> CreateAclsResponse | Deferred[CreateAclsResponse]:
 
     check(request)
-    if broker.cluster.authorizer is None:
+    if broker.authorizer is None:
         return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
     return in_slices(broker, ctx, _work(broker, ctx, request))
 
@@ -48,7 +48,7 @@ def _work(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> Wo
     if any(map(says_any, acls)):
         return _response([(ErrorCode.UNKNOWN_SERVER_ERROR, None)] * len(acls))  # as Apache Kafka answers it
 
-    answered = in_turn(broker, ctx, acls, broker.cluster.controller.create_acls, _AT_ONCE)
+    answered = in_turn(broker, ctx, acls, broker.controller.create_acls, _AT_ONCE)
     return answered.map(
         lambda parts: _response(
             [(ErrorCode.NONE, "") if error is None else (error.code, error.message) for error in flat(parts)]

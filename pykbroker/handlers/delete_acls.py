@@ -38,11 +38,11 @@ def handle(
     broker: Broker, ctx: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse | Deferred[DeleteAclsResponse]:
     check(request)
-    if broker.cluster.authorizer is None:
+    if broker.authorizer is None:
         return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
 
     def delete(some: Sequence[DeleteAclsFilter]) -> Deferred[list[DeleteAclsFilterResult]]:
-        deleted = broker.cluster.controller.delete_acls([_filter(each) for each in some])
+        deleted = broker.controller.delete_acls([_filter(each) for each in some])
         return deleted.map(lambda results: [_result(each) for each in results])
 
     answered = in_turn(broker, ctx, request.filters, delete, _AT_ONCE)
@@ -64,15 +64,15 @@ def failed(request: DeleteAclsRequest, version: int, error: KafkaError) -> Delet
     return DeleteAclsResponse(filter_results=[_result(error)] * len(request.filters))
 
 
-def _filter(asked: DeleteAclsFilter) -> AclFilter:
+def _filter(requested: DeleteAclsFilter) -> AclFilter:
     return AclFilter(
-        asked.resource_type_filter,
-        asked.resource_name_filter,
-        asked.pattern_type_filter,
-        asked.principal_filter,
-        asked.host_filter,
-        asked.operation,
-        asked.permission_type,
+        requested.resource_type_filter,
+        requested.resource_name_filter,
+        requested.pattern_type_filter,
+        requested.principal_filter,
+        requested.host_filter,
+        requested.operation,
+        requested.permission_type,
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     check(request)
-    if broker.cluster.authorizer is None:
+    if broker.authorizer is None:
         return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_THE_BROKER))
     wanted = AclFilter(
         request.resource_type_filter,
@@ -37,7 +37,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeAclsRequest) ->
         request.permission_type,
     )
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
-    for acl in map(Acl.of, broker.cluster.metadata.image.acls.values()):
+    for acl in map(Acl.of, broker.metadata.image.acls.values()):
         if wanted.matches(acl):
             resource = resources.setdefault(acl[:3], DescribeAclsResource(*acl[:3]))
             resource.acls.append(AclDescription(acl.principal, acl.host, acl.operation, acl.permission_type))

@@ -48,11 +48,11 @@ def handle(
 def _described(
     broker: Broker, ctx: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> Work[DescribeTopicPartitionsResponse]:
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     names = _names(image, request)
     yield _SORTING * len(request.topics or image.topics)
-    limit = min(broker.cluster.config["max.request.partition.size.limit"], request.response_partition_limit)
-    authorizer = broker.cluster.authorizer
+    limit = min(broker.config["max.request.partition.size.limit"], request.response_partition_limit)
+    authorizer = broker.authorizer
     hidden: set[str] = set()
     if authorizer is not None:
         for name in names:
@@ -86,8 +86,8 @@ def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> lis
     """
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
-    asked: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
-    names = sorted({name for name in asked if name >= first})
+    requested: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
+    names = sorted({name for name in requested if name >= first})
     if cursor is not None:
         if request.topics and cursor.topic_name not in names:
             raise KafkaError(

@@ -29,7 +29,7 @@ WEIGHT_OF_A_PART = 400
 
 def in_slices(broker: Broker, ctx: RequestContext, work: Work[T]) -> T | Deferred[T]:
     """The result of ``work``, or the wait for it. Raises what its first steps raise; the wait fails with what later ones raise."""
-    found = broker.cluster.runtime.slices.run(work)
+    found = broker.runtime.slices.run(work)
     if isinstance(found, Deferred) and not found.done:
         ctx.in_slices = True
     return found
@@ -69,7 +69,7 @@ def each(
     once: Callable[[U], Hashable] | None = None,
 ) -> list[Any] | Deferred[list[Any]]:
     """``answer`` of each item, in order; see ``Slices.each``."""
-    found = broker.cluster.runtime.slices.each(items, answer, weight=weight, once=once)
+    found = broker.runtime.slices.each(items, answer, weight=weight, once=once)
     if isinstance(found, Deferred) and not found.done:
         ctx.in_slices = True
     return found
@@ -134,7 +134,7 @@ def in_turn(
     if len(items) <= at_once:
         return ask(items).map(lambda result: [result])
     ctx.in_slices = True
-    slices = broker.cluster.runtime.slices
+    slices = broker.runtime.slices
     over: Deferred[list[T]] = Deferred()
     results: list[T] = []
 

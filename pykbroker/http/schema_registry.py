@@ -45,7 +45,7 @@ class SchemaRegistrySide:
     def __init__(self, node: Node, options: HttpOptions) -> None:
         self._node = node
         self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
-        self._registry = Registry(node.lives)
+        self._registry = Registry(node.lifetimes)
         self._server: WebServer | None = None
 
     async def open(self) -> None:

@@ -21,7 +21,7 @@ from pykbroker.registry.state import State
 from pykbroker.registry.topic import SchemasTopic
 
 if TYPE_CHECKING:
-    from pykbroker.process.life import Lives
+    from pykbroker.process.life import Lifetimes
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ _THREADS: Final = 2
 class Registry:
     """See the module. Belongs to the loop; schemas are parsed and compared in threads. All methods raise RegistryError."""
 
-    def __init__(self, lives: Lives) -> None:
+    def __init__(self, lives: Lifetimes) -> None:
         self._topic = SchemasTopic(lives)
         self._writing = asyncio.Lock()
         self._parser = Parser()

@@ -21,7 +21,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
-    from pykbroker.process.life import Lives
+    from pykbroker.process.life import Lifetimes
     from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARG
 class SchemasTopic:
     """The state as of the end of the topic. It follows the lives of the cluster: after a reset it is read anew. Belongs to the loop."""
 
-    def __init__(self, lives: Lives) -> None:
+    def __init__(self, lives: Lifetimes) -> None:
         self._lives = lives
         self._state = State()
         self._partition: Partition | None = None

@@ -117,7 +117,7 @@ class Dispatcher:
                 if self._reads_size:
                     ctx.size = len(frame)
                 return self._large.answer(broker, ctx, frame, pos, route)
-        if route.opens is not None and broker.cluster.dormant.partitions:
+        if route.opens is not None and broker.dormant.partitions:
             _wait_for_logs(broker, route.opens(broker, version, request))
         if self._reads_size:
             ctx.size = len(frame)
@@ -178,10 +178,10 @@ def _tell(route: _Route, ctx: RequestContext, peer: Peer, size: int) -> None:
 
 def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> None:
     """Raises NotYet if any of the logs is closed since the start: a thread reads its files first."""
-    dormant = broker.cluster.dormant.partitions
+    dormant = broker.dormant.partitions
     closed = {partition for partition in partitions if partition in dormant}
     if closed:
-        raise NotYet(broker.cluster.dormant.open(closed))
+        raise NotYet(broker.dormant.open(closed))
 
 
 def _failed(route: _Route, request: Any, version: int, response: Deferred[Any]) -> Any:

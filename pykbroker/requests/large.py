@@ -82,7 +82,7 @@ class LargeRequests:
         request.handled.settled().map(lambda _: self._ended(size)).or_log("ending the work on a large request")
         copied: Buffer = memoryview(bytearray(frame)) if ctx.api_key in _WITH_RECORDS else bytes(frame)
         try:
-            found = broker.cluster.runtime.slices.run(request.work(copied, at))
+            found = broker.runtime.slices.run(request.work(copied, at))
         except Exception:
             request.handled.complete(None)
             raise
@@ -140,14 +140,14 @@ class _Large:
         """Decode, handle and encode; the result is the pieces of the answer."""
         ctx, broker = self._ctx, self._broker
         request = yield from decoded(ctx.api_key, frame, at, ctx.api_version)
-        dormant = broker.cluster.dormant
+        dormant = broker.dormant
         closed: set[Partition] = set()
         for partition in self._api.logs_of(broker, ctx.api_version, request) if dormant.partitions else ():
             if partition in dormant.partitions:
                 closed.add(partition)
             yield _WEIGHT
         if closed:
-            run = broker.cluster.runtime.slices.run
+            run = broker.runtime.slices.run
             return dormant.open(closed).chain(lambda _: as_wait(run(self._handle(request))))
         return (yield from self._handle(request))
 
@@ -156,7 +156,7 @@ class _Large:
         try:
             response = self._api.respond(self._broker, ctx, request)
         except NotYet as error:  # an injected delay, for instance
-            run = self._broker.cluster.runtime.slices.run
+            run = self._broker.runtime.slices.run
             return error.until.settled().chain(lambda _: as_wait(run(self._handle(request))))
         if not ctx.in_slices:
             self.handled.complete(None)
@@ -171,7 +171,7 @@ class _Large:
 
 def encoded_later(broker: Broker, ctx: RequestContext, response: Any) -> Deferred[Any]:
     """The wait for the pieces of the answer's frame."""
-    return as_wait(broker.cluster.runtime.slices.run(encoded(ctx, response)))
+    return as_wait(broker.runtime.slices.run(encoded(ctx, response)))
 
 
 def decoded_in_place(api_key: int, frame: memoryview, at: int, version: int) -> Any:

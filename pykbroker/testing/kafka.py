@@ -123,7 +123,7 @@ class Kafka(Queries, Actions, Observations):
             )
         )
         self._faults = Faults(self._embedded, strict=strict_faults)
-        self._beside = None if process else _beside(address, registry, self._embedded)
+        self._http_side = None if process else _http_side(address, registry, self._embedded)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
@@ -136,8 +136,8 @@ class Kafka(Queries, Actions, Observations):
         self._lines.open()
         try:
             self._embedded.start()
-            if self._beside is not None:
-                self._beside.open()
+            if self._http_side is not None:
+                self._http_side.open()
         except BaseException:
             self._embedded.stop()
             self._lines.close()
@@ -151,8 +151,8 @@ class Kafka(Queries, Actions, Observations):
         if self._separate is not None:
             self._separate.stop()
         try:
-            if self._beside is not None:
-                self._beside.close()
+            if self._http_side is not None:
+                self._http_side.close()
             self._embedded.stop()
         finally:
             self._lines.close()
@@ -245,7 +245,7 @@ class Kafka(Queries, Actions, Observations):
         """What requests by HTTP must send, as ``Authorization: Bearer TOKEN``, where listeners or an authorizer protect the
         broker; else None.
         """
-        return None if self._beside is None else self._beside.token
+        return None if self._http_side is None else self._http_side.token
 
     @property
     def pid(self) -> int:
@@ -286,7 +286,7 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
 
 
-def _beside(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
+def _http_side(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
     if http is None and registry is None:
         return None
     from pykbroker.testing.http_side import TestHttpSide  # noqa: PLC0415 - start-up counts

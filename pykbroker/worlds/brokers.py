@@ -261,7 +261,7 @@ class WorldKafka(Process):
 
     async def _ask(self, ask: Callable[[Cluster], Deferred[T]]) -> T:
         async def asked(node: Node) -> T:
-            return await node.lives.outcome(ask(node.cluster))
+            return await node.lifetimes.outcome(ask(node.cluster))
 
         return await self._on_brokers(asked)
 
