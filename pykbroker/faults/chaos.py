@@ -28,7 +28,7 @@ class BadChaos(ValueError):
     """A chaos that cannot be; the text says what to write."""
 
 
-class Outcome(NamedTuple):
+class Disturbance(NamedTuple):
     """One kind of the catalogue."""
 
     name: str
@@ -58,7 +58,7 @@ def _ms(rng: Random) -> int:
 
 
 CATALOGUE: Final = (
-    Outcome(
+    Disturbance(
         "slow request",
         "overload",
         0.04,
@@ -66,7 +66,7 @@ CATALOGUE: Final = (
         "waits up to request.timeout.ms",
         lambda rng: Fault(delay=_ms(rng)),
     ),
-    Outcome(
+    Disturbance(
         "slow answer",
         "overload",
         0.04,
@@ -74,7 +74,7 @@ CATALOGUE: Final = (
         "waits up to request.timeout.ms; what it asked has been done",
         lambda rng: Fault(delay=_ms(rng), after=True),
     ),
-    Outcome(
+    Disturbance(
         "throttled",
         "overload",
         0.02,
@@ -83,7 +83,7 @@ CATALOGUE: Final = (
         lambda rng: Fault(throttle=_ms(rng)),
         frozenset({ApiKey.PRODUCE, ApiKey.FETCH}),
     ),
-    Outcome(
+    Disturbance(
         "connection lost with the request",
         "network",
         0.01,
@@ -91,7 +91,7 @@ CATALOGUE: Final = (
         "connects again and repeats the request",
         lambda _: Fault(close=True),
     ),
-    Outcome(
+    Disturbance(
         "connection lost with the answer",
         "network",
         0.01,
@@ -99,28 +99,28 @@ CATALOGUE: Final = (
         "connects again and repeats the request, which may have been carried out: idempotence tells the producer's apart",
         lambda _: Fault(close=True, after=True),
     ),
-    Outcome(
+    Disturbance(
         "leader moved",
         "elections",
         0.5,
         "ElectLeaders, preferred leader elections, reassignments: carried out by the controller",
         "asks for metadata after NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH, and repeats the request",
     ),
-    Outcome(
+    Disturbance(
         "coordinator moved",
         "elections",
         0.25,
         "the same for partitions of __consumer_offsets and __transaction_state",
         "asks for its coordinator after NOT_COORDINATOR, and waits while it loads (COORDINATOR_LOAD_IN_PROGRESS)",
     ),
-    Outcome(
+    Disturbance(
         "broker restarted",
         "elections",
         0.15,
         "a rolling restart: a controlled shutdown (KIP-500), and a start some seconds later",
         "goes on with the other brokers",
     ),
-    Outcome(
+    Disturbance(
         "broker lost",
         "elections",
         0.1,
@@ -169,7 +169,7 @@ class Chaos:
         except ValueError as error:
             raise BadChaos(f"chaos {given!r}: {error}; write a seed, as in: 7 profile=network intensity=2") from error
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[Disturbance]:
         """What is in its profile."""
         return [each for each in CATALOGUE if self.profile in ("everything", each.profile)]
 

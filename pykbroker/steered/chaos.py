@@ -38,7 +38,7 @@ class ChaosService:
         log.warning(
             "Chaos by seed %d (%s): clients see what Apache Kafka may do to them", self._chaos.seed, self._chaos.profile
         )
-        self._node.lives.follow(self._begin)
+        self._node.lifetimes.follow(self._begin)
 
     async def close(self) -> None:
         """End."""
@@ -83,7 +83,7 @@ class ChaosService:
                 topic, number, partition = rng.choice(movable)
                 to = rng.choice([each for each in partition.isr if each != partition.leader])
                 _tell(f"{name}: {topic}-{number} from broker {partition.leader} to {to}")
-                await self._node.lives.outcome(cluster.controller.move_leader(topic, number, to))
+                await self._node.lifetimes.outcome(cluster.controller.move_leader(topic, number, to))
             return
         if len(cluster.brokers) > 1:
             node_id = rng.choice(sorted(cluster.brokers))
