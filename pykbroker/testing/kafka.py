@@ -8,6 +8,7 @@ import asyncio
 import atexit
 import itertools
 import os
+import secrets
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -113,7 +114,10 @@ class Kafka(Queries, Actions, Observations):
             *(("--http", address), ("--schema-registry", registry), ("--as-version", as_version)),
             ("--chaos", None if chaos is None else str(chaos)),
         )
-        self._separate = Separate(given, brokers, folder, sown, beside) if process else None
+        self._separate = None
+        if process:
+            token = None if address is None else _token(given, release)
+            self._separate = Separate(given, brokers, folder, sown, beside, http_token=token)
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
@@ -245,6 +249,8 @@ class Kafka(Queries, Actions, Observations):
         """What requests by HTTP must send, as ``Authorization: Bearer TOKEN``, where listeners or an authorizer protect the
         broker; else None.
         """
+        if self._separate is not None:
+            return self._separate.http_token
         return None if self._http_side is None else self._http_side.token
 
     @property
@@ -284,6 +290,15 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
     if process and clock == "manual":
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
+
+
+def _token(given: dict[str, str], release: Release | None) -> str | None:
+    """A token for HTTP, if listeners or an authorizer protect the broker."""
+    from pykbroker.config.broker import BrokerConfig  # noqa: PLC0415 - start-up counts
+    from pykbroker.steered.http_options import protected_by  # noqa: PLC0415
+
+    config = BrokerConfig(given, CURRENT if release is None else release.definitions)
+    return None if protected_by(config) is None else secrets.token_urlsafe()
 
 
 def _http_side(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
