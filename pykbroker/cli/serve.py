@@ -220,22 +220,26 @@ class ServerStart(NamedTuple):
         return EXIT_OK
 
     async def _serve(self) -> None:
-        from pykbroker.process.node import serve
+        from pykbroker.process.node import Node, serve
 
         options = self.options
-        await serve(
+        node = Node(
             self.config,
             options.brokers,
-            self._announce,
             racks=options.racks,
             durable=not options.ephemeral,
-            with_parent=options.exit_with_parent,
             as_reached=as_reached(options),
             release=options.as_version,
+            clock=None if self.time is None else self.time.clock,
+        )
+        if self.time is not None:
+            node.lifetimes.follow(self.time.follow)
+        await serve(
+            node,
+            self._announce,
+            with_parent=options.exit_with_parent,
             services=self.services,
             before_clients=None if self.seed is None else partial(_load_seed, self.seed),
-            follow=None if self.time is None else self.time.follow,
-            clock=None if self.time is None else self.time.clock,
         )
 
     def _announce(self, node: Node) -> None:

@@ -26,7 +26,7 @@ from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
 from pykbroker.process.housekeeping import Housekeeping
-from pykbroker.process.life import Life, LifeEnded, Lifetimes
+from pykbroker.process.life import LifeEnded, Lifetimes
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
@@ -67,28 +67,18 @@ class Service(Protocol):
 
 
 async def serve(
-    config: BrokerConfig,
-    brokers: int,
+    node: Node,
     announce: Callable[[Node], None],
     *,
-    racks: Sequence[str] | None = None,
-    durable: bool = True,
     with_parent: bool = False,
-    as_reached: bool = False,
-    release: Release | None = None,
     services: Callable[[Node], Sequence[Service]] = lambda _: (),
     before_clients: Prepare | None = None,
-    follow: Callable[[Life], None] | None = None,
-    clock: Clock | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which are handled from the beginning, since the first process of a container
     is not stopped by them otherwise. With ``with_parent`` the end of the parent process stops it, too. ``services`` creates
-    the services beside it, ``follow`` follows its lives. ``before_clients`` is called before clients are accepted,
-    ``announce`` afterwards. Raises StartFailed.
+    the services beside it. ``before_clients`` is called before clients are accepted, ``announce`` afterwards. Raises
+    StartFailed.
     """
-    node = Node(config, brokers, racks=racks, durable=durable, as_reached=as_reached, release=release, clock=clock)
-    if follow is not None:
-        node.lifetimes.follow(follow)
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
