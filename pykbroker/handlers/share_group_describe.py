@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest
 
 #: The weight of a group whose permitted operations are asked for, each of which is a question to the authorizer.
-_WEIGHT_WITH_AUTHORIZER = 3
+_WEIGHT_WITH_AUTHORIZER = 6
 
 
 def handle(
@@ -37,7 +37,7 @@ def handle(
         described = _describe(broker, group_id)
         return described.map(operations) if request.include_authorized_operations else described
 
-    weight = 1 if broker.authorizer is None else _WEIGHT_WITH_AUTHORIZER
+    weight = 3 if broker.authorizer is None else _WEIGHT_WITH_AUTHORIZER
     described = each(broker, ctx, request.group_ids, described_as_asked, weight=weight, once=str)
     return apply(lambda groups: ShareGroupDescribeResponse(groups=groups), described)
 

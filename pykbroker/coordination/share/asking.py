@@ -18,7 +18,7 @@ T = TypeVar("T")
 Answers = dict[SharePartitionKey, KafkaError | None]
 
 #: The weight of a question to the share coordinator, which may append a record.
-_WEIGHT = 4
+_WEIGHT = 20
 
 
 def ask_each(
