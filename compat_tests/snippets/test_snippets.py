@@ -56,6 +56,8 @@ TEXTS = {
     r"sasl\.mechanism=SCRAM-SHA-256": "a client that signs in by a token; pykbroker/tests/cli/test_tokens.py has one",
     r"E       AssertionError: assert \[b'order 0', .*": "compat_tests/worlds finds this bug, and others",
     r"spark\.kafka\.clusters\..*": "settings of Spark; compat_tests/spark/test_delegation_token.py sets them",
+    r"pykbroker serve --schema-registry .*": "it needs ports of its own; compat_tests/registry serves so",
+    r"pykbroker schemas register .*": "it needs a registry: pykbroker/tests/cli/test_schemas.py has one",
     r"pykbroker tokens create .*": "it needs a broker with a key: pykbroker/tests/cli/test_tokens.py has one",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,6 +45,10 @@ from pykbroker.client.offsets import READ_COMMITTED, TopicPartition, existing_en
 from pykbroker.lake import requirements
 from pykbroker.lake.description import Format
 from pykbroker.lake.single_job import only_job
+
+if TYPE_CHECKING:
+    from pykbroker.lake.ledger import LedgerEntry
+    from pykbroker.lake.values.decode_state import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +216,10 @@ def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None)
         yield Lake.open(spark, at)
 
 
-def _numbers_of(decoded: Any, archived: Any) -> dict[str, Any]:
+def _numbers_of(decoded: Known, archived: LedgerEntry) -> dict[str, Any]:
     account = decoded.account()
     return {
-        "topic": decoded.topic, "as": str(decoded.how.kind), "rows": account.rows, "quarantined": account.quarantined,
+        "topic": decoded.topic, "as": decoded.options and str(decoded.options.kind), "rows": account.rows, "quarantined": account.quarantined,
         "behind": account.behind(archived.of_topic(decoded.topic)), "columns": list(account.columns),
     }  # fmt: skip
 

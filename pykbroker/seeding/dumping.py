@@ -111,8 +111,7 @@ def _reading(
     at = partition.log_start_offset
     aborted = _aborted(partition, at, end)
     while at < end:
-        if cluster.partition(partition.topic, partition.index) is not partition:
-            raise LookupError(f"topic {partition.topic} was deleted while it was read")
+        _check_there(cluster, partition)
         fresh: list[SeedRecord] = []
         for header, data in partition.log.batches(at):
             if header.base_offset >= end:
@@ -122,10 +121,12 @@ def _reading(
                 for some in decoded(cluster.runtime, header, data):
                     if isinstance(some, Deferred):
                         yield some
+                        _check_there(cluster, partition)
                     else:
                         fresh += [_record(partition, found) for found in some if at <= found.offset < end]
                         if len(fresh) >= _STEP_RECORDS:
                             yield fresh
+                            _check_there(cluster, partition)
                             fresh = []
             at = header.last_offset + 1
             if len(fresh) >= _STEP_RECORDS:
@@ -133,6 +134,12 @@ def _reading(
         else:
             at = end
         yield fresh
+
+
+def _check_there(cluster: Cluster, partition: Partition) -> None:
+    """Raises LookupError if the topic was deleted, also if there is another of its name."""
+    if cluster.partition(partition.topic, partition.index) is not partition:
+        raise LookupError(f"topic {partition.topic} was deleted while it was read")
 
 
 def _decoded_at_once(_: Runtime, header: BatchHeader, data: Buffer) -> Iterator[list[wire.Record]]:

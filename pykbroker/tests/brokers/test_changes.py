@@ -50,7 +50,7 @@ def test_nobody_leads() -> None:
     t = topic("t")
     moved = [PartitionChange(t, partition(0, 1, [1]), partition(0, -1, [1]))]
     assert list(changes.lines(image(t), MetadataDelta(partitions=moved))) == [
-        "1 partition with a new leader: t-0 by nobody"
+        "1 partition with a new leader: t-0 by no broker"
     ]
 
 

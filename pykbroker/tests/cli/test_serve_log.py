@@ -227,7 +227,7 @@ def test_what_has_no_effect_is_told_in_a_line_each() -> None:
     with serving("--ephemeral", *(f"--set={name}={value}" for name, value in given.items())) as (process, _):
         said = ended(process)
     for line in (
-        "controller.quorum.bootstrap.servers names far.example:9093, and nobody is asked there",
+        "controller.quorum.bootstrap.servers names far.example:9093, and this broker does not connect to it",
         "The controller's listener CONTROLLER://:9093 is not opened",
         "log.retention.hors is not known to Kafka 4.4 and is ignored: did you mean log.retention.hours?",
         "The setting nothing.like.it is not known to Kafka 4.4 and is ignored\n",

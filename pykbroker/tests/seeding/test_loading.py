@@ -144,7 +144,7 @@ def test_no_client_comes_before_the_seed() -> None:
     seen: list[int] = []
 
     def look(broker: Broker, ctx: object, request: object, proceed: Callable[[], Any]) -> Any:
-        partition = broker.cluster.partition("orders", 0)
+        partition = broker.store.partition("orders", 0)
         seen.append(0 if partition is None else partition.log.log_end_offset)
         return proceed()
 

@@ -83,7 +83,7 @@ def test_they_are_so_after_a_reset_and_in_a_cluster() -> None:
 def test_a_newer_directory_is_refused(tmp_path: Path) -> None:
     with Kafka(data_dir=tmp_path):
         pass
-    with pytest.raises(StartFailed, match=r"at level 30 of metadata\.version; this broker knows levels 7 to 21"):
+    with pytest.raises(StartFailed, match=r"at level 33 of metadata\.version; this broker knows levels 7 to 21"):
         Kafka(data_dir=tmp_path, as_version="3.9").start()
 
 

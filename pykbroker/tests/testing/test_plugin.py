@@ -102,7 +102,7 @@ def test_of_then(kafka):
     assert level(kafka) == 21
 
 def test_of_now(kafka):
-    assert level(kafka) == 30
+    assert level(kafka) == 33
 
 @pytest.mark.kafka(as_version="3.9", num_partitions=2)
 def test_of_then_with_settings(kafka_cluster):
