@@ -9,9 +9,9 @@ from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.tools.by_name import ours_here
 
 _ASKED = (
-    ["upgrade", "--release-version", "4.3", "--dry-run"],
+    ["upgrade", "--feature", "kraft.version=1", "--dry-run"],
     ["downgrade", "--feature", "kraft.version=1"],
-    ["upgrade", "--release-version", "4.3"],
+    ["upgrade", "--feature", "kraft.version=1"],
     ["describe"],
     ["upgrade", "--feature", "kraft.version=1"],
     ["upgrade", "--feature", "kraft.version=0"],

@@ -90,6 +90,9 @@ SUPPORTED: tuple[ServedApi, ...] = (
     ServedApi(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, "consumer_group_describe"),
     ServedApi(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, "list_config_resources"),
     ServedApi(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, "describe_topic_partitions"),
+    ServedApi(ApiKey.ADD_RAFT_VOTER, 0, 1, "add_raft_voter"),
+    ServedApi(ApiKey.REMOVE_RAFT_VOTER, 0, 0, "remove_raft_voter"),
+    ServedApi(ApiKey.UNREGISTER_CONTROLLER, 0, 0, "unregister_controller"),
 )
 
 _TABLE_WIDTH = 3

@@ -426,6 +426,9 @@ ROWS: dict[ApiKey, Row | str] = {
         0,
     ),
     ApiKey.UNREGISTER_BROKER: SMALL,
+    ApiKey.UNREGISTER_CONTROLLER: SMALL,
+    ApiKey.ADD_RAFT_VOTER: SMALL,
+    ApiKey.REMOVE_RAFT_VOTER: SMALL,
     ApiKey.DESCRIBE_TRANSACTIONS: lambda: (describe_transactions.DescribeTransactionsRequest(ids()), 0),
     ApiKey.LIST_TRANSACTIONS: lambda: (
         list_transactions.ListTransactionsRequest(["Empty", *topics()], list(range(MANY)), -1, "id-.*"),
