@@ -233,7 +233,7 @@ def test_a_topic_may_be_deleted_while_all_are_read(
     name: Callable[..., str], topic: str, bootstrap: str, monkeypatch: pytest.MonkeyPatch, old: bool
 ) -> None:
     if old:
-        monkeypatch.setattr("pykbroker.client.connection.Connection.supports", lambda self, key: False)
+        monkeypatch.setattr("pykbroker.client.connection.BrokerConnection.supports", lambda self, key: False)
     gone = name("gone")
     with Client(parse_bootstrap(bootstrap), timeout_s=30) as client:
         found = read_replicas(client, [topic, gone], may_lack=True)

@@ -20,7 +20,7 @@ _CLIENT = """
 import sys, time
 from pykbroker.client.client import Client
 from pykbroker.client.fetcher import Fetcher
-from pykbroker.client.offsets import Partition
+from pykbroker.client.offsets import TopicPartition
 from pykbroker.client.producer import Producer
 from pykbroker.wire.records import Record
 clients = [Client([("localhost", int(port))], timeout_s=300) for port in sys.argv[1:]]
@@ -30,9 +30,9 @@ for client in clients:
     print(f"{broker.host}:{broker.port}")
 print(answer.cluster_id)
 clients[0].topic("orders", create=True)
-Producer(clients[0]).send(Partition("orders", 0), [Record(timestamp=1, key=None, value=b"tea", headers=[])])
+Producer(clients[0]).send(TopicPartition("orders", 0), [Record(timestamp=1, key=None, value=b"tea", headers=[])])
 fetcher = Fetcher(clients[1])
-fetcher.assign({Partition("orders", 0): 0})
+fetcher.assign({TopicPartition("orders", 0): 0})
 while not (found := fetcher.poll(1)):
     pass
 print(found[0].records[0].value.decode())

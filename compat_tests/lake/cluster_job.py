@@ -36,7 +36,7 @@ def came_through(spark: SparkSession, bootstrap: str, fresh: str, folder: Path, 
     workshop = Workshop(spark, bootstrap, folder / f"lake-{form}", form)
     rows = workshop.archive("flights").rows
     decoded = DecodedTopic(workshop.lake, "flights")
-    decoded.keep_how(DecodeOptions(ValueFormat.JSON))
+    decoded.keep_options(DecodeOptions(ValueFormat.JSON))
     outcome = Decode(decoded, Surveyor()).run(lambda _: None)
     again = workshop.replayed_and_archived(fresh, folder / f"again-{form}")
     (facts,) = measured(workshop.lake, ProfileOptions())

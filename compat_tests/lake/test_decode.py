@@ -32,7 +32,7 @@ NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 def job(workshop: Workshop, topic: str, how: DecodeOptions | None = None, registry: Schemas | None = None) -> Decode:
     decoded = DecodedTopic(workshop.lake, topic)
     if how is not None:
-        decoded.keep_how(how)
+        decoded.keep_options(how)
     return Decode(decoded, Surveyor(SchemaRegistry(registry.url) if registry else None))
 
 
@@ -107,7 +107,7 @@ def test_types_are_given_anew_where_the_first_batch_was_poisoned(make: Callable[
     workshop.archive(topic)
     assert decode(workshop, topic) == DecodeResult(topic, 0, 2, [])
     decoded = DecodedTopic(workshop.lake, topic)
-    wanted = decoded.how.followed_by(DecodeOptions(ValueFormat.JSON, columns={"delay": "BIGINT"}), topic)
+    wanted = decoded.options.followed_by(DecodeOptions(ValueFormat.JSON, columns={"delay": "BIGINT"}), topic)
     with pytest.raises(
         ClientError, match=r"has columns of other types: delay\. With --again, its tables are made anew"
     ):
@@ -180,7 +180,7 @@ def test_a_fault_of_the_registry_quarantines_nothing(make: Callable[..., Worksho
         pauses: list[float] = []
         surveyor = Surveyor(SchemaRegistry(registry.url, pause=pauses.append))
         workshop = make()
-        DecodedTopic(workshop.lake, topic).keep_how(DecodeOptions(ValueFormat.AVRO))
+        DecodedTopic(workshop.lake, topic).keep_options(DecodeOptions(ValueFormat.AVRO))
         for number, faults in ((7, [503, 429, 404, 500, 503, 503, 503, 503, 503]), (8, [])):
             topics.send_raw(topic, None, framed(number, avro(schema, {"n": number})))
             workshop.archive(topic)

@@ -21,7 +21,7 @@ from pykbroker.lake.spark_log import LOG, files_noted
 from pykbroker.lake.values.decode import Decode
 from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
 from pykbroker.lake.values.decoded_tables import DecodedTopic
-from pykbroker.lake.values.rebuild import begun_anew, ended_anew
+from pykbroker.lake.values.rebuild import begin_rebuild, end_rebuild
 from pykbroker.lake.values.schema_survey import Surveyor
 
 ANEW = r"`pykbroker lake decode LAKE --topics '{}' --anew` makes the tables of this topic anew from the archive"
@@ -59,9 +59,9 @@ def test_damaged_files_are_named_and_their_tables_made_anew(
         ):
             job()
     for _ in range(2):  # the first is killed when it has just begun
-        new = begun_anew(workshop.lake, topic)
+        new = begin_rebuild(workshop.lake, topic)
     assert Decode(new, Surveyor()).run(lambda _: None).decoded == 150
-    ended_anew(workshop.lake, topic)
+    end_rebuild(workshop.lake, topic)
     new = DecodedTopic(workshop.lake, topic)
     assert (values(workshop, topic), quarantined(workshop, topic), new.account().columns) == sound
     assert workshop.verify().is_equal
@@ -90,11 +90,11 @@ def test_a_plain_file_that_is_gone_is_missed_and_torn_accounts_are_made_anew(
     without_checksum(folder / "ledger/000000000001.json").write_text("")
     with pytest.raises(LakeError, match=rf"000000000001\.json is not one .* damaged\. {ANEW.format(topic)}"):
         decode(workshop, topic)
-    Decode(begun_anew(workshop.lake, topic), Surveyor()).run(lambda _: None)
+    Decode(begin_rebuild(workshop.lake, topic), Surveyor()).run(lambda _: None)
     assert workshop.verify().is_equal
     assert [each["n"] for each in values(workshop, topic)] == [0] * 10 + [1] * 10
     with pytest.raises(LakeError, match="other was never decoded"):
-        begun_anew(workshop.lake, "other")
+        begin_rebuild(workshop.lake, "other")
 
 
 def test_a_batch_that_has_begun_is_no_difference(

@@ -36,7 +36,7 @@ BOTH = f"{JSON}|{AVRO}"
 
 def decoded(workshop: Workshop, topic: str, kind: ValueFormat, surveyor: Surveyor) -> DataFrame:
     found = DecodedTopic(workshop.lake, topic)
-    found.keep_how(DecodeOptions(kind, key=KeyFormat.TEXT))
+    found.keep_options(DecodeOptions(kind, key=KeyFormat.TEXT))
     outcome = Decode(found, surveyor).run(lambda _: None)
     assert (outcome.decoded, outcome.quarantined) == (COUNT, 0)
     return found.read()

@@ -134,6 +134,6 @@ def test_topics_may_have_every_name(make: Callable[..., Workshop], topics: Topic
     target = ReplayOptions(f"odd-{form}", prefix=f"{form}-")
     assert len(Replay(workshop.lake, topics.bootstrap, {}, target).run()) == len(names)
     hidden = DecodedTopic(workshop.lake, ".hidden")
-    hidden.keep_how(DecodeOptions(ValueFormat.TEXT))
+    hidden.keep_options(DecodeOptions(ValueFormat.TEXT))
     assert Decode(hidden, Surveyor()).run(lambda _: None).decoded == hidden.read().count() == 1
     assert [each.topic for each in all_decoded(workshop.lake)] == [".hidden"]

@@ -29,7 +29,7 @@ def authorise(api_key: int, handle: Handle) -> Handle:
 
     def guarded(broker: Broker, ctx: RequestContext, request: Any) -> Answer:
         proceed = partial(handle, broker, ctx, request)
-        authorizer = broker.cluster.authorizer
+        authorizer = broker.authorizer
         if request is None or authorizer is None:
             return proceed()
         asked = CheckedRequest(authorizer, broker, ctx, request)
@@ -43,7 +43,7 @@ def authorise(api_key: int, handle: Handle) -> Handle:
 
 def _short_for_producers(guarded: Handle, handle: Handle) -> Handle:
     def produce(broker: Broker, ctx: RequestContext, request: Any) -> Answer:
-        authorizer = broker.cluster.authorizer
+        authorizer = broker.authorizer
         if authorizer is None:
             return handle(broker, ctx, request)
         granted, who = authorizer.granted, ctx.principal

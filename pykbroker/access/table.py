@@ -10,7 +10,7 @@ from pykbroker.access.checks import Check
 from pykbroker.access.items import AllOf, EachOf, OnlyPermitted
 from pykbroker.access.rows import Row
 from pykbroker.access.special import (
-    Coordinators,
+    CoordinatorKeys,
     IdempotentProducerIds,
     MembersTopics,
     NewTopics,
@@ -86,7 +86,7 @@ CHECKS: dict[int, tuple[Check, ...]] = {
             Row(TOPIC, (DESCRIBE,), "each topic, when all are asked for", None, "left out"),
         ),
     ),
-    ApiKey.FIND_COORDINATOR: (Coordinators(),),
+    ApiKey.FIND_COORDINATOR: (CoordinatorKeys(),),
     ApiKey.JOIN_GROUP: (OfOne(GROUP, READ, "group_id"),),
     ApiKey.HEARTBEAT: (OfOne(GROUP, READ, "group_id"),),
     ApiKey.LEAVE_GROUP: (OfOne(GROUP, READ, "group_id"),),

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.access.checks import ERROR_OF, CheckedRequest, Proceed, may_do_to_cluster, needs
 from pykbroker.access.rows import Row
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.security.resources import CLUSTER
 
 if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.slices import Steps, Work
 
 _ALWAYS = range(0x8000)
 
@@ -32,14 +34,14 @@ class OfCluster:
         operations = (operation,) if other is None else (operation, other)
         self.rows = (Row(CLUSTER, operations, _in_versions("", versions), ERROR_OF[CLUSTER], "the whole request"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
         if (
-            asked.ctx.api_version not in self._versions
-            or (self._other is not None and may_do_to_cluster(asked, self._other, tells=False))
-            or may_do_to_cluster(asked, self._operation)
+            checked.ctx.api_version not in self._versions
+            or (self._other is not None and may_do_to_cluster(checked, self._other, tells=False))
+            or may_do_to_cluster(checked, self._operation)
         ):
             return proceed()
-        return asked.refused(ERROR_OF[CLUSTER], needs(asked, self._operation) if self._says_what else None)
+        return checked.refused(ERROR_OF[CLUSTER], needs(checked, self._operation) if self._says_what else None)
 
 
 class OfOne:
@@ -66,17 +68,17 @@ class OfOne:
         which = _in_versions(f"`{field}`", versions)
         self.rows = (Row(resource_type, (operation,), which, ERROR_OF[resource_type], "the whole request"),)
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        name = getattr(asked.request, self._field)
-        version = asked.ctx.api_version
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        name = getattr(checked.request, self._field)
+        version = checked.ctx.api_version
         if (
             name is None
             or version not in self._versions
-            or (self._unless is not None and self._unless(asked.request, version))
-            or asked.may(self._operation, self._resource_type, name)
+            or (self._unless is not None and self._unless(checked.request, version))
+            or checked.may(self._operation, self._resource_type, name)
         ):
             return proceed()
-        return asked.refused(ERROR_OF[self._resource_type])
+        return checked.refused(ERROR_OF[self._resource_type])
 
 
 class Stated:
@@ -86,11 +88,14 @@ class Stated:
 
     rows: tuple[Row, ...] = ()
 
-    def __init__(self, check: Callable[[Any], None]) -> None:
+    def __init__(self, check: Callable[[Any], Steps]) -> None:
         self._check = check
 
-    def __call__(self, asked: CheckedRequest, proceed: Proceed) -> Answer:
-        self._check(asked.request)
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        return in_slices(checked.broker, checked.ctx, self._of(checked, proceed))
+
+    def _of(self, checked: CheckedRequest, proceed: Proceed) -> Work[Any]:
+        yield from self._check(checked.request)
         return proceed()
 
 

@@ -1,20 +1,38 @@
-"""One broker of the process: a node id, its listeners, and the state of its own connections."""
+"""One broker: a node id, its listeners, and its node: the store with its partitions, its coordinators, its fetch sessions, and
+its view of the metadata.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.brokers.producer_ids import ProducerIds
+from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.coordination.coordinators import GROUPS, TRANSACTIONS, Coordinators
 from pykbroker.partitions.fetch_sessions import FetchSessions
+from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.brokers.auto_creation import AutoCreation
+    from pykbroker.brokers.security import BrokerSecurity
+    from pykbroker.brokers.store import Store
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.config.loggers import LogLevels
+    from pykbroker.controller.port import ControllerPort
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
     from pykbroker.coordination.host import MarkerPort, TransactionPort
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
-    from pykbroker.metadata.image import Endpoint
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.features import Features
+    from pykbroker.metadata.image import Endpoint, MetadataImage
+    from pykbroker.metadata.source import MetadataSource
+    from pykbroker.partitions.log_moves import LogMoves
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.security.delegation_tokens import TokenSecrets
 
 #: Idle time after which a fetch session may be evicted for another, in milliseconds (KIP-227; a constant in Kafka, too).
 _SESSION_EVICTION_MS = 120_000
@@ -24,35 +42,94 @@ class WrongBroker(ValueError):
     """The broker does not belong to this process, or already is in the requested state."""
 
 
-class Broker:
-    """See the module. ``cluster`` has everything that the brokers of the process share."""
+class BrokerEndPoint(NamedTuple):
+    """A running broker as clients of one listener see it."""
 
-    def __init__(self, cluster: Cluster, node_id: int, endpoints: list[Endpoint], rack: str | None = None) -> None:
-        config = cluster.config
-        self.cluster = cluster
-        self.config = config
-        self.runtime = cluster.runtime
-        self.dormant = cluster.dormant
-        self.authorizer = cluster.authorizer
-        self.metadata = cluster.metadata
-        self.partition = cluster.partition
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedByBrokers:
+    """What the brokers of one process have in common."""
+
+    config: BrokerConfig
+    runtime: Runtime
+    controller: ControllerPort
+    #: The feature levels that brokers support.
+    features: Features
+    auto_creation: AutoCreation
+    security: BrokerSecurity
+    log_levels: LogLevels
+    #: The running brokers of the process by node id.
+    brokers: Mapping[int, Broker]
+
+
+class Broker:
+    """See the module."""
+
+    def __init__(
+        self,
+        shared: SharedByBrokers,
+        store: Store,
+        metadata: MetadataSource,
+        node_id: int,
+        endpoints: list[Endpoint],
+        rack: str | None = None,
+    ) -> None:
+        config, runtime = shared.config, shared.runtime
         self.node_id = node_id
         self.rack = rack
         #: The advertised endpoints, one per listener.
         self.endpoints = endpoints
+        self.config = config
+        self.runtime = runtime
+        self.metadata = metadata
+        self.controller = shared.controller
+        self.features = shared.features
+        self.auto_creation = shared.auto_creation
+        #: The authorizer; None permits everything.
+        self.authorizer = shared.security.authorizer
+        self.log_levels = shared.log_levels
+        self.store = store
+        self.logs = store.logs
+        self.dormant = store.dormant
+        #: The partitions that are here (``Store.partition``); ``absent`` says of others whether they exist.
+        self.partition = store.partition
+        self.partition_by_id = store.partition_by_id
+        self._security = shared.security
+        self._brokers = shared.brokers
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
         self.fetch_sessions = FetchSessions(
-            cluster.runtime.clock,
-            cluster.runtime.random,
+            runtime.clock,
+            runtime.random,
             slots=config["max.incremental.fetch.session.cache.slots"],
             eviction_ms=_SESSION_EVICTION_MS,
         )
+        #: Whether the rack-aware replica selector is configured (KIP-392).
+        self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
+        #: Validates altered settings of the broker's secured listeners; raises KafkaError. None without such listeners.
+        self.check_listeners: Callable[[Mapping[str, str]], None] | None = None
         #: The broker is stopping: waiting fetches are answered with the records that exist.
         self.leaving = False
         #: Connections accepted so far.
         self.connections_made = 0
-        self.producer_ids = ProducerIds(lambda: cluster.controller.allocate_producer_ids(node_id))
+        self.producer_ids = ProducerIds(lambda: shared.controller.allocate_producer_ids(node_id))
         self.coordinators = Coordinators(self)
+        self._unsubscribe: Callable[[], None] | None = None
+        if self.authorizer is not None:
+            self._unsubscribe = metadata.subscribe(self._follow_access)
+
+    def close(self) -> None:
+        """The broker has stopped; what waits in it is answered."""
+        self.fetch_sessions.close()
+        self.coordinators.close()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+
+    # What it coordinates
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -68,18 +145,71 @@ class Broker:
 
     @cached_property
     def marker_port(self) -> MarkerPort:
-        """The way to the leaders of partitions."""
-        return self.cluster.marker_port
+        """The way to the leaders of partitions, all in this process."""
+        from pykbroker.coordination.markers import LocalMarkers  # noqa: PLC0415 - start-up counts
+
+        return LocalMarkers(self.metadata, self._brokers)
 
     @cached_property
     def transaction_port(self) -> TransactionPort:
-        """The way to the coordinators of transactional ids."""
-        return self.cluster.transaction_port
+        """The way to the coordinators of transactional ids, all in this process."""
+        from pykbroker.coordination.transactions.local_port import LocalTransactions  # noqa: PLC0415 - start-up counts
 
-    def close(self) -> None:
-        """The broker has stopped; what waits in it is answered."""
-        self.fetch_sessions.close()
-        self.coordinators.close()
+        return LocalTransactions(self._transactions_of)
+
+    def _transactions_of(self, transactional_id: str) -> TransactionCoordinator | None:
+        """The coordinator of a transactional id; None if it does not run here."""
+        image = self.metadata.image
+        partition = image.partition(TRANSACTIONS.topic, TRANSACTIONS.partition_of(transactional_id, image, self.config))
+        leader = None if partition is None else self._brokers.get(partition.leader)
+        return None if leader is None else leader.transactions
+
+    # Its partitions
+
+    def absent(self, topic: str, index: int) -> ErrorCode:
+        """Why a partition is not here: it belongs to other brokers, or it does not exist."""
+        exists = self.metadata.image.partition(topic, index) is not None
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def partitions(self) -> Iterator[Partition]:
+        """All partitions that are here, in no particular order."""
+        return self.store.partitions()
+
+    @property
+    def log_moves(self) -> LogMoves:
+        """Moves between its log directories."""
+        return self.store.log_moves
+
+    # Its view of the cluster
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of the topic with this id, or None."""
+        topic = self.metadata.image.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
+    def nodes(self, listener: str) -> list[BrokerEndPoint]:
+        """The running brokers that have the listener, by node id."""
+        return [
+            BrokerEndPoint(broker.id, endpoint.host, endpoint.port, broker.rack)
+            for broker in self.metadata.image.active_brokers()
+            if (endpoint := broker.endpoints.get(listener)) is not None
+        ]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other broker is registered and running."""
+        return len(self._brokers) == 1
+
+    @property
+    def token_secrets(self) -> TokenSecrets | None:
+        """The secrets of delegation tokens; None if delegation tokens are disabled."""
+        return self._security.token_secrets
+
+    def _follow_access(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """Access lists have changed, and with them what fetch sessions may read."""
+        del image
+        if delta.acls:
+            self.fetch_sessions.look_again()
 
     def next_connection_id(self) -> int:
         """A new connection id, for logs and telemetry."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pykbroker.brokers.broker import Broker
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.brokers.store import Store
     from pykbroker.metadata.image import Endpoint
     from pykbroker.runtime.waits import Deferred
 
@@ -22,19 +23,27 @@ class BrokerLifecycle:
         self.cluster = cluster
         self._stopped: dict[int, Broker] = {}
 
-    def start_all(self, members: dict[int, list[Endpoint]], racks: Mapping[int, str] | None = None) -> None:
+    def start_all(
+        self,
+        members: dict[int, list[Endpoint]],
+        racks: Mapping[int, str] | None = None,
+        stores: Mapping[int, Store] | None = None,
+    ) -> None:
         """Create the brokers of this process, by node id, and register them.
 
-        ``racks`` gives the rack of each; without it all have broker.rack. Raises KafkaError KAFKA_STORAGE_ERROR if the
+        ``racks`` gives the rack of each; without it all have broker.rack. ``stores`` has those of brokers that do not share the
+        process's. Raises KafkaError KAFKA_STORAGE_ERROR if the
         metadata log cannot be written.
         """
         cluster = self.cluster
         for node_id, endpoints in members.items():
             rack = cluster.config["broker.rack"] if racks is None else racks[node_id]
-            cluster.brokers[node_id] = Broker(cluster, node_id, endpoints, rack)
+            store = None if stores is None else stores.get(node_id)
+            cluster.brokers[node_id] = cluster.new_broker(node_id, endpoints, rack, store)
         registrations = [self._registration(broker) for broker in cluster.brokers.values()]
         epochs = cluster.local_controller.start_brokers(registrations, clean=cluster.logs.clean)
-        cluster.logs.broker_epoch = epochs[cluster.config.node_id]
+        for broker in cluster.brokers.values():
+            self._note_epoch(broker, epochs[broker.node_id])
         # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
         cluster.runtime.timers.after(0, self._load_coordinators)
 
@@ -44,13 +53,13 @@ class BrokerLifecycle:
         Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written; the broker stays stopped.
         """
         cluster, former = self.cluster, self._stopped[node_id]
-        broker = Broker(cluster, node_id, former.endpoints, former.rack)
+        broker = cluster.new_broker(node_id, former.endpoints, former.rack, former.store)
+        broker.check_listeners = former.check_listeners
 
         def started(epoch: int) -> None:
             del self._stopped[node_id]
             cluster.brokers[node_id] = broker
-            if node_id == cluster.config.node_id:
-                cluster.logs.broker_epoch = epoch
+            self._note_epoch(broker, epoch)
 
         return cluster.controller.start_broker(self._registration(broker)).map(started)
 
@@ -70,10 +79,15 @@ class BrokerLifecycle:
 
         return self.cluster.controller.fence_broker(node_id).map(stopped)
 
+    def _note_epoch(self, broker: Broker, epoch: int) -> None:
+        """The marker of a clean shutdown has the epoch; of a shared store, that of the broker whose id the process has."""
+        if broker.store is not self.cluster.store or broker.node_id == self.cluster.config.node_id:
+            broker.logs.broker_epoch = epoch
+
     def _load_coordinators(self) -> None:
         for broker in self.cluster.brokers.values():
             broker.coordinators.load_at_start()
 
     def _registration(self, broker: Broker) -> BrokerRegistration:
-        directories = [uuid_from_str(directory_id) for directory_id in self.cluster.logs.directory_ids]
+        directories = [uuid_from_str(directory_id) for directory_id in broker.logs.directory_ids]
         return BrokerRegistration(broker.node_id, broker.endpoints, directories, broker.rack)

@@ -1,4 +1,4 @@
-"""The partitions of the process and the settings of their logs, kept in line with the metadata.
+"""The partitions of a store and the settings of their logs, kept in line with the metadata.
 
 A new partition is here, and its log can be opened, before any client learns of the topic; a deleted one is gone before the
 deletion is answered.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.delta import MetadataDelta
-    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.metadata.image import MetadataImage, PartitionImage
     from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
@@ -30,10 +30,16 @@ if TYPE_CHECKING:
 
 
 class PartitionTable:
-    """See the module."""
+    """See the module. ``node_id`` is the broker whose replicas are here, None for one copy of all partitions."""
 
     def __init__(
-        self, config: BrokerConfig, logs: LogManager, metadata: MetadataSource, runtime: Runtime, dormant: DormantLogs
+        self,
+        config: BrokerConfig,
+        logs: LogManager,
+        metadata: MetadataSource,
+        runtime: Runtime,
+        dormant: DormantLogs,
+        node_id: int | None = None,
     ) -> None:
         self.runtime = runtime
         #: The partitions by topic name, and by topic id, with the index.
@@ -43,6 +49,7 @@ class PartitionTable:
         self._logs = logs
         self._metadata = metadata
         self._dormant = dormant
+        self._node_id = node_id
         self._discards = Discards(logs, runtime.slices)
         self._load(metadata.image)
         metadata.subscribe(self._follow)
@@ -59,7 +66,7 @@ class PartitionTable:
         keys = [
             (names.get(record.topic_id) or self._name_of(record.topic_id), record.partition_id)
             for record in records
-            if isinstance(record, PartitionRecord)
+            if isinstance(record, PartitionRecord) and (self._node_id is None or self._node_id in record.replicas)
         ]
         for key in keys:
             self._discards.make_room(key)
@@ -68,6 +75,7 @@ class PartitionTable:
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, created if it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self._dormant.partitions.discard(partition)
+        self._dormant.new.discard(partition)
         return self._logs.open(
             partition.topic,
             partition.topic_id,
@@ -84,7 +92,11 @@ class PartitionTable:
         self._apply_broker_settings(image)
         for topic in image.topics.values():
             for state in topic.in_order():
-                self._add(Partition(self, topic.name, topic.id, state))
+                if self._is_here(state):
+                    self._add(Partition(self, topic.name, topic.id, state))
+
+    def _is_here(self, state: PartitionImage) -> bool:
+        return self._node_id is None or self._node_id in state.replicas
 
     def _add(self, partition: Partition) -> None:
         self.by_name[partition.topic, partition.index] = partition
@@ -102,11 +114,16 @@ class PartitionTable:
         self._discards.begin()
         for change in delta.partitions:
             partition = self.by_id.get((change.topic.id, change.after.index))
-            if partition is not None:
+            if partition is not None and not self._is_here(change.after):  # reassigned to others
+                self._remove(
+                    change.topic.name, change.topic.id, change.after.index, self._log_config(change.topic.name)
+                )
+            elif partition is not None:
                 partition.apply(change.after)
-            elif change.topic.id in image.topics_by_id:
+            elif change.topic.id in image.topics_by_id and self._is_here(change.after):
                 key = change.topic.name, change.after.index
-                self._add(Partition(self, change.topic.name, change.topic.id, change.after))
+                self._add(partition := Partition(self, change.topic.name, change.topic.id, change.after))
+                self._dormant.new.add(partition)
                 self._logs.directories.place(key)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
@@ -129,6 +146,7 @@ class PartitionTable:
             del self.by_name[topic, index]
         partition.mark_deleted()
         self._dormant.partitions.discard(partition)
+        self._dormant.new.discard(partition)
         self._discards.add(partition, config)
 
     def _reconfigure(self, topic: str) -> None:

@@ -56,7 +56,7 @@ def check_access(broker: Broker, ctx: RequestContext | None, operation: int, res
     """Check that the client may do ``operation`` on a resource's settings. Raises KafkaError TOPIC_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED, or for all other resources CLUSTER_AUTHORIZATION_FAILED.
     """
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     if authorizer is None or ctx is None:
         return
     kind, code = _ACCESS.get(resource_type, (CLUSTER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
@@ -115,7 +115,7 @@ def alter_resources(
             answers[place] = error
         return answers
 
-    return broker.cluster.controller.alter_configs(
+    return broker.controller.alter_configs(
         [alterations[place] for place in asked], broker_id=broker.node_id, validate_only=validate_only
     ).map(decided)
 
@@ -124,9 +124,9 @@ def _alter_loggers(broker: Broker, ctx: RequestContext | None, alteration: Alter
     resource_type, name, changes, _ = alteration
     _check_is_this_broker(broker, name, "Unexpected node id. Expected")
     check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
-    broker.cluster.log_levels.alter(changes, validate_only=validate_only)
-    if broker.cluster.authorizer is not None:
-        broker.cluster.authorizer.forget()  # the authorizer's logger may have a new level
+    broker.log_levels.alter(changes, validate_only=validate_only)
+    if broker.authorizer is not None:
+        broker.authorizer.forget()  # the authorizer's logger may have a new level
 
 
 def _check(broker: Broker, ctx: RequestContext | None, alteration: Alteration) -> None:
@@ -140,13 +140,13 @@ def _check(broker: Broker, ctx: RequestContext | None, alteration: Alteration) -
 
 def _check_broker(broker: Broker, alteration: Alteration) -> None:
     """Validate settings of this broker, or of all, on the metadata of now. What its listeners make of them only the broker knows."""
-    name, image = alteration.resource_name, broker.cluster.metadata.image
+    name, image = alteration.resource_name, broker.metadata.image
     if name:
         _check_is_this_broker(broker, name, "Unexpected broker id, expected")
-    changed = planned(broker.cluster.config, image, alteration, broker.node_id)
-    check_listeners = broker.cluster.check_listeners
+    changed = planned(broker.config, image, alteration, broker.node_id)
+    check_listeners = broker.check_listeners
     if check_listeners is not None and name:
-        check_listeners(broker.node_id, settings_after(image.config(BROKER_RESOURCE, name), changed))
+        check_listeners(settings_after(image.config(BROKER_RESOURCE, name), changed))
 
 
 def _check_is_this_broker(broker: Broker, name: str, unexpected: str) -> None:

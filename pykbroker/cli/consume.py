@@ -19,7 +19,7 @@ from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.topic_patterns import matching_topics
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, UsageError, refusal
-from pykbroker.client.membership import Membership
+from pykbroker.client.membership import GroupMembership
 from pykbroker.client.offsets import TopicPartition
 from pykbroker.wire.errors import KafkaError
 
@@ -56,7 +56,7 @@ def consume(
                 reader.read(partitions, start, stop)
                 return
             with at.connect() as own:
-                reader.read_as_member(Membership(own, of.group, topics), of.group, start, stop)
+                reader.read_as_member(GroupMembership(own, of.group, topics), of.group, start, stop)
         except KafkaError as error:
             raise ClientError(refusal(f"Reading {', '.join(topics or ['topics'])}", error)) from error
         except KeyboardInterrupt:

@@ -89,10 +89,10 @@ def _dump_batch(out: Output, path: Path, batch: BatchAt, *, records: bool, from_
     wanted = [r for r in batch.records() if r.offset >= from_offset] if records and batch.crc_ok() else []
     control = batch.header.is_control
     if out.as_json:
-        shown: dict[str, Any] = {"file": str(path), "batch": batch_as_json(batch)}
+        printed: dict[str, Any] = {"file": str(path), "batch": batch_as_json(batch)}
         if records:
-            shown["records"] = [record_as_dump(path, record, control=control) for record in wanted]
-        out.json_line(shown)
+            printed["records"] = [record_as_dump(path, record, control=control) for record in wanted]
+        out.json_line(printed)
         return
     out.styled(batch_as_text(batch), "cyan" if records else "")
     for record in wanted:

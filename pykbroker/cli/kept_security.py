@@ -49,7 +49,7 @@ class KeptSecurity:
             *(protocol, users, now_ms),
             hosts=hosts,
             authority=authority,
-            shown=self,
+            store_forms=self,
             mechanisms=WITH_PASSWORDS,
             token_key=self._token_key(),
         )

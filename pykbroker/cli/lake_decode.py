@@ -15,49 +15,45 @@ import typer
 
 from pykbroker.cli.lake_options import (
     At,
-    Conf,
-    Jars,
-    Master,
+    SparkConnection,
     Teller,
     checked_lake,
     checked_pattern,
     lake_errors,
     session,
 )
+from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import requirements
-from pykbroker.lake.single_job import alone
+from pykbroker.lake.single_job import only_job
 from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, NewColumns, ValueFormat
 
 _LOOK_S = 0.2
 HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
 
 
-def decode(
-    at: At,
-    *,
-    as_json: Json = False,
-    topics: Annotated[
-        str, typer.Option("--topics", metavar="REGEX", help="Archived topics whose whole name matches.")
-    ] = ".*",
+@dataclass(frozen=True, slots=True)
+class ValueOptions:
+    """The format of values and keys, and the columns that they become."""
+
     kind: Annotated[
         ValueFormat | None, typer.Option("--as", help="Format of the values; a topic keeps the one it began with.")
-    ] = None,
+    ] = None
     schema: Annotated[
         Path | None,
         typer.Option(
             "--schema", metavar="FILE", help="Avro's .avsc, Protobuf's .proto or .desc, for JSON columns in SQL."
         ),
-    ] = None,
+    ] = None
     types: Annotated[
         str | None,
         typer.Option("--types", metavar="COLUMNS", help="JSON's columns in SQL, as in 'delay BIGINT, at TIMESTAMP'."),
-    ] = None,
-    message: Annotated[str | None, typer.Option("--message", metavar="NAME", help="Protobuf's message.")] = None,
+    ] = None
+    message: Annotated[str | None, typer.Option("--message", metavar="NAME", help="Protobuf's message.")] = None
     registry: Annotated[
         str | None,
         typer.Option(
@@ -66,14 +62,42 @@ def decode(
             envvar="PYKBROKER_SCHEMA_REGISTRY",
             help="The schema registry of the schema ids in values.",
         ),
-    ] = None,
-    key: Annotated[KeyFormat, typer.Option("--key", help="What keys become.")] = KeyFormat.BYTES,
+    ] = None
+    key: Annotated[KeyFormat, typer.Option("--key", help="What keys become.")] = KeyFormat.BYTES
     new_columns: Annotated[
         NewColumns, typer.Option("--new-columns", help="What to do with fields that have no column yet.")
-    ] = NewColumns.ADD,
-    most_columns: Annotated[
-        int, typer.Option("--most-columns", min=1, metavar="N", help="Most columns to add.")
-    ] = 1000,
+    ] = NewColumns.ADD
+    most_columns: Annotated[int, typer.Option("--most-columns", min=1, metavar="N", help="Most columns to add.")] = 1000
+
+    def decode_options(self) -> DecodeOptions | None:
+        """What --as and its companions ask for; None without --as. Raises UsageError and ClientError."""
+        if self.kind is None and (self.schema or self.message or self.types):
+            raise UsageError("--schema, --types and --message need --as; give it, too.")
+        if self.types is not None and (self.kind is not ValueFormat.JSON or self.schema is not None):
+            raise UsageError("--types is for --as json, in place of --schema.")
+        if self.kind is None:
+            return None
+        with lake_errors():
+            return _decode_options(self.kind, self.schema, self.message, self.key, self.new_columns, self.most_columns)
+
+    def json_columns(self) -> tuple[str, str] | None:
+        """The columns of JSON in SQL, and where they are written; None if they are not given."""
+        if self.kind is not ValueFormat.JSON:
+            return None
+        if self.schema is not None:
+            return _text(self.schema), str(self.schema)
+        return None if self.types is None else (self.types, "--types")
+
+
+@with_option_values
+def decode(
+    at: At,
+    *,
+    as_json: Json = False,
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="REGEX", help="Archived topics whose whole name matches.")
+    ] = ".*",
+    values: ValueOptions,
     again: Annotated[
         bool, typer.Option("--again", help="Decode the quarantine again, and all if columns have other types now.")
     ] = False,
@@ -85,36 +109,32 @@ def decode(
     batch: Annotated[
         int, typer.Option("--batch-records", min=1, metavar="N", help="Approximate records per batch.")
     ] = 1_000_000,
-    master: Master = None,
-    conf: Conf = None,
-    jars: Jars = None,
+    spark_at: SparkConnection,
 ) -> None:
     """Decode archived values into columns, exactly once; what cannot be decoded goes to a quarantine, with the reason."""
     out = Output(as_json=as_json)
     checked_lake(at)
     checked_pattern(topics)
-    with lake_errors():
-        wanted = None if kind is None else _how(kind, schema, message, key, new_columns, most_columns)
-    if wanted is None and (schema or message or types):
-        raise UsageError("--schema, --types and --message need --as; give it, too.")
-    if types is not None and (kind is not ValueFormat.JSON or schema is not None):
-        raise UsageError("--types is for --as json, in place of --schema.")
+    wanted = values.decode_options()
     if anew and (again or wanted is not None):
         raise UsageError("--anew decodes as before: it takes neither --again nor --as.")
     interval_s = parse_duration(every) / 1000
-    known = _registry(registry) if registry else None
-    with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
+    known = _registry(values.registry) if values.registry else None
+    with (
+        lake_errors(),
+        all_end_as_ctrl_c(),
+        session(spark_at.master, spark_at.conf, spark_at.jars, lake=at, tasks=True) as spark,
+    ):
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.values.schema_survey import Surveyor
 
-        if wanted is not None and kind is ValueFormat.JSON and (schema is not None or types is not None):
-            text, where = (types, "--types") if schema is None else (_text(schema), str(schema))
-            wanted = _with_columns(wanted, text or "", where)
+        if wanted is not None and (columns := values.json_columns()) is not None:
+            wanted = _with_columns(wanted, *columns)
         lake, surveyor = Lake.open(spark, at), Surveyor(known)
         with ends_are_noted() as ended:
             while True:
                 job = _Job(at, surveyor, batch, out, ended, again=again)
-                chosen = _to_make_anew(lake, topics) if anew else _chosen(lake, topics, wanted, again=again)
+                chosen = _to_rebuild(lake, topics) if anew else _chosen(lake, topics, wanted, again=again)
                 _show(out, [job.outcome(each, anew=anew) for each in chosen if not ended()])
                 anew = False
                 if not follow or _waited(interval_s, ended):
@@ -124,7 +144,7 @@ def decode(
             out.remark("Stopped; what was decoded stays, and the next run goes on from it.")
 
 
-def _how(
+def _decode_options(
     kind: ValueFormat,
     schema: Path | None,
     message: str | None,
@@ -177,8 +197,8 @@ def _descriptors(schema: Path) -> bytes:
     return compiled(schema.name, schema.parent) if schema.suffix == ".proto" else schema.read_bytes()
 
 
-def _with_columns(how: DecodeOptions, text: str, where: str) -> DecodeOptions:
-    """Return ``how`` with JSON's columns, which the text has in SQL: ``delay BIGINT, origin STRING``."""
+def _with_columns(options: DecodeOptions, text: str, where: str) -> DecodeOptions:
+    """Return ``options`` with JSON's columns, which the text has in SQL: ``delay BIGINT, origin STRING``."""
     from dataclasses import replace
 
     from pyspark.errors import PySparkException
@@ -192,7 +212,7 @@ def _with_columns(how: DecodeOptions, text: str, where: str) -> DecodeOptions:
         raise ClientError(
             f"{where} has no columns as SQL writes them: {str(error).strip().partition(chr(10))[0]}"
         ) from None
-    return replace(how, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
+    return replace(options, columns=part(of_spark(json.loads(given.json()), ""), "struct"))
 
 
 def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool) -> list[Any]:
@@ -207,13 +227,13 @@ def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool
     found = [DecodedTopic(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
     if wanted is not None:
         for each in found:
-            how = each.how.followed_by(wanted, each.topic) if each.how else wanted
-            if not again and (names := revised(each.account().columns, how.columns or {})):
+            options = each.options.followed_by(wanted, each.topic) if each.options else wanted
+            if not again and (names := revised(each.account().columns, options.columns or {})):
                 raise ClientError(
                     f"{each.topic} has columns of other types: {', '.join(names)}. With --again, its tables are made anew from the archive."
                 )
-            each.keep_how(how)
-    chosen = [each for each in found if each.how is not None]
+            each.keep_options(options)
+    chosen = [each for each in found if each.options is not None]
     if not chosen:
         what = (
             f"no archived topic that matches {topics!r}"
@@ -224,14 +244,14 @@ def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool
     return chosen
 
 
-def _to_make_anew(lake: Any, topics: str) -> list[Any]:
+def _to_rebuild(lake: Any, topics: str) -> list[Any]:
     """Return the topics to make anew, also those of which a run was killed while it made them anew."""
     from pykbroker.lake.values.decoded_tables import DecodedTopic
     from pykbroker.lake.values.rebuild import OLD
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
     found = [DecodedTopic(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
-    chosen = [each for each in found if each.how is not None or lake.folder.exists(f"{OLD}/{each.topic}")]
+    chosen = [each for each in found if each.options is not None or lake.folder.exists(f"{OLD}/{each.topic}")]
     if not chosen:
         raise ClientError(f"The lake has no topic that matches {topics!r} and was decoded before.")
     return chosen
@@ -253,23 +273,23 @@ class _Job:
         from pykbroker.lake.values.decode_state import DECODED
         from pykbroker.lake.values.types import revised
 
-        with alone(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
-            if anew or (self.again and revised(decoded.account().columns, decoded.how.columns or {})):
-                return self._made_anew(decoded, teller)
+        with only_job(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
+            if anew or (self.again and revised(decoded.account().columns, decoded.options.columns or {})):
+                return self._rebuilt(decoded, teller)
             job = Decode(decoded, self.surveyor, self.batch_records)
             return job.run_again() if self.again else job.run(teller.tell, self.ended)
 
-    def _made_anew(self, decoded: Any, teller: Teller) -> Any:
+    def _rebuilt(self, decoded: Any, teller: Teller) -> Any:
         from pykbroker.lake.values.decode import Decode
         from pykbroker.lake.values.decode_state import DECODED
-        from pykbroker.lake.values.rebuild import begun_anew, ended_anew
+        from pykbroker.lake.values.rebuild import begin_rebuild, end_rebuild
 
-        new = begun_anew(decoded.lake, decoded.topic)
-        with alone(
+        new = begin_rebuild(decoded.lake, decoded.topic)
+        with only_job(
             f"{self.lake}/{DECODED}/{decoded.topic}", "decode"
         ):  # the other lock was moved aside with its folder
             found = Decode(new, self.surveyor, self.batch_records).run(teller.tell, self.ended)
-        ended_anew(decoded.lake, decoded.topic)
+        end_rebuild(decoded.lake, decoded.topic)
         return found
 
 

@@ -18,14 +18,14 @@ def with_option_values(command: Callable[..., R]) -> Callable[..., R]:
     """
     hints = get_type_hints(command, include_extras=True)
     values = {name: kind for name, kind in hints.items() if is_dataclass(kind) and name != "return"}
-    shown: list[Parameter] = []
+    metavar: list[Parameter] = []
     for parameter in signature(command).parameters.values():
         kind: Any = values.get(parameter.name)
         if kind is None:
-            shown.append(parameter.replace(annotation=hints[parameter.name]))
+            metavar.append(parameter.replace(annotation=hints[parameter.name]))
             continue
         types = get_type_hints(kind, include_extras=True)
-        shown += [
+        metavar += [
             Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=types[each.name])
             for each in fields(kind)
         ]
@@ -37,6 +37,6 @@ def with_option_values(command: Callable[..., R]) -> Callable[..., R]:
             given[name] = made(**{each.name: given.pop(each.name) for each in fields(made)})
         return command(**given)
 
-    called.__signature__ = signature(command).replace(parameters=shown)  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in shown}
+    called.__signature__ = signature(command).replace(parameters=metavar)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in metavar}
     return called

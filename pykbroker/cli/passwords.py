@@ -14,7 +14,7 @@ from pykbroker.client.errors import UsageError
 
 def new_password(user: str, file: Path | None) -> str:
     """Read a new password for ``user``; a prompt asks twice. Raises UsageError."""
-    password = _line_of(file) if file is not None else _asked(user) if _is_terminal() else sys.stdin.readline()
+    password = _line_of(file) if file is not None else _prompted(user) if _is_terminal() else sys.stdin.readline()
     password = password.rstrip("\r\n")
     if not password:
         where = f"{file} begins with an empty line" if file is not None else "none was given"
@@ -32,7 +32,7 @@ def _line_of(file: Path) -> str:
         ) from error
 
 
-def _asked(user: str) -> str:
+def _prompted(user: str) -> str:
     password = getpass.getpass(f"Password of {user}: ")
     if getpass.getpass("Once more: ") != password:
         raise UsageError("The passwords differ; nothing was changed.")

@@ -14,7 +14,7 @@ from pykbroker.cli.start_position import StartPosition, named
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError
 from pykbroker.client.fetcher import Fetched, Fetcher
-from pykbroker.client.membership import Membership
+from pykbroker.client.membership import GroupMembership
 from pykbroker.client.offsets import TopicPartition, committed_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.records import Record
@@ -30,12 +30,12 @@ Stop = Mapping[TopicPartition, int] | None
 class Printer:
     """Prints up to ``limit`` records (None: all) and keeps the position in each partition.
 
-    Records that ``wanted`` rejects are skipped and not counted. ``shown`` are the positions up to which output was
+    Records that ``wanted`` rejects are skipped and not counted. ``printed`` are the positions up to which output was
     flushed: those to commit.
     """
 
     def __init__(self, formatter: Formatter, limit: int | None, wanted: Filter | None = None) -> None:
-        self.shown: dict[TopicPartition, int] = {}
+        self.printed: dict[TopicPartition, int] = {}
         self._printed: dict[TopicPartition, int] = {}
         self._formatter = formatter
         self._left = limit
@@ -69,12 +69,12 @@ class Printer:
     def flush(self) -> None:
         """Flush the output, and count it as shown. Raises OutputClosed."""
         flush()
-        self.shown |= self._printed
+        self.printed |= self._printed
         self._printed.clear()
 
     def begin(self, positions: Mapping[TopicPartition, int]) -> None:
         """Start anew from ``positions``."""
-        self.shown = dict(positions)
+        self.printed = dict(positions)
         self._printed.clear()
 
 
@@ -98,7 +98,7 @@ class ConsumeLoop:
         while not self._printer.full and (until.never or not self._reached(ends)):
             self._print_some(None if until.never else ends)
 
-    def read_as_member(self, membership: Membership, group: str, start: StartPosition, until: EndPosition) -> None:
+    def read_as_member(self, membership: GroupMembership, group: str, start: StartPosition, until: EndPosition) -> None:
         """Print the partitions that the group assigns, from its offsets on, and commit what was printed.
 
         Raises the KafkaError of a response.
@@ -116,7 +116,7 @@ class ConsumeLoop:
                     self._commit(membership)
                     commit_due = clock.monotonic() + _COMMIT_INTERVAL_S
         except BaseException as end:
-            self._leave_early(membership, shown=not isinstance(end, OutputClosed))
+            self._leave_early(membership, printed=not isinstance(end, OutputClosed))
             raise
         self._commit(membership)
         membership.leave()
@@ -156,7 +156,7 @@ class ConsumeLoop:
         return all(self._fetcher.positions[partition] >= end for partition, end in ends.items())
 
     def _take_over(
-        self, membership: Membership, group: str, start: StartPosition, until: EndPosition
+        self, membership: GroupMembership, group: str, start: StartPosition, until: EndPosition
     ) -> dict[TopicPartition, int]:
         """Join, and read from the group's offsets, or from ``start`` where it has none; returns the ends."""
         partitions = membership.join()
@@ -178,14 +178,14 @@ class ConsumeLoop:
                 "committed nothing. `pykbroker groups reset` moves it."
             )
 
-    def _leave_early(self, membership: Membership, *, shown: bool) -> None:
+    def _leave_early(self, membership: GroupMembership, *, printed: bool) -> None:
         """Commit what was shown and leave the group, so that it neither repeats records nor waits for us.
 
         Errors are reported, but do not hide the error that ended the command.
         """
         try:
             membership.limit_patience(_PARTING_S)
-            if shown:
+            if printed:
                 with suppress(OutputClosed):
                     self._printer.flush()
             self._commit(membership)
@@ -194,9 +194,9 @@ class ConsumeLoop:
             reason = f": {error}" if str(error) else "."
             self._out.remark(f"The group was not left in order; it may print records again{reason}")
 
-    def _commit(self, membership: Membership) -> None:
+    def _commit(self, membership: GroupMembership) -> None:
         try:
-            membership.commit(self._printer.shown)
+            membership.commit(self._printer.printed)
         except KafkaError as error:
             if error.code not in (
                 ErrorCode.UNKNOWN_MEMBER_ID,
@@ -206,4 +206,4 @@ class ConsumeLoop:
                 raise
             self._out.remark("The group moved on without us before what was printed could be committed.")
         else:
-            self._printer.shown.clear()
+            self._printer.printed.clear()

@@ -74,7 +74,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         check_racks(options)
         check_security(options)
         seed, time = _seed(options.seed), _manual_time(options)
-        beside = _services(options, config, seed, time)
+        services = _services(options, config, seed, time)
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"pykbroker: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -98,7 +98,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         except (ConfigError, OSError) as error:
             print(f"pykbroker: {error}", file=sys.stderr)
             return EXIT_USAGE
-        return ServerStart(config, options, beside, seed, time, security, tell).run()
+        return ServerStart(config, options, services, seed, time, security, tell).run()
 
 
 def _warn_if_exposed(path: Path, config: BrokerConfig) -> None:
@@ -163,9 +163,9 @@ def _services(
         from pykbroker.steered.steering import of_node
 
         folder = Path(node.config.metadata_log_dir).parent if options.ephemeral else None
-        return of_node(node, folder, None if seed is None else partial(_sow, seed), time)
+        return of_node(node, folder, None if seed is None else partial(_load_seed, seed), time)
 
-    def services(node: Node) -> Sequence[Service]:
+    def open_services(node: Node) -> Sequence[Service]:
         from pykbroker.steered.control import Control
 
         control = Control(Path(node.config.metadata_log_dir), partial(steering, node))
@@ -178,7 +178,7 @@ def _services(
             sides.append(make(node, found, control.steering))
         return sides
 
-    return services
+    return open_services
 
 
 class ServerStart(NamedTuple):
@@ -186,7 +186,7 @@ class ServerStart(NamedTuple):
 
     config: BrokerConfig
     options: argparse.Namespace
-    beside: Callable[[Node], Sequence[Service]]
+    services: Callable[[Node], Sequence[Service]]
     seed: Seed | None
     time: ManualTime | None
     security: ServedSecurity | None
@@ -208,22 +208,26 @@ class ServerStart(NamedTuple):
         return EXIT_OK
 
     async def _serve(self) -> None:
-        from pykbroker.process.node import serve
+        from pykbroker.process.node import Node, serve
 
         options = self.options
-        await serve(
+        node = Node(
             self.config,
             options.brokers,
-            self._announce,
             racks=options.racks,
             durable=not options.ephemeral,
-            with_parent=options.exit_with_parent,
             as_reached=as_reached(options),
             release=options.as_version,
-            beside=self.beside,
-            before_clients=None if self.seed is None else partial(_sow, self.seed),
-            follow=None if self.time is None else self.time.follow,
             clock=None if self.time is None else self.time.clock,
+        )
+        if self.time is not None:
+            node.lifetimes.follow(self.time.follow)
+        await serve(
+            node,
+            self._announce,
+            with_parent=options.exit_with_parent,
+            services=self.services,
+            before_clients=None if self.seed is None else partial(_load_seed, self.seed),
         )
 
     def _announce(self, node: Node) -> None:
@@ -251,7 +255,7 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
-def _sow(seed: Seed, cluster: Cluster) -> Deferred[None]:
+def _load_seed(seed: Seed, cluster: Cluster) -> Deferred[None]:
     from pykbroker.process.log_directories import StartFailed
     from pykbroker.seeding.loading import LoadedSeed, load_seed
     from pykbroker.seeding.seed import BadSeed

@@ -41,7 +41,7 @@ class Fetcher:
         self._client = client
         self._isolation = READ_COMMITTED if committed_only else READ_UNCOMMITTED
         self._connections: dict[int, BrokerConnection] = {}
-        self._asked: dict[int, dict[TopicPartition, int]] = {}
+        self._in_flight: dict[int, dict[TopicPartition, int]] = {}
         self.skipped: list[TopicPartition] = []
         """Partitions whose position had no record any more; they went on at the nearest. The caller may clear it."""
 
@@ -53,7 +53,7 @@ class Fetcher:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
-        self._asked.clear()
+        self._in_flight.clear()
 
     def poll(self, wait_s: float) -> list[Fetched]:
         """Return what arrives within ``wait_s``.
@@ -63,9 +63,9 @@ class Fetcher:
         if not self.positions:
             return []
         self._client.retrying(lambda: self._ask(wait_s))
-        waiting = [self._connections[node] for node in self._asked]
+        waiting = [self._connections[node] for node in self._in_flight]
         ready, _, _ = select.select(waiting, [], [], wait_s)
-        fetched = [self._receive(node) for node in list(self._asked) if self._connections[node] in ready]
+        fetched = [self._receive(node) for node in list(self._in_flight) if self._connections[node] in ready]
         return list(chain.from_iterable(fetched))
 
     def _ask(self, wait_s: float) -> None:
@@ -74,12 +74,12 @@ class Fetcher:
         for partition, offset in self.positions.items():
             by_leader[self._client.leader_id(*partition)][partition] = offset
         for node, wanted in by_leader.items():
-            if node in self._asked:
+            if node in self._in_flight:
                 continue
             if node not in self._connections or self._connections[node].broken:
                 self._connections[node] = self._client.open(node)
             self._connections[node].send(self._request(wanted, wait_s), _HIGHEST_WITH_TOPIC_NAMES)
-            self._asked[node] = wanted
+            self._in_flight[node] = wanted
 
     def _request(self, wanted: Mapping[TopicPartition, int], wait_s: float) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = defaultdict(list)
@@ -98,7 +98,7 @@ class Fetcher:
         )
 
     def _receive(self, node: int) -> list[Fetched]:
-        asked = self._asked.pop(node)
+        asked = self._in_flight.pop(node)
         try:
             answer = self._connections[node].receive(FetchResponse)
         except Unreachable:

@@ -31,7 +31,7 @@ _PROTOCOL_IN_SYNC_SINCE = 5
 _LOST = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID}
 
 
-class Membership:
+class GroupMembership:
     """One member of ``group``. ``client`` must not be shared: JoinGroup keeps its connection waiting."""
 
     def __init__(self, client: Client, group: str, topics: list[str]) -> None:

@@ -27,11 +27,11 @@ def main(environment: Mapping[str, str] = os.environ, ready: Path = READY) -> in
     """Return the exit status: 0 if the broker serves."""
     said, address = summary(ready), environment.get(HTTP_VARIABLE) or HTTP
     if said is not None and "http" in said:
-        return _asked_by_http(said["http"])
+        return _http_health(said["http"])
     if said is not None:
-        return _asked_by_kafka(addresses(said))
+        return _kafka_health(addresses(said))
     if address != OFF:
-        return _asked_by_http(address)  # it says whether the broker starts
+        return _http_health(address)  # it says whether the broker starts
     print("no broker has become ready yet", file=sys.stderr)
     return 1
 
@@ -55,7 +55,7 @@ def addresses(said: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     return sorted(found, key=lambda each: _ORDER.index(each[0]))
 
 
-def _asked_by_http(address: str) -> int:
+def _http_health(address: str) -> int:
     options = parse(address)
     connection = http.client.HTTPConnection(
         _ANYWHERE.get(options.host, options.host), options.port, timeout=_PATIENCE_S
@@ -72,7 +72,7 @@ def _asked_by_http(address: str) -> int:
     return 0 if answer.status == http.HTTPStatus.OK else 1
 
 
-def _asked_by_kafka(listeners: Iterable[tuple[str, str, int]]) -> int:
+def _kafka_health(listeners: Iterable[tuple[str, str, int]]) -> int:
     """One that answers is enough: brokers of a process are stopped one by one on purpose."""
     from pykbroker.client.connection import BrokerConnection
     from pykbroker.client.errors import ClientError

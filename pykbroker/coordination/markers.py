@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.names import CONSUMER_OFFSETS
@@ -13,19 +13,16 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost
+    from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.partition import Partition
 
 
 class LocalMarkers:
-    """The ``MarkerPort`` to leaders in this process. ``leader_of`` is the broker that leads a partition, None if it is not here."""
+    """The ``MarkerPort`` to leaders in this process, which are ``brokers`` by their node ids."""
 
-    def __init__(
-        self,
-        partition: Callable[[str, int], Partition | None],
-        leader_of: Callable[[Partition], CoordinationHost | None],
-    ) -> None:
-        self._partition = partition
-        self._leader_of = leader_of
+    def __init__(self, metadata: MetadataSource, brokers: Mapping[int, CoordinationHost]) -> None:
+        self._metadata = metadata
+        self._brokers = brokers
 
     def write(
         self,
@@ -37,11 +34,12 @@ class LocalMarkers:
         transaction_version: int,
     ) -> Deferred[None] | None:
         """See ``MarkerPort``."""
-        partition = self._partition(*where)
-        if partition is None:  # the topic was deleted: no marker is needed
+        known = self._metadata.image.partition(*where)
+        if known is None:  # the topic was deleted: no marker is needed
             return None
-        leader = self._leader_of(partition)
-        if leader is None:
+        leader = self._brokers.get(known.leader)
+        partition = None if leader is None else leader.partition(*where)
+        if leader is None or partition is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return write_marker(
             leader,

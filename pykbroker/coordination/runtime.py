@@ -19,7 +19,7 @@ from pykbroker.coordination.outcome import Decision, Outcome, Part
 from pykbroker.coordination.placement import partition_for
 from pykbroker.coordination.shard import RecordCodec, Shard
 from pykbroker.coordination.shards import Loaded, Shards
-from pykbroker.runtime.slices import each_alone
+from pykbroker.runtime.slices import independently
 from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -252,7 +252,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def _begin_all(self, loaded: Loaded[S]) -> Steps:
         """Begin all loaded keys in slices; a request for a key (``at``) does not wait for its slice."""
-        return each_alone(self._begin_in_its_turn(loaded, key) for key in list(loaded.to_begin))
+        return independently(self._begin_in_its_turn(loaded, key) for key in list(loaded.to_begin))
 
     def _begin_in_its_turn(self, loaded: Loaded[S], key: str) -> Steps:
         if key in loaded.to_begin and self.shards.is_in_use(loaded):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pykbroker.faults import naming
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.refusals import answers
-from pykbroker.refusals.answers import Refusal
+from pykbroker.refusals.answers import PlacedRefusal
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import ErrorCode
@@ -33,7 +33,7 @@ def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proc
         if fault.after:
             proceed()
         raise CloseConnection(f"{fault.error} for a produce request with acks=0")
-    refusal = Refusal(ErrorCode[fault.error], fault.at, naming.wanted(fault, broker.cluster.metadata.image))
+    refusal = PlacedRefusal(ErrorCode[fault.error], fault.at, naming.wanted(fault, broker.metadata.image))
     site = answers.site_for(refusal, request, ctx.api_version)
     if ctx.api_key == ApiKey.FETCH:
         return _refuse_fetch(refusal, fault.after, broker, ctx, request, proceed)
@@ -56,7 +56,7 @@ def ours(response: Any) -> Any:
     return kind(*(copy.deepcopy(getattr(response, each)) for each in fields))
 
 
-def _join(answer: Answer, failed: Any, site: Site, refusal: Refusal | None) -> Answer:
+def _join(answer: Answer, failed: Any, site: Site, refusal: PlacedRefusal | None) -> Answer:
     """An answer with the errors of ``failed`` merged into it; with ``refusal``, its own results are overwritten too."""
 
     def joined(response: Any) -> Any:
@@ -70,7 +70,12 @@ def _join(answer: Answer, failed: Any, site: Site, refusal: Refusal | None) -> A
 
 
 def _refuse_fetch(
-    refusal: Refusal, after: bool, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
+    refusal: PlacedRefusal,
+    after: bool,
+    broker: Broker,
+    ctx: RequestContext,
+    request: Any,
+    proceed: Callable[[], Answer],
 ) -> Answer:
     """Answer an error at once, as Kafka does, also for partitions of the session that the request does not name. The session
     examines them again next time, since the client did not get their records.

@@ -88,7 +88,7 @@ class FaultStep:
         if fault.delay is not None and not fault.after:
             assert ctx.connection is not None
             self._delayed.setdefault(ctx.connection, {})[ctx.correlation_id] = rule
-            raise NotYet(pause(broker.cluster.runtime, fault.delay))
+            raise NotYet(pause(broker.runtime, fault.delay))
         return self._act(rule, broker, ctx, request, proceed)
 
     def _act(
@@ -105,15 +105,15 @@ class FaultStep:
             return _stale(rule.kept, ctx, request, proceed)
         answer = proceed()
         if fault.delay is not None and fault.after:
-            return _later(broker.cluster.runtime, fault.delay, answer)
+            return _later(broker.runtime, fault.delay, answer)
         if fault.truncate is not None:
             return then(answer, partial(_cut_off, ctx, fault.truncate))
         if fault.corrupt:
-            return then(answer, partial(corrupted, naming.wanted(fault, broker.cluster.metadata.image)))
+            return then(answer, partial(corrupted, naming.wanted(fault, broker.metadata.image)))
         if fault.leader is not None:
-            return then(answer, partial(_led_by, fault.leader, naming.wanted(fault, broker.cluster.metadata.image)))
+            return then(answer, partial(_led_by, fault.leader, naming.wanted(fault, broker.metadata.image)))
         if fault.throttle is not None:
-            return then(answer, partial(self._throttled, broker.cluster.runtime, ctx, fault.throttle))
+            return then(answer, partial(self._throttled, broker.runtime, ctx, fault.throttle))
         return answer
 
     def _throttled(self, runtime: Runtime, ctx: RequestContext, ms: int, response: Any) -> Any:
@@ -143,7 +143,7 @@ def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> 
     ):
         if pattern is not None and not naming.like(pattern, text):
             return False
-    wanted = naming.wanted(fault, broker.cluster.metadata.image)
+    wanted = naming.wanted(fault, broker.metadata.image)
     return wanted is None or any(map(wanted, naming.all_names(request, broker)))
 
 

@@ -39,7 +39,7 @@ def handle(
     to_look_up = frozenset(name for name in names if not is_address(name))
     if not to_look_up:
         return _altered(broker, ctx, request, to_look_up)
-    return broker.cluster.runtime.offload(unknown_hosts, to_look_up).chain(partial(_altered, broker, ctx, request))
+    return broker.runtime.offload(unknown_hosts, to_look_up).chain(partial(_altered, broker, ctx, request))
 
 
 def failed(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:
@@ -56,9 +56,7 @@ def _altered(
             QuotaAlteration(_entity(entry), [(op.key, None if op.remove else op.value) for op in entry.ops])
             for entry in some
         ]
-        altered = broker.cluster.controller.alter_client_quotas(
-            alterations, unknown, validate_only=request.validate_only
-        )
+        altered = broker.controller.alter_client_quotas(alterations, unknown, validate_only=request.validate_only)
         return altered.map(lambda results: [_result(entity, error) for entity, error in results.items()])
 
     answered = in_turn(broker, ctx, request.entries, alter, _AT_ONCE)

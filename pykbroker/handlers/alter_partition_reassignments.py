@@ -56,7 +56,7 @@ def handle(
         return response
 
     def alter(some: Sequence[Reassignment]) -> Deferred[list[KafkaError | None]]:
-        return broker.cluster.controller.alter_reassignments(list(some), same_factor=not may_change_factor)
+        return broker.controller.alter_reassignments(list(some), same_factor=not may_change_factor)
 
     return in_turn(broker, ctx, wanted, alter, _AT_ONCE).map(lambda errors: answer(flat(errors)))
 

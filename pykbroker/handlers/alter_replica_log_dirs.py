@@ -59,18 +59,18 @@ def _work(broker: Broker, request: AlterReplicaLogDirsRequest) -> Work[AlterRepl
 def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
     if len(renamed(f"{topic}-{index}", 0, FUTURE)) > LONGEST:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    logs = broker.cluster.logs
+    logs = broker.logs
     contents = next((contents for contents in logs.directories.of_partitions if contents.path == path), None)
     if contents is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if contents.directory.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    partition = broker.cluster.partition(topic, index)
-    if partition is None:
+    partition = broker.partition(topic, index)
+    if partition is None and broker.absent(topic, index) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if broker.node_id not in partition.replicas:
+    if partition is None or broker.node_id not in partition.replicas:
         return ErrorCode.REPLICA_NOT_AVAILABLE
-    moves = broker.cluster.log_moves
+    moves = broker.log_moves
     if not logs.directories.place_in(contents, (topic, index)) or moves.under_way(partition):
         moves.want(partition, contents)
     return ErrorCode.NONE

@@ -49,7 +49,7 @@ def _work(
         yield _WEIGHT
 
     def alter(some: Sequence[list[Deletion | Upsertion]]) -> Deferred[list[AlterUserScramCredentialsResult]]:
-        altered = broker.cluster.controller.alter_scram_credentials(
+        altered = broker.controller.alter_scram_credentials(
             [each for changes in some for each in changes if isinstance(each, Deletion)],
             [each for changes in some for each in changes if isinstance(each, Upsertion)],
         )

@@ -38,7 +38,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         if ctx.connection is not None:
             ctx.connection.client_software = (request.client_software_name, request.client_software_version)
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     expected = (request.cluster_id, request.node_id)
     if expected not in (_NOBODY, (image.cluster_id, broker.node_id)):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
@@ -47,7 +47,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ApiVersionsRequest | No
         api_keys=_api_keys(),
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
-            for name, (low, high) in broker.cluster.features.ranges.items()
+            for name, (low, high) in broker.features.ranges.items()
             if low > 0 or ctx.api_version >= 4
         ],
         finalized_features_epoch=image.offset,

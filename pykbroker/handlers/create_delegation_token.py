@@ -37,7 +37,7 @@ def handle(
     wanted = NewToken(owner_of(ctx, request), ctx.principal, renewers, request.max_lifetime_ms)
 
     def created(token: DelegationTokenRecord) -> CreateDelegationTokenResponse:
-        secrets = broker.cluster.token_secrets
+        secrets = broker.token_secrets
         assert secrets is not None, "a token was made with its key"
         answer = _about(ctx, request)
         answer.issue_timestamp_ms = token.issue_timestamp
@@ -47,7 +47,7 @@ def handle(
         answer.hmac = secrets.hmac(token.token_id)
         return answer
 
-    asked = broker.cluster.controller.create_delegation_token(wanted).map(created)
+    asked = broker.controller.create_delegation_token(wanted).map(created)
     return asked.recover(KafkaError, lambda error: refused(ctx, request, error.code, never_ms=0))
 
 
@@ -65,7 +65,7 @@ def is_allowed(broker: Broker, ctx: RequestContext) -> bool:
     """Whether the client's authentication permits requests about tokens."""
     from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
 
-    return may_ask(ctx, broker.cluster.config.security_protocols)
+    return may_ask(ctx, broker.config.security_protocols)
 
 
 def owner_of(ctx: RequestContext, request: CreateDelegationTokenRequest) -> str:

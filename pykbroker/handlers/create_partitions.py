@@ -59,7 +59,7 @@ def _work(broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest)
     client = charged_client(ctx, strict_since=3)
 
     def create(some: Sequence[NewPartitions]) -> Deferred[Charged[list[CreatePartitionsTopicResult]]]:
-        created = broker.cluster.controller.create_partitions(some, validate_only=request.validate_only, client=client)
+        created = broker.controller.create_partitions(some, validate_only=request.validate_only, client=client)
         return created.map(
             lambda done: Charged([_result(name, error) for name, error in done.result], done.throttle_time_ms)
         )

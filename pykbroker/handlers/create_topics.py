@@ -68,7 +68,7 @@ def _work(broker: Broker, ctx: RequestContext, request: CreateTopicsRequest) -> 
     client = charged_client(ctx, strict_since=6)
 
     def create(some: Sequence[NewTopic]) -> Deferred[Charged[list[CreatableTopicResult]]]:
-        created = broker.cluster.controller.create_topics(some, validate_only=request.validate_only, client=client)
+        created = broker.controller.create_topics(some, validate_only=request.validate_only, client=client)
         return created.map(
             lambda done: Charged(
                 [_answer(broker, new, result, describe) for new, result in zip(some, done.result, strict=True)],
@@ -123,6 +123,6 @@ def _answer(broker: Broker, new: NewTopic, result: TopicResult, describe: bool) 
                 config_source=config.source,
                 is_sensitive=config.is_sensitive,
             )
-            for config in effective_topic_configs(broker.cluster.config, new.configs)
+            for config in effective_topic_configs(broker.config, new.configs)
         ]
     return answer

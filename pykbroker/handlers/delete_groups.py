@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 #: The weight of deleting a group with its offsets.
-_WEIGHT = 5
+_WEIGHT = 8
 
 
 def handle(

@@ -38,8 +38,8 @@ def handle(
         for topic in request.topics:
             result = DeleteRecordsTopicResult(name=topic.name)
             response.topics.append(result)
-            for asked in topic.partitions:
-                result.partitions.append(_delete(broker, topic.name, asked))
+            for requested in topic.partitions:
+                result.partitions.append(_delete(broker, topic.name, requested))
                 yield _WEIGHT
             yield 1
         return response
@@ -50,22 +50,22 @@ def handle(
 def logs_of(broker: Broker, version: int, request: DeleteRecordsRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
-        for asked in topic.partitions:
-            yield broker.cluster.partition(topic.name, asked.partition_index)
+        for requested in topic.partitions:
+            yield broker.partition(topic.name, requested.partition_index)
 
 
-def _delete(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-    result = DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1)
-    partition = broker.cluster.partition(topic, asked.partition_index)
+def _delete(broker: Broker, topic: str, requested: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    result = DeleteRecordsPartitionResult(partition_index=requested.partition_index, low_watermark=-1)
+    partition = broker.partition(topic, requested.partition_index)
     try:
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(broker.absent(topic, requested.partition_index))
         if partition.leader != broker.node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log = partition.log
         if not log.config.delete:
             raise KafkaError(ErrorCode.POLICY_VIOLATION)
-        upto = partition.high_watermark if asked.offset == _TO_HIGH_WATERMARK else asked.offset
+        upto = partition.high_watermark if requested.offset == _TO_HIGH_WATERMARK else requested.offset
         if not 0 <= upto <= partition.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         log.delete_records_before(upto)

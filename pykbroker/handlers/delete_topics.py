@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 #: Topics that are deleted together.
-_AT_ONCE = 50
+_AT_ONCE = 40
 #: The weight of looking at a topic of the request.
 _WEIGHT = 0.3
 
@@ -44,30 +44,30 @@ _WEIGHT = 0.3
 def handle(
     broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
-    if not broker.cluster.config["delete.topic.enable"]:
+    if not broker.config["delete.topic.enable"]:
         if ctx.api_version < 3:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
-    asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    authorizer = broker.cluster.authorizer
+    requested = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    authorizer = broker.authorizer
 
     def may(operation: int, name: str) -> bool:
         return authorizer is None or authorizer.may(ctx, operation, TOPIC, name)
 
     if authorizer is not None and authorizer.may(ctx, DELETE, CLUSTER, CLUSTER_NAME, tells=False):
         authorizer = None  # DELETE on the cluster permits deleting every topic
-    return in_slices(broker, ctx, _work(broker, ctx, asked, may))
+    return in_slices(broker, ctx, _work(broker, ctx, requested, may))
 
 
 def _work(
-    broker: Broker, ctx: RequestContext, asked: list[DeleteTopicState], may: Callable[[int, str], bool]
+    broker: Broker, ctx: RequestContext, requested: list[DeleteTopicState], may: Callable[[int, str], bool]
 ) -> Work[DeleteTopicsResponse]:
-    resolved, refused = yield from _resolve(broker.cluster.metadata.image, asked, may)
+    resolved, refused = yield from _resolve(broker.metadata.image, requested, may)
 
     client = charged_client(ctx, strict_since=5)
 
     def delete(some: Sequence[bytes]) -> Deferred[Charged[list[DeletableTopicResult]]]:
-        deleted = broker.cluster.controller.delete_topics(some, client=client)
+        deleted = broker.controller.delete_topics(some, client=client)
         return deleted.map(
             lambda done: Charged(
                 [_result(resolved[topic_id], topic_id, error) for topic_id, error in done.result.items()],
@@ -84,12 +84,12 @@ def _work(
 
 def failed(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:
     """The request as a whole is refused: every topic carries the error."""
-    asked = request.topics if version >= 6 else [DeleteTopicState(name=name) for name in request.topic_names]
-    return DeleteTopicsResponse(responses=[_result(topic.name, topic.topic_id, error) for topic in asked])
+    requested = request.topics if version >= 6 else [DeleteTopicState(name=name) for name in request.topic_names]
+    return DeleteTopicsResponse(responses=[_result(topic.name, topic.topic_id, error) for topic in requested])
 
 
 def _resolve(
-    image: MetadataImage, asked: Iterable[DeleteTopicState], may: Callable[[int, str], bool]
+    image: MetadataImage, requested: Iterable[DeleteTopicState], may: Callable[[int, str], bool]
 ) -> Generator[float, None, tuple[dict[bytes, str], list[DeletableTopicResult]]]:
     """The topics to delete (id to name), and the answers for entries that name no single topic or may not be deleted.
     A client that may not describe a topic learns neither whether it exists nor its name.
@@ -97,7 +97,7 @@ def _resolve(
     names: Counter[str] = Counter()
     ids: Counter[bytes] = Counter()
     refused: list[DeletableTopicResult] = []
-    for topic in asked:
+    for topic in requested:
         yield _WEIGHT
         if topic.name is None:
             if topic.topic_id == ZERO_ID:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 def handle(broker: Broker, ctx: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     filters = [EntityFilter(part.entity_type, part.match_type, part.match) for part in request.components]
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     found = dict(find_quotas(image, filters, strict=request.strict))
     return DescribeClientQuotasResponse(
         entries=[

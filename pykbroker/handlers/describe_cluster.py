@@ -28,7 +28,7 @@ CONTROLLERS = 2
 def handle(broker: Broker, ctx: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     if request.endpoint_type != BROKERS:
         raise _wrong_endpoint_type(request.endpoint_type)
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     brokers = [
         DescribeClusterBroker(
             broker_id=known.id, host=endpoint.host, port=endpoint.port, rack=known.rack, is_fenced=known.fenced
@@ -42,7 +42,7 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeClusterRequest)
         cluster_id=image.cluster_id,
         controller_id=image.controller_for_clients(),
         brokers=brokers,
-        cluster_authorized_operations=cluster_operations(broker.cluster.authorizer, ctx)
+        cluster_authorized_operations=cluster_operations(broker.authorizer, ctx)
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )

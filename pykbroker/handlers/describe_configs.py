@@ -118,10 +118,10 @@ def _document(resource_type: int, configs: list[DescribeConfigsResourceResult]) 
 
 def _describe_topic(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     validate_topic_name(name)
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     if image.topic(name) is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka sends no message with this error
-    return describe.describe_topic(broker.cluster.config, image.topic_config(name))
+    return describe.describe_topic(broker.config, image.topic_config(name))
 
 
 def _describe_broker(broker: Broker, name: str) -> list[describe.ConfigEntry]:
@@ -151,14 +151,14 @@ def _describe_loggers(broker: Broker, name: str) -> list[describe.ConfigEntry]:
 def _describe_client_metrics(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
-    return describe.describe_client_metrics(broker.cluster.metadata.image.config(CLIENT_METRICS_RESOURCE, name))
+    return describe.describe_client_metrics(broker.metadata.image.config(CLIENT_METRICS_RESOURCE, name))
 
 
 def _describe_group(broker: Broker, name: str) -> list[describe.ConfigEntry]:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-    overrides = broker.cluster.metadata.image.config(GROUP_RESOURCE, name)
-    return describe.describe_group(broker.cluster.config, overrides)
+    overrides = broker.metadata.image.config(GROUP_RESOURCE, name)
+    return describe.describe_group(broker.config, overrides)
 
 
 _DESCRIBERS = {
@@ -174,7 +174,7 @@ def _layers(broker: Broker) -> Layers:
     """The layers of this broker's settings. The file holds those of the process's first broker; the others differ in node id
     and listeners.
     """
-    image, config = broker.cluster.metadata.image, broker.cluster.config
+    image, config = broker.metadata.image, broker.config
     node_id = str(broker.node_id)
     own = {"node.id": node_id, "broker.id": node_id}
     if broker.rack is not None:

@@ -32,12 +32,12 @@ def handle(
 ) -> DescribeDelegationTokenResponse:
     from pykbroker.security.delegation_tokens import concerns, may_ask  # noqa: PLC0415 - start-up counts
 
-    if not may_ask(ctx, broker.cluster.config.security_protocols):
+    if not may_ask(ctx, broker.config.security_protocols):
         return DescribeDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-    secrets = broker.cluster.token_secrets
+    secrets = broker.token_secrets
     if secrets is None:
         return DescribeDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-    tokens = list(broker.cluster.metadata.image.delegation_tokens.values())
+    tokens = list(broker.metadata.image.delegation_tokens.values())
     if request.owners is not None:
         owners = [f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners]
         tokens = [token for token in tokens if any(concerns(token, owner) for owner in owners)]
@@ -46,7 +46,7 @@ def handle(
 
 
 def _may_see(broker: Broker, ctx: RequestContext, token: DelegationTokenRecord) -> bool:
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     return (
         authorizer is None
         or authorizer.may(ctx, DESCRIBE, DELEGATION_TOKEN, token.token_id)

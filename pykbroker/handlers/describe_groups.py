@@ -34,13 +34,13 @@ _WEIGHT_WITH_AUTHORIZER = 3
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
-    operations = partial(_with_operations, broker.cluster.authorizer, ctx)
+    operations = partial(_with_operations, broker.authorizer, ctx)
 
     def described_as_asked(group_id: str) -> Deferred[DescribedGroup]:
         described = _describe(broker, group_id, ctx.api_version)
         return described.map(operations) if request.include_authorized_operations else described
 
-    weight = 1 if broker.cluster.authorizer is None else _WEIGHT_WITH_AUTHORIZER
+    weight = 1 if broker.authorizer is None else _WEIGHT_WITH_AUTHORIZER
     described = each(broker, ctx, request.groups, described_as_asked, weight=weight, once=str)
     return apply(lambda groups: DescribeGroupsResponse(groups=groups), described)
 

@@ -44,9 +44,7 @@ def _work(broker: Broker, request: DescribeLogDirsRequest) -> Work[DescribeLogDi
         if partition is not None and broker.node_id in partition.replicas:
             wanted[partition] = None
         yield _WEIGHT
-    described: Deferred[DescribeLogDirsResponse] = broker.cluster.runtime.offload_read(
-        _describe, broker.cluster.logs, list(wanted)
-    )
+    described: Deferred[DescribeLogDirsResponse] = broker.runtime.offload_read(_describe, broker.logs, list(wanted))
     return described
 
 
@@ -98,9 +96,8 @@ def _found(logs: LogManager, partition: Partition) -> tuple[LogDirectory, int] |
 
 def _wanted(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[Partition | None]:
     """The requested partitions, None for one that does not exist; all partitions for null."""
-    cluster = broker.cluster
     if request.topics is None:
-        yield from list(cluster.partitions())
+        yield from list(broker.partitions())
     for topic in request.topics or ():
         for index in topic.partitions:
-            yield cluster.partition(topic.topic, index)
+            yield broker.partition(topic.topic, index)

@@ -58,7 +58,7 @@ def logs_of(broker: Broker, version: int, request: DescribeProducersRequest) -> 
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
         for index in topic.partition_indexes:
-            yield broker.cluster.partition(topic.name, index)
+            yield broker.partition(topic.name, index)
 
 
 def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:
@@ -69,14 +69,14 @@ def _answer(broker: Broker, topic: str, index: int) -> PartitionResponse:
             error_code=ErrorCode.INVALID_TOPIC_EXCEPTION,
             error_message=f"Topic name is invalid: {fault}",
         )
-    partition = broker.cluster.partition(topic, index)
+    partition = broker.partition(topic, index)
     try:
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(broker.absent(topic, index))
         partition.check_served_by(broker.node_id, -1, leader_only=False)
         producers = partition.log.active_producers()
     except KafkaError as error:
-        known = topic in broker.cluster.metadata.image.topics
+        known = topic in broker.metadata.image.topics
         return PartitionResponse(
             partition_index=index, error_code=error.code, error_message=None if known else error.message
         )

@@ -40,7 +40,7 @@ def handle(
         partition.partition_index for partition in topics[0].partitions[:2]
     ] != [0]:
         return in_slices(broker, ctx, _unknown(topics))
-    return broker.cluster.controller.describe_quorum().map(lambda quorum: _answer(quorum, ctx.api_version))
+    return broker.controller.describe_quorum().map(lambda quorum: _answer(quorum, ctx.api_version))
 
 
 def _answer(quorum: QuorumDescription, version: int) -> DescribeQuorumResponse:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, WEIGHT_OF_OPERATIONS, in_slices
 from pykbroker.metadata.names import is_internal, is_valid_topic_name
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.operations import DESCRIBE
@@ -48,23 +48,23 @@ def handle(
 def _described(
     broker: Broker, ctx: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> Work[DescribeTopicPartitionsResponse]:
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     names = _names(image, request)
     yield _SORTING * len(request.topics or image.topics)
-    limit = min(broker.cluster.config["max.request.partition.size.limit"], request.response_partition_limit)
-    authorizer = broker.cluster.authorizer
+    limit = min(broker.config["max.request.partition.size.limit"], request.response_partition_limit)
+    authorizer = broker.authorizer
     hidden: set[str] = set()
     if authorizer is not None:
         for name in names:
             if not authorizer.may(ctx, DESCRIBE, TOPIC, name):
                 hidden.add(name)
-            yield _WEIGHT
+            yield WEIGHT_OF_A_QUESTION
     shown = [name for name in names if name not in hidden] if hidden else names
     response = yield from _page(image, ctx.listener, shown, request, max(limit, 1))
     for topic in response.topics:
         assert topic.name is not None
         topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
-        yield _TOPIC_WEIGHT
+        yield WEIGHT_OF_OPERATIONS
     if request.topics:
         response.topics += [_refusal(name) for name in names if name in hidden]
     return response
@@ -86,8 +86,8 @@ def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> lis
     """
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
-    asked: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
-    names = sorted({name for name in asked if name >= first})
+    requested: Iterable[str] = (topic.name for topic in request.topics) if request.topics else image.topics
+    names = sorted({name for name in requested if name >= first})
     if cursor is not None:
         if request.topics and cursor.topic_name not in names:
             raise KafkaError(

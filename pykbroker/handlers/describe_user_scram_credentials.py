@@ -49,7 +49,7 @@ def _work(broker: Broker, times: Counter[str]) -> Work[DescribeUserScramCredenti
 
 
 def _described(broker: Broker, users: list[str]) -> list[DescribeUserScramCredentialsResult]:
-    described = describe_credentials(broker.cluster.metadata.image, users)
+    described = describe_credentials(broker.metadata.image, users)
     return [_result(user, found) for user, found in described.items()]
 
 

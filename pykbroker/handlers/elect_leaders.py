@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def handle(broker: Broker, ctx: RequestContext, request: ElectLeadersRequest) -> Deferred[ElectLeadersResponse]:
     kind = election_type(request.election_type)
     asked = request.topic_partitions
-    elect = broker.cluster.controller.elect_leaders
+    elect = broker.controller.elect_leaders
     if asked is None:
         return elect(kind, None).map(_answer)
     parts = list(in_parts(asked))

@@ -22,9 +22,9 @@ def handle(
 ) -> ExpireDelegationTokenResponse | Deferred[ExpireDelegationTokenResponse]:
     from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
 
-    if not may_ask(ctx, broker.cluster.config.security_protocols):
+    if not may_ask(ctx, broker.config.security_protocols):
         return ExpireDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)
-    controller = broker.cluster.controller
+    controller = broker.controller
     expired = controller.expire_delegation_token(ctx.principal, request.hmac, request.expiry_time_period_ms)
     answered = expired.map(lambda expires_ms: ExpireDelegationTokenResponse(ErrorCode.NONE, expires_ms))
     return answered.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))

@@ -20,7 +20,7 @@ from pykbroker.handlers.fetching.answer import without_records
 from pykbroker.handlers.fetching.attempt import Attempt
 from pykbroker.handlers.fetching.context import READ_COMMITTED, FetchContext
 from pykbroker.handlers.in_slices import in_slices, is_small
-from pykbroker.partitions.fetch_sessions import FetchItem, ItemKey, requested
+from pykbroker.partitions.fetch_sessions import FetchItem, ItemKey, requested_partitions
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse
@@ -60,14 +60,14 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     items: dict[ItemKey, FetchItem] = {}  # each once, as ``FetchContext`` has them
-    for topic, asked in requested(request, ctx.api_version) if session is None else ():
+    for topic, asked in requested_partitions(request, ctx.api_version) if session is None else ():
         items[topic, asked.partition] = FetchItem(topic, asked)
         yield 1
     fetch = _Fetch(broker, ctx, request, session, list(items.values()))
     attempt = yield from fetch.look_in_slices()
     if attempt.enough() or request.max_wait_ms <= 0:
         return (yield from attempt.answer_in_slices())
-    runtime = broker.cluster.runtime
+    runtime = broker.runtime
     later: Deferred[FetchResponse] = Deferred()
 
     def look_again() -> Work[FetchResponse]:
@@ -82,12 +82,11 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
 
 def logs_of(broker: Broker, version: int, request: FetchRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called; a session's were opened when they joined it."""
-    cluster = broker.cluster
-    for topic, asked in requested(request, version):
+    for topic, asked in requested_partitions(request, version):
         if isinstance(topic, bytes):
-            yield cluster.partition_by_id(topic, asked.partition)
+            yield broker.partition_by_id(topic, asked.partition)
         else:
-            yield cluster.partition(topic, asked.partition)
+            yield broker.partition(topic, asked.partition)
 
 
 def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
@@ -158,20 +157,20 @@ class _Fetch(FetchContext):
             for item in self.items or ():
                 if item.partition is not None:
                     item.partition.watchers[self] = None
-        self.timer = self.broker.cluster.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
+        self.timer = self.broker.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
         return deferred
 
     def appended(self, partition: Partition, size: int) -> None:
         self.new_bytes += size
         if self.new_bytes >= self.needed:
-            self.broker.cluster.runtime.wake_queue.add(self._retry)
+            self.broker.runtime.wake_queue.add(self._retry)
 
     def changed(self, partition: Partition) -> None:
-        self.broker.cluster.runtime.wake_queue.add(self._retry)
+        self.broker.runtime.wake_queue.add(self._retry)
 
     def session_closed(self) -> None:
         self.expired = True
-        self.broker.cluster.runtime.wake_queue.add(self._retry)
+        self.broker.runtime.wake_queue.add(self._retry)
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
         """Watch ``partition`` for ``item`` from now on."""

@@ -38,7 +38,7 @@ def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest)
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     if kind is None or ctx.api_version < kind.found_since or broker.metadata.image.topic(kind.topic) is not None:
         return _answer(broker, ctx, request)
-    return broker.cluster.auto_creation.create([kind.topic]).chain(lambda _: as_wait(_answer(broker, ctx, request)))
+    return broker.auto_creation.create([kind.topic]).chain(lambda _: as_wait(_answer(broker, ctx, request)))
 
 
 def _answer(

@@ -24,12 +24,16 @@ U = TypeVar("U")
 
 #: Partitions of a request that are appended and replayed together, and their weight.
 AT_ONCE = 200
-WEIGHT_OF_A_PART = 400
+WEIGHT_OF_A_PART = 500
+#: The weight of a look at an item, of a question to the authorizer, and of those about all operations on a resource.
+WEIGHT_OF_LITTLE = 0.1
+WEIGHT_OF_A_QUESTION = 1
+WEIGHT_OF_OPERATIONS = 5
 
 
 def in_slices(broker: Broker, ctx: RequestContext, work: Work[T]) -> T | Deferred[T]:
     """The result of ``work``, or the wait for it. Raises what its first steps raise; the wait fails with what later ones raise."""
-    found = broker.cluster.runtime.slices.run(work)
+    found = broker.runtime.slices.run(work)
     if isinstance(found, Deferred) and not found.done:
         ctx.in_slices = True
     return found
@@ -69,7 +73,7 @@ def each(
     once: Callable[[U], Hashable] | None = None,
 ) -> list[Any] | Deferred[list[Any]]:
     """``answer`` of each item, in order; see ``Slices.each``."""
-    found = broker.cluster.runtime.slices.each(items, answer, weight=weight, once=once)
+    found = broker.runtime.slices.each(items, answer, weight=weight, once=once)
     if isinstance(found, Deferred) and not found.done:
         ctx.in_slices = True
     return found
@@ -134,7 +138,7 @@ def in_turn(
     if len(items) <= at_once:
         return ask(items).map(lambda result: [result])
     ctx.in_slices = True
-    slices = broker.cluster.runtime.slices
+    slices = broker.runtime.slices
     over: Deferred[list[T]] = Deferred()
     results: list[T] = []
 
@@ -159,13 +163,27 @@ def flat(parts: Iterable[Iterable[T]]) -> list[T]:
     return [item for part in parts for item in part]
 
 
-def mapped(items: Iterable[U], function: Callable[[U], T], weight: float = 0.2) -> Generator[float, None, list[T]]:
+def mapped(
+    items: Iterable[U], function: Callable[[U], T], weight: float = 2 * WEIGHT_OF_LITTLE
+) -> Generator[float, None, list[T]]:
     """``function`` of each item, for a handler that goes on with all of them."""
     results: list[T] = []
     for item in items:
         results.append(function(item))
         yield weight
     return results
+
+
+def kept(
+    items: Iterable[U], keeps: Callable[[U], object], weight: float = WEIGHT_OF_LITTLE
+) -> Generator[float, None, list[U]]:
+    """The items of which ``keeps`` is true."""
+    found: list[U] = []
+    for item in items:
+        if keeps(item):
+            found.append(item)
+        yield weight
+    return found
 
 
 def whole(work: Generator[float, None, T]) -> T:

@@ -34,7 +34,7 @@ def handle(broker: Broker, ctx: RequestContext, request: ListConfigResourcesRequ
     wanted = (CLIENT_METRICS_RESOURCE,) if ctx.api_version == 0 else request.resource_types or _EVERY_TYPE
     if any(resource_type not in _EVERY_TYPE for resource_type in wanted):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)

@@ -76,20 +76,20 @@ def handle(
 def _answers(broker: Broker, ctx: RequestContext, request: ListOffsetsRequest) -> Work[ListOffsetsResponse]:
     named: Counter[tuple[str, int]] = Counter()
     for topic in request.topics:
-        for asked in topic.partitions:
-            named[topic.name, asked.partition_index] += 1
+        for requested in topic.partitions:
+            named[topic.name, requested.partition_index] += 1
             yield _COUNTING
     searches: list[_Search] = []
     response = ListOffsetsResponse()
     for topic in request.topics:
         answers = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answers)
-        for asked in topic.partitions:
-            times = named.pop((topic.name, asked.partition_index), 0)
+        for requested in topic.partitions:
+            times = named.pop((topic.name, requested.partition_index), 0)
             if times == 1:
-                answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, asked, searches))
+                answers.partitions.append(_answer(broker, ctx.api_version, request, topic.name, requested, searches))
             elif times:  # a partition named more than once is refused once
-                answers.partitions.append(_error(asked.partition_index, ErrorCode.INVALID_REQUEST))
+                answers.partitions.append(_error(requested.partition_index, ErrorCode.INVALID_REQUEST))
             yield 1
         yield 1
     return _searched(broker, ctx, searches, response)
@@ -101,15 +101,15 @@ def _searched(
     """The response once the searches have filled in their answers."""
     if not searches:
         return response
-    searching = _Searching(broker.cluster.runtime, searches, ctx.api_version)
+    searching = _Searching(broker.runtime, searches, ctx.api_version)
     return searching.go_on(_MEMORY).map(lambda _: response)
 
 
 def logs_of(broker: Broker, version: int, request: ListOffsetsRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
-        for asked in topic.partitions:
-            yield broker.cluster.partition(topic.name, asked.partition_index)
+        for requested in topic.partitions:
+            yield broker.partition(topic.name, requested.partition_index)
 
 
 def _answer(
@@ -117,40 +117,42 @@ def _answer(
     version: int,
     request: ListOffsetsRequest,
     topic: str,
-    asked: ListOffsetsPartition,
+    requested: ListOffsetsPartition,
     searches: list[_Search],
 ) -> ListOffsetsPartitionResponse:
     """The answer, or an empty one that the search added to ``searches`` fills in."""
     try:
-        partition, upper = _readable(broker, version, request, topic, asked)
+        partition, upper = _readable(broker, version, request, topic, requested)
         answer = ListOffsetsPartitionResponse(
-            partition_index=asked.partition_index, timestamp=-1, offset=-1, leader_epoch=-1
+            partition_index=requested.partition_index, timestamp=-1, offset=-1, leader_epoch=-1
         )
-        if asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
-            searches.append(_Search(answer, partition, asked.timestamp, upper))
+        if requested.timestamp >= 0 or requested.timestamp == MAX_TIMESTAMP:
+            searches.append(_Search(answer, partition, requested.timestamp, upper))
         else:
-            _fill(answer, _known(partition, asked.timestamp, upper), version)
+            _fill(answer, _known(partition, requested.timestamp, upper), version)
         return answer
     except KafkaError as error:
-        return _error(asked.partition_index, error.code)
+        return _error(requested.partition_index, error.code)
 
 
 def _readable(
-    broker: Broker, version: int, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
+    broker: Broker, version: int, request: ListOffsetsRequest, topic: str, requested: ListOffsetsPartition
 ) -> tuple[Partition, int]:
     """The partition, and the offset at which it ends for this reader.
 
     Raises KafkaError UNSUPPORTED_VERSION, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR, or what ``check_served_by``
     raises.
     """
-    partition = broker.cluster.partition(topic, asked.partition_index)
-    if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, 1):
+    partition = broker.partition(topic, requested.partition_index)
+    if requested.timestamp < 0 and version < _SINCE.get(requested.timestamp, 1):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    if asked.timestamp < EARLIEST_PENDING_UPLOAD:
+    if requested.timestamp < EARLIEST_PENDING_UPLOAD:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if partition is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    partition.check_served_by(broker.node_id, asked.current_leader_epoch, leader_only=request.replica_id != _DEBUGGING)
+        raise KafkaError(broker.absent(topic, requested.partition_index))
+    partition.check_served_by(
+        broker.node_id, requested.current_leader_epoch, leader_only=request.replica_id != _DEBUGGING
+    )
     committed = request.isolation_level == _READ_COMMITTED
     return partition, partition.last_stable_offset if committed else partition.high_watermark
 

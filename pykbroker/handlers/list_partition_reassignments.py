@@ -26,7 +26,7 @@ def handle(
 ) -> ListPartitionReassignmentsResponse:
     asked = None if request.topics is None else {topic.name: set(topic.partition_indexes) for topic in request.topics}
     topics: dict[str, OngoingTopicReassignment] = {}
-    for topic, partition in ongoing_reassignments(broker.cluster.metadata.image):
+    for topic, partition in ongoing_reassignments(broker.metadata.image):
         if asked is not None and partition.index not in asked.get(topic.name, ()):
             continue
         found = topics.setdefault(topic.name, OngoingTopicReassignment(name=topic.name))

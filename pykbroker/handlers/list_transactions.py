@@ -41,7 +41,7 @@ def handle(
 def _listed(broker: Broker, request: ListTransactionsRequest) -> Work[ListTransactionsResponse]:
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     pattern = _pattern(request.transactional_id_pattern)
-    now_ms = broker.cluster.runtime.clock.now_ms()
+    now_ms = broker.runtime.clock.now_ms()
 
     producers = frozenset(request.producer_id_filters)
 
@@ -72,7 +72,7 @@ def _matching(broker: Broker, pattern: Pattern, found: list[ListedTransaction]) 
     from pykbroker.coordination.groups.matching import those_of  # noqa: PLC0415 - start-up counts
 
     by_id = {each.transactional_id: each for each in found}
-    matched = those_of(broker.cluster.runtime, pattern, list(by_id))
+    matched = those_of(broker.runtime, pattern, list(by_id))
     return matched.map(lambda ids: [by_id[each] for each in ids])
 
 

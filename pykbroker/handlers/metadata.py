@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, WEIGHT_OF_OPERATIONS, in_slices
 from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
@@ -49,7 +49,7 @@ _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _MOST_KEPT = 200
 #: The weight of a partition or topic, and of a name in the request (``runtime/slices.py``).
 _WEIGHT = 0.3
-_NAMING = 0.05
+_NAMING = 0.1
 
 
 def handle(
@@ -57,10 +57,10 @@ def handle(
 ) -> MetadataResponse | Deferred[MetadataResponse]:
     if ctx.as_of is not None:
         return in_slices(broker, ctx, _answer(broker, ctx.as_of, ctx, request))
-    image, answers = broker.cluster.metadata.image, broker.cluster.metadata.answers
+    image, answers = broker.metadata.image, broker.metadata.answers
     asked = None
     if request.topics is None or len(request.topics) <= _MOST_KEPT:
-        asked = question(request, ctx, with_host=broker.cluster.authorizer is not None)
+        asked = question(request, ctx, with_host=broker.authorizer is not None)
         kept = None if asked is None else answers.find(asked)
         if kept is not None:
             return kept
@@ -88,16 +88,16 @@ def failed(request: MetadataRequest, version: int, error: KafkaError) -> Metadat
 def _answer(
     broker: Broker, image: MetadataImage, ctx: RequestContext, request: MetadataRequest
 ) -> Work[MetadataResponse]:
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     if request.topics is None or (ctx.api_version == 0 and not request.topics):
-        topics = yield from _shown(broker, image, ctx)
+        topics = yield from _visible(broker, image, ctx)
     else:
-        topics = yield from _asked_for(broker, image, ctx, request)
+        topics = yield from _requested(broker, image, ctx, request)
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None and topic.error_code != _DENIED:
                 topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
-            yield _WEIGHT
+            yield WEIGHT_OF_OPERATIONS
     return MetadataResponse(
         brokers=_brokers(image, ctx.listener),
         cluster_id=image.cluster_id,
@@ -117,7 +117,7 @@ def _brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBroker
     ]
 
 
-def _asked_for(
+def _requested(
     broker: Broker, image: MetadataImage, ctx: RequestContext, request: MetadataRequest
 ) -> Generator[float, None, list[MetadataResponseTopic]]:
     ids, names = yield from _named(ctx.api_version, request)
@@ -127,6 +127,7 @@ def _asked_for(
             found = yield from _by_id(broker, image, topic_id, ctx)
             topics.append(found)
         return topics
+    weight = _WEIGHT if broker.authorizer is None else WEIGHT_OF_A_QUESTION
     missing: dict[str, int] = {}  # topics that do not exist, and their places in the answer
     for name in names:
         topic = image.topic(name)
@@ -137,8 +138,8 @@ def _asked_for(
             topics.append(_unknown(name))
         else:
             topics.append((yield from _topic(image, topic, ctx)))
-        yield _WEIGHT
-    if missing and request.allow_auto_topic_creation and broker.cluster.config["auto.create.topics.enable"]:
+        yield weight
+    if missing and request.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]:
         for name in _create(broker, ctx, list(missing)):
             topics[missing[name]] = _refusal(name, internal=is_internal(name))
     return topics
@@ -171,20 +172,20 @@ def _named(version: int, request: MetadataRequest) -> Generator[float, None, tup
 
 def _create(broker: Broker, ctx: RequestContext, missing: list[str]) -> set[str]:
     """Begin the creation of topics; returns those that the client may not create."""
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     denied: set[str] = set()
     if authorizer is not None and not authorizer.may(ctx, CREATE, CLUSTER, CLUSTER_NAME, tells=False):
         denied = _denied(broker, ctx, CREATE, missing)
     wanted = (name for name in missing if name not in denied and name != CLUSTER_METADATA and is_valid_topic_name(name))
-    broker.cluster.auto_creation.create(wanted)
+    broker.auto_creation.create(wanted)
     return denied
 
 
-def _shown(
+def _visible(
     broker: Broker, image: MetadataImage, ctx: RequestContext
 ) -> Generator[float, None, list[MetadataResponseTopic]]:
     """All topics that the client may describe."""
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     topics: list[MetadataResponseTopic] = []
     for name in list(image.topics):
         topic = image.topic(name)  # it may be deleted meanwhile
@@ -196,7 +197,7 @@ def _shown(
 
 def _denied(broker: Broker, ctx: RequestContext, operation: int, names: Iterable[str]) -> set[str]:
     """Those of the names on which the client may not do ``operation``, whether they exist or not."""
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     if authorizer is None:
         return set()
     return {name for name in names if not authorizer.may(ctx, operation, TOPIC, name)}

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.shard import GroupShard
-from pykbroker.handlers.offset_topics import answer, name_by_id
+from pykbroker.handlers.offset_topics import answer, partitions_that_exist
 from pykbroker.runtime.waits import Deferred
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.offset_commit import (
         OffsetCommitRequest,
-        OffsetCommitRequestPartition,
-        OffsetCommitRequestTopic,
     )
 
 _TOPIC_IDS_SINCE = 10
@@ -35,29 +33,14 @@ _TOPIC_IDS_SINCE = 10
 def handle(
     broker: Broker, ctx: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
-    known = partial(_known, broker, ctx.api_version)
+    known = partial(
+        partitions_that_exist,
+        broker,
+        OffsetCommitResponseTopic,
+        OffsetCommitResponsePartition,
+        by_id=ctx.api_version >= _TOPIC_IDS_SINCE,
+    )
     return answer(broker, ctx, request, OffsetCommitResponse, known, partial(_commit, broker, ctx))
-
-
-def _known(
-    broker: Broker, version: int, topic: OffsetCommitRequestTopic
-) -> tuple[list[OffsetCommitRequestPartition], OffsetCommitResponseTopic | None]:
-    missing: list[OffsetCommitResponsePartition] = []
-    there: list[OffsetCommitRequestPartition] = []
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if version >= _TOPIC_IDS_SINCE:
-        code = name_by_id(broker, topic)
-    for asked in topic.partitions:
-        index = asked.partition_index
-        partition = broker.partition(topic.name, index)
-        if partition is None:
-            missing.append(OffsetCommitResponsePartition(partition_index=index, error_code=code))
-        else:
-            topic.topic_id = partition.topic_id  # stored with the offset, also if the client gave a name alone
-            there.append(asked)
-    if not missing:
-        return there, None
-    return there, OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
 
 
 def _commit(

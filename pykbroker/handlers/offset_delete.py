@@ -65,7 +65,7 @@ def _delete(broker: Broker, request: OffsetDeleteRequest) -> Deferred[OffsetDele
         there: list[OffsetDeleteRequestPartition] = []
         for partition in topic.partitions:
             index = partition.partition_index
-            if broker.cluster.partition(topic.name, index) is None:
+            if not broker.metadata.image.has_partition(topic.name, index):
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 missing.append(OffsetDeleteResponsePartition(partition_index=index, error_code=code))
             else:

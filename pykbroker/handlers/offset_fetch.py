@@ -125,9 +125,8 @@ def _older_response(found: OffsetFetchResponseGroup) -> OffsetFetchResponse:
 
 def _fetch(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
     """The answer for one group."""
-    cluster = broker.cluster
     try:
-        if cluster.authorizer is None and ctx.api_version < _TOPIC_IDS_SINCE:
+        if broker.authorizer is None and ctx.api_version < _TOPIC_IDS_SINCE:
             found = broker.groups.ask(asked.group_id, GroupShard.fetch_stable if stable else GroupShard.fetch, asked)
         else:
             found = _fetch_checked(broker, ctx, asked, stable=stable)
@@ -138,7 +137,7 @@ def _fetch(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, 
 
 def _fetch_checked(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
     """With an authorizer, or topics by id."""
-    authorizer = broker.cluster.authorizer
+    authorizer = broker.authorizer
     question = GroupShard.fetch_stable if stable else GroupShard.fetch
 
     def by_name(asked: OffsetFetchRequestGroup) -> _Found:
@@ -187,7 +186,7 @@ def _fetch_by_id(broker: Broker, by_name: _ByName, asked: OffsetFetchRequestGrou
     known: list[OffsetFetchRequestTopics] = []
     unknown: list[OffsetFetchResponseTopics] = []
     for topic in asked.topics:
-        name = broker.cluster.topic_name(topic.topic_id)
+        name = broker.topic_name(topic.topic_id)
         if name is None:
             unknown.append(_unanswered(topic, ErrorCode.UNKNOWN_TOPIC_ID))
         else:
@@ -204,7 +203,7 @@ def _fetch_by_id(broker: Broker, by_name: _ByName, asked: OffsetFetchRequestGrou
 
 def _with_ids(broker: Broker, everything: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
     """Every topic that still exists, under its id."""
-    image = broker.cluster.metadata.image
+    image = broker.metadata.image
     everything.topics = [found for found in everything.topics if found.name in image.topics]
     for found in everything.topics:
         found.topic_id = image.topics[found.name].id

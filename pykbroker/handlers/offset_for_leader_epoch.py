@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.in_slices import in_slices
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochResponse,
@@ -34,8 +34,8 @@ def handle(
         for topic in request.topics:
             result = OffsetForLeaderTopicResult(topic=topic.topic)
             response.topics.append(result)
-            for asked in topic.partitions:
-                result.partitions.append(_answer(broker, topic.topic, asked))
+            for requested in topic.partitions:
+                result.partitions.append(_answer(broker, topic.topic, requested))
                 yield 1
             yield 1
         return response
@@ -46,18 +46,18 @@ def handle(
 def logs_of(broker: Broker, version: int, request: OffsetForLeaderEpochRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called."""
     for topic in request.topics:
-        for asked in topic.partitions:
-            yield broker.cluster.partition(topic.topic, asked.partition)
+        for requested in topic.partitions:
+            yield broker.partition(topic.topic, requested.partition)
 
 
-def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    answer = EpochEndOffset(partition=asked.partition, leader_epoch=-1, end_offset=-1)
-    partition = broker.cluster.partition(topic, asked.partition)
+def _answer(broker: Broker, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
+    answer = EpochEndOffset(partition=requested.partition, leader_epoch=-1, end_offset=-1)
+    partition = broker.partition(topic, requested.partition)
     try:
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition.check_served_by(broker.node_id, asked.current_leader_epoch)
-        answer.leader_epoch, answer.end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+            raise KafkaError(broker.absent(topic, requested.partition))
+        partition.check_served_by(broker.node_id, requested.current_leader_epoch)
+        answer.leader_epoch, answer.end_offset = partition.log.end_offset_for_epoch(requested.leader_epoch)
     except KafkaError as error:
         answer.error_code = error.code
     return answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -89,11 +89,27 @@ def _taken_apart(topics: list[Any], known: Known, refused: WithTopics) -> list[A
     return rest
 
 
-def name_by_id(broker: Broker, topic: Any) -> ErrorCode:
-    """Fill in the name of a topic given by its id; returns the error for partitions of it that do not exist."""
-    name = broker.cluster.topic_name(topic.topic_id)
-    topic.name = name or ""
-    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def partitions_that_exist(
+    broker: Broker, of_topic: Callable[..., Any], of_partition: Callable[..., Any], topic: Any, *, by_id: bool
+) -> tuple[list[Any], Any | None]:
+    """The partitions of a topic that exist, and the answer for the others, made by ``of_topic`` and ``of_partition``; None without
+    others. ``by_id`` says that the request names topics by their ids. The topic then has its name, and if it exists, its id.
+    """
+    image = broker.metadata.image
+    if by_id:
+        topic.name = broker.topic_name(topic.topic_id) or ""
+    found = image.topics.get(topic.name)
+    exist: Container[int] = ()
+    if found is not None:
+        exist = found.partitions.keys()
+        topic.topic_id = found.id  # stored with the offset, also if the client gave a name alone
+    absent = [each.partition_index for each in topic.partitions if each.partition_index not in exist]
+    if not absent:
+        return topic.partitions, None
+    code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and found is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    missing = [of_partition(partition_index=index, error_code=code) for index in absent]
+    there = [each for each in topic.partitions if each.partition_index in exist]
+    return there, of_topic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
 
 
 def _which(topic: Any) -> str | bytes:

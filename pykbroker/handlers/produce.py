@@ -134,7 +134,7 @@ def _write_many(
                 yield _WEIGHT
             yield 1
     finally:
-        broker.cluster.runtime.memory.received.give(kept)
+        broker.runtime.memory.received.give(kept)
     return _written(broker, ctx, request, response, waiting)
 
 
@@ -147,7 +147,7 @@ def _written(
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if waiting:
         return _when_committed(broker, ctx, request, response, waiting)
-    if ctx.api_version >= _LEADER_SINCE and len(broker.cluster.brokers) > 1:
+    if ctx.api_version >= _LEADER_SINCE and not broker.is_alone:
         response.node_endpoints = _leaders(broker, ctx, response)
     return response if request.acks else settle(request, response)
 
@@ -204,7 +204,7 @@ def _write_later(
     kept = _keep_records(broker, request)
 
     def write(done: Deferred[Refusals]) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
-        broker.cluster.runtime.memory.received.give(kept)
+        broker.runtime.memory.received.give(kept)
         return _write(broker, ctx, request, done.value)
 
     return admitted.fold(write).chain(as_wait)
@@ -220,7 +220,7 @@ def _keep_records(broker: Broker, request: ProduceRequest) -> int:
             if data.records is not None:
                 data.records = bytearray(data.records)  # type: ignore[arg-type]  # a list is for encoding only
                 kept += len(data.records)
-    broker.cluster.runtime.memory.received.count(kept)
+    broker.runtime.memory.received.count(kept)
     return kept
 
 
@@ -332,7 +332,7 @@ def _explain(answer: PartitionProduceResponse, partition: Partition, error: Kafk
     """
     answer.error_code = error.code
     if isinstance(error, NotOneBatch):
-        answer.error_message = error.message if error.shown else None
+        answer.error_message = error.message if error.excerpt else None
         return
     if error.code not in _SAYS_NO_MORE:
         answer.log_start_offset = partition.log_start_offset
@@ -345,15 +345,13 @@ def _explain(answer: PartitionProduceResponse, partition: Partition, error: Kafk
 
 
 def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: int) -> Partition:
-    cluster = broker.cluster
     if ctx.api_version >= _IDS_SINCE:
-        partition = cluster.partition_by_id(topic.topic_id, index)
+        partition = broker.partition_by_id(topic.topic_id, index)
     else:
-        partition = cluster.partition(topic.name, index)
+        partition = broker.partition(topic.name, index)
     if partition is None:
-        if ctx.api_version >= _IDS_SINCE and cluster.topic_name(topic.topic_id) is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        name = broker.topic_name(topic.topic_id) if ctx.api_version >= _IDS_SINCE else topic.name
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if name is None else broker.absent(name, index))
     if partition.topic in INTERNAL_TOPICS and ctx.client_id != _ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}")
     return partition
@@ -361,8 +359,8 @@ def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: i
 
 def _partition(broker: Broker, version: int, topic: TopicProduceData, index: int) -> Partition | None:
     if version >= _IDS_SINCE:
-        return broker.cluster.partition_by_id(topic.topic_id, index)
-    return broker.cluster.partition(topic.name, index)
+        return broker.partition_by_id(topic.topic_id, index)
+    return broker.partition(topic.name, index)
 
 
 def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> list[NodeEndpoint]:
@@ -377,7 +375,7 @@ def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> 
         return []
     return [
         NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-        for node in broker.cluster.nodes(ctx.listener)
+        for node in broker.nodes(ctx.listener)
         if node.node_id in wanted
     ]
 

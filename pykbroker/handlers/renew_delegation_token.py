@@ -21,9 +21,9 @@ def handle(
 ) -> RenewDelegationTokenResponse | Deferred[RenewDelegationTokenResponse]:
     from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
 
-    if not may_ask(ctx, broker.cluster.config.security_protocols):
+    if not may_ask(ctx, broker.config.security_protocols):
         return RenewDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)
-    renewed = broker.cluster.controller.renew_delegation_token(ctx.principal, request.hmac, request.renew_period_ms)
+    renewed = broker.controller.renew_delegation_token(ctx.principal, request.hmac, request.renew_period_ms)
     answered = renewed.map(lambda expires_ms: RenewDelegationTokenResponse(ErrorCode.NONE, expires_ms))
     return answered.recover(KafkaError, lambda error: failed(request, ctx.api_version, error))
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.transactions.admitting import Dialect
-from pykbroker.handlers.offset_topics import answer, name_by_id
+from pykbroker.handlers.offset_topics import answer, partitions_that_exist
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.txn_offset_commit import (
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.txn_offset_commit import (
         TxnOffsetCommitRequest,
-        TxnOffsetCommitRequestPartition,
-        TxnOffsetCommitRequestTopic,
     )
 
 _LOADING_SINCE = 2
@@ -40,29 +38,14 @@ _OF_MEMBERS = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 def handle(
     broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
-    known = partial(_known, broker, ctx.api_version)
+    known = partial(
+        partitions_that_exist,
+        broker,
+        TxnOffsetCommitResponseTopic,
+        TxnOffsetCommitResponsePartition,
+        by_id=ctx.api_version >= _TOPIC_IDS_SINCE,
+    )
     return answer(broker, ctx, request, TxnOffsetCommitResponse, known, partial(_commit, broker, ctx))
-
-
-def _known(
-    broker: Broker, version: int, topic: TxnOffsetCommitRequestTopic
-) -> tuple[list[TxnOffsetCommitRequestPartition], TxnOffsetCommitResponseTopic | None]:
-    there: list[TxnOffsetCommitRequestPartition] = []
-    missing: list[TxnOffsetCommitResponsePartition] = []
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if version >= _TOPIC_IDS_SINCE:
-        code = name_by_id(broker, topic)
-    for asked in topic.partitions:
-        index = asked.partition_index
-        partition = broker.partition(topic.name, index)
-        if partition is None:
-            missing.append(TxnOffsetCommitResponsePartition(partition_index=index, error_code=code))
-        else:
-            topic.topic_id = partition.topic_id  # stored with the offset
-            there.append(asked)
-    if not missing:
-        return there, None
-    return there, TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=missing)
 
 
 def _commit(broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest) -> Deferred[TxnOffsetCommitResponse]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, ctx: RequestContext, request: UnregisterBrokerRequest) -> Deferred[UnregisterBrokerResponse]:
     del ctx
-    forgotten = broker.cluster.controller.unregister_broker(request.broker_id)
+    forgotten = broker.controller.unregister_broker(request.broker_id)
     return forgotten.map(lambda _: UnregisterBrokerResponse())
 
 

@@ -39,7 +39,7 @@ def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) 
             results = [UpdatableFeatureResult(name, none, none.default_message) for name in features]
         return UpdateFeaturesResponse(error_message=None, results=results)
 
-    updated = broker.cluster.controller.update_features(
+    updated = broker.controller.update_features(
         updates, static_min_isr=static_min_isr(broker), validate_only=request.validate_only
     )
     return updated.map(answer)
@@ -47,7 +47,7 @@ def handle(broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest) 
 
 def static_min_isr(broker: Broker) -> int:
     """min.insync.replicas of the file, without dynamic changes."""
-    value: int = broker.cluster.config.values_with({}, {})[MIN_ISR]
+    value: int = broker.config.values_with({}, {})[MIN_ISR]
     return value
 
 

@@ -67,9 +67,9 @@ def _write(
         answer.error_code = error.code
 
     try:
-        partition = broker.cluster.partition(topic, index)
+        partition = broker.partition(topic, index)
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(broker.absent(topic, index))
         if partition.leader != broker.node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         committed = write_marker(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hmac
@@ -35,6 +36,8 @@ _MOST_CONNECTIONS: Final = 256
 _LARGEST_BODY: Final = 4 * 1024 * 1024
 _KIND: Final = "application/vnd.schemaregistry.v1+json"
 _KINDS: Final = (_KIND, "application/vnd.schemaregistry+json", "application/json")
+#: Items of a list that are encoded in one turn of the loop.
+_AT_ONCE: Final = 20
 #: What bodies are sent as; no page of another site can, without asking first.
 _TAKEN: Final = (*_KINDS, "application/octet-stream")
 
@@ -45,7 +48,7 @@ class SchemaRegistrySide:
     def __init__(self, node: Node, options: HttpOptions) -> None:
         self._node = node
         self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
-        self._registry = Registry(node.lives)
+        self._registry = Registry(node.lifetimes)
         self._server: WebServer | None = None
 
     async def open(self) -> None:
@@ -83,9 +86,10 @@ class SchemaRegistrySide:
             return _error(request, 500, STORE, "the registry failed to answer this: the broker's log says why")
         if found is None:
             return web.Response(status=204)
-        if isinstance(found, Text):
-            return web.Response(body=found.text.encode("utf-8", "replace"), content_type=_accepted(request))
-        return web.json_response(found, content_type=_accepted(request), dumps=compact)
+        if isinstance(found, list) and len(found) > _AT_ONCE:
+            return await _in_pieces(request, found)
+        text = found.text if isinstance(found, Text) else compact(found)
+        return web.Response(body=text.encode("utf-8", "replace"), content_type=_accepted(request))
 
     async def _carried_out(self, request: web.Request) -> Any:
         handler, words, query = find(request.method, request.rel_url.raw_path, request.query)
@@ -137,6 +141,19 @@ def _accepted(request: web.Request) -> str:
     """The type of the answer: the first of the registry's own that the client names."""
     said = request.headers.get(hdrs.ACCEPT, "")
     return next((each for each in _KINDS if each in said), _KIND)
+
+
+async def _in_pieces(request: web.Request, found: list[Any]) -> web.StreamResponse:
+    """Answer with a long list, with the broker's clients served between its pieces."""
+    answer = web.StreamResponse(headers={hdrs.CONTENT_TYPE: _accepted(request)})
+    await answer.prepare(request)
+    for begin in range(0, len(found), _AT_ONCE):
+        piece = ",".join(compact(each) for each in found[begin : begin + _AT_ONCE])
+        await answer.write(f"{',' if begin else '['}{piece}".encode("utf-8", "replace"))
+        await asyncio.sleep(0)
+    await answer.write(b"]")
+    await answer.write_eof()
+    return answer
 
 
 def _error(request: web.Request, status: int, code: int, message: str) -> web.Response:

@@ -94,7 +94,7 @@ class HttpSide:
         self._node.http = await server.open(self._options.host, self._options.port, "--http HOST:PORT")
         self._is_open = True
         self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
-        self._leave = [self._node.lives.follow(each.follow) for each in (self._brokers, self._storage)]
+        self._leave = [self._node.lifetimes.follow(each.follow) for each in (self._brokers, self._storage)]
         self._lag.start()
         log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", self._node.http)
 

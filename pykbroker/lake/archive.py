@@ -46,13 +46,13 @@ class ArchiveOptions:
 
 
 class Archive:
-    """One run of the job; ``sight`` has its progress."""
+    """One run of the job; ``progress`` has its progress."""
 
     def __init__(self, lake: Lake, cluster: SourceCluster, options: ArchiveOptions) -> None:
         self.lake = lake
         self.cluster = cluster
         self.options = options
-        self.sight = ArchiveProgress(LedgerEntry())
+        self.progress = ArchiveProgress(LedgerEntry())
         self._say: Callable[[str], None] = lambda _: None
 
     def run(
@@ -77,7 +77,7 @@ class Archive:
             self._check_a_topic_matches()
         restarts = 0
         while True:
-            before = self.sight.batch
+            before = self.progress.batch
             query = self._start()
             try:
                 while not (ended() or query.awaitTermination(_AWAIT_S)):
@@ -85,9 +85,9 @@ class Archive:
                 tell(self._seen(query))
                 if self.options.interval_s is None and not (ended() or self.options.record_losses):
                     self._raise_for_gone()  # of a stream without a partition left, Spark says nothing
-                return self.sight
+                return self.progress
             except StreamingQueryException as error:
-                restarts = 0 if self.sight.batch > before else restarts + 1
+                restarts = 0 if self.progress.batch > before else restarts + 1
                 self._look_into(error, again=self.options.interval_s is not None and restarts <= _RESTARTS)
                 time.sleep(min(2**restarts, 30) / 2)
             finally:
@@ -97,13 +97,15 @@ class Archive:
     def _seen(self, query: StreamingQuery) -> ArchiveProgress:
         """The progress. What is only shown never ends the job: the form of reports differs between versions of Spark."""
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            self.sight.seen(query.lastProgress)
-        return self.sight
+            self.progress.seen(query.lastProgress)
+        return self.progress
 
     def _look_ahead(self) -> None:
         """Ask for the lag, to show it before Spark's first report."""
         places = self.cluster.partitions(self.cluster.matching(self.options.topics))
-        self.sight = ArchiveProgress(self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places))
+        self.progress = ArchiveProgress(
+            self.lake.last_entry(), self.cluster.earliest(places), self.cluster.ends(places)
+        )
 
     def _start(self) -> StreamingQuery:
         options = {
@@ -136,13 +138,13 @@ class Archive:
         except (PySparkException, Py4JJavaError) as error:
             if SIGN not in str(error):
                 raise
-            taken = table.append(_arranged(self._around_odd(before, batch, ends)), batch)
+            taken = table.append(_arranged(self._around_extreme(before, batch, ends)), batch)
         entry = self._entry_after(before, taken, batch, ends)
         self.lake.write_entry(entry)
-        self.sight.took(entry)
+        self.progress.took(entry)
         table.tidy_after(batch)
 
-    def _around_odd(self, before: LedgerEntry, batch: int, ends: Offsets) -> DataFrame:
+    def _around_extreme(self, before: LedgerEntry, batch: int, ends: Offsets) -> DataFrame:
         """The batch without the records whose timestamps Spark cannot hold; these are kept beside the table."""
         starts = before.starts(ends, ledger.offsets_of(self._checkpointed("sources/0/0")))
         begins = self.cluster.earliest(starts) if self.options.record_losses else {}
@@ -153,13 +155,13 @@ class Archive:
         kept = records.keep(batch, ranges)
         self._say(
             f"Spark's timestamps cannot hold those of {len(kept)} records, which are kept in "
-            f"{self.lake.folder.at(ODD)}/{batch:012d}.json, not in the table: {_shown([str(each) for each in kept])}."
+            f"{self.lake.folder.at(ODD)}/{batch:012d}.json, not in the table: {_summary([str(each) for each in kept])}."
         )
-        odd: dict[LakePartition, list[int]] = {}
+        extreme: dict[LakePartition, list[int]] = {}
         for each in kept:
-            odd.setdefault(each.place, []).append(each.offset)
+            extreme.setdefault(each.place, []).append(each.offset)
         loss = {"failOnDataLoss": str(not self.options.record_losses).lower()}
-        return with_date(records.around(ranges, odd, loss))
+        return with_date(records.around(ranges, extreme, loss))
 
     def _read_before(self, before: LedgerEntry, batch: int, ends: Offsets) -> dict[LakePartition, int]:
         """Partitions that the previous batch did not have and an earlier one had, as where --topics has matched less meanwhile, and the end of
@@ -189,7 +191,7 @@ class Archive:
         if moved := [str(LakePartition(*row[:2])) for row in counted if row[3]]:
             self._say(
                 f"Batch {batch} has timestamps before {_GREGORIAN}, which Spark's Kafka source moves by the difference of the Julian and the "
-                f"Gregorian calendar: {_shown(moved)}."
+                f"Gregorian calendar: {_summary(moved)}."
             )
         starts = before.starts(ends, initial)
         lost = losses(self.lake.folder, batch, taken, self._gone(starts, ends)) if self.options.record_losses else {}
@@ -222,8 +224,8 @@ class Archive:
 
     def _check_a_topic_matches(self) -> None:
         """A job that follows waits for its topics. One that accepts losses may find that all were deleted."""
-        lost_all = self.options.record_losses and self.sight.entry.partitions
-        if self.sight.finds_no_topic and not lost_all:
+        lost_all = self.options.record_losses and self.progress.entry.partitions
+        if self.progress.finds_no_topic and not lost_all:
             raise LakeError(
                 f"No topic matches {self.options.topics!r}; it is the whole name that must, internal topics left out. With --follow, the "
                 "archive waits for topics."
@@ -232,7 +234,7 @@ class Archive:
     def _raise_for_expired(self, entry: LedgerEntry) -> None:
         gone = list(ledger.expired(entry, self.cluster.earliest(entry.partitions)))
         if gone:
-            shown = _shown([f"{place} offsets {start} to {end - 1}" for place, (start, end) in gone])
+            shown = _summary([f"{place} offsets {start} to {end - 1}" for place, (start, end) in gone])
             raise DataLost(
                 f"Records expired on the broker before they were archived: {shown}. Run it again with --on-data-loss record "
                 "to write this down in the ledger and go on with what is left."
@@ -259,7 +261,7 @@ class Archive:
         ]
         if gone:
             raise DataLost(
-                f"The broker no longer has partitions that were archived: {_shown(gone)}. What was archived stays. Run it again with "
+                f"The broker no longer has partitions that were archived: {_summary(gone)}. What was archived stays. Run it again with "
                 "--on-data-loss record to go on with the other topics."
             )
 
@@ -270,18 +272,18 @@ class Archive:
         if "data may have been" in message or "KAFKA_DATA_LOSS" in message:
             raise DataLost(f"Spark found records missing: {sentence(message)}") from None
         if not again:
-            raise LakeError(f"The job failed after batch {self.sight.batch}: {sentence(message)}") from None
+            raise LakeError(f"The job failed after batch {self.progress.batch}: {sentence(message)}") from None
 
 
 def _refuse_mixture(entry: LedgerEntry, ends: Offsets, ids: Mapping[str, str]) -> None:
-    for place, how in ledger.made_anew(entry, ends, ids).items():
+    for place, how in ledger.recreated(entry, ends, ids).items():
         raise DataLost(
             f"{place} was {how}: the topic was deleted and made anew. "
             "This lake keeps the old topic; archive the new one to a folder of its own."
         )
 
 
-def _shown(partitions: list[str]) -> str:
+def _summary(partitions: list[str]) -> str:
     left = len(partitions) - _MOST_SHOWN
     return ", ".join(partitions[:_MOST_SHOWN]) + (f" and {left} more" if left > 0 else "")
 

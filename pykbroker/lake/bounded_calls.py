@@ -19,14 +19,14 @@ _GRACE_S = 5.0
 """What a call may take beyond that before it counts as one that waits for ever."""
 
 
-class Stuck(KafkaException):
+class CallTimedOut(KafkaException):
     """The call did not return. Its client must not be used any more, and is left alone: destroying it would wait for ever, too."""
 
 
 def called(limit_s: float, step: Callable[..., Any], *arguments: Any) -> Any:
     """The result of ``step(*arguments, timeout)``, which is called again for ``limit_s`` seconds while its error is retriable.
 
-    Raises KafkaException, and Stuck if a call does not return although its time-out is over.
+    Raises KafkaException, and CallTimedOut if a call does not return although its time-out is over.
     """
     deadline = time.monotonic() + limit_s
     timeout_s = min(_CALL_S, limit_s)
@@ -34,12 +34,12 @@ def called(limit_s: float, step: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return ended_within(timeout_s + _GRACE_S, step, *arguments, timeout_s)
         except KafkaException as error:
-            if isinstance(error, Stuck) or not error.args[0].retriable() or time.monotonic() > deadline:
+            if isinstance(error, CallTimedOut) or not error.args[0].retriable() or time.monotonic() > deadline:
                 raise
 
 
 def ended_within(limit_s: float, step: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of ``step(*arguments)``, in a thread of its own. Raises what it raises, and Stuck after ``limit_s`` seconds."""
+    """The result of ``step(*arguments)``, in a thread of its own. Raises what it raises, and CallTimedOut after ``limit_s`` seconds."""
     found: list[Any] = []
     raised: list[BaseException] = []
 
@@ -55,5 +55,5 @@ def ended_within(limit_s: float, step: Callable[..., Any], *arguments: Any) -> A
     if raised:
         raise raised[0]
     if not found:
-        raise Stuck(KafkaError(KafkaError._TIMED_OUT, "librdkafka does not return"))  # noqa: SLF001 - the constant's name
+        raise CallTimedOut(KafkaError(KafkaError._TIMED_OUT, "librdkafka does not return"))  # noqa: SLF001 - the constant's name
     return found[0]

@@ -55,7 +55,7 @@ class CheckpointRepair:
         for batch in range(last.batch + 1, max([last.batch, *torn, *offsets]) + 2):
             last = self._closed(last, batch)
             self.lake.write_entry(last)
-        self._make_anew(last, left_out)
+        self._rewrite(last, left_out)
         return (
             f"Damaged: {', '.join(faults)}. The ledger and the table say what was archived, and the checkpoint was made anew from them, up to "
             f"batch {last.batch}. The old one is in {self.folder.at(DAMAGED)}."
@@ -144,7 +144,7 @@ class CheckpointRepair:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return before.with_ids(ids).after(batch, now, ends, begins, rows, {})
 
-    def _make_anew(self, last: LedgerEntry, left_out: set[LakePartition]) -> None:
+    def _rewrite(self, last: LedgerEntry, left_out: set[LakePartition]) -> None:
         """Write the files from which Spark starts the batch after ``last``. It starts no earlier than the last of them is there."""
         self.folder.delete(DAMAGED)
         if self.folder.exists(CHECKPOINT):

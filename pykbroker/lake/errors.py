@@ -61,7 +61,7 @@ def is_java_gone(error: BaseException) -> bool:
     return False
 
 
-def anew(topic: str) -> str:
+def rebuild_hint(topic: str) -> str:
     """What to do about a damaged file of a topic's decoding."""
     return (
         f"`pykbroker lake decode LAKE --topics '{topic}' --anew` makes the tables of this topic anew from the archive"
@@ -80,7 +80,7 @@ def sentence(message: str) -> str:
     if (file := _FILE.search(message)) and file[1] not in found:
         found = f"{file[1]}: {found}"
     if (topic := _DECODED.search(found)) and _ADVICE[1][0].search(message):
-        return f"{found}{'' if found.endswith('.') else '.'} The file is damaged or gone: {anew(topic[1])}; nothing was changed."
+        return f"{found}{'' if found.endswith('.') else '.'} The file is damaged or gone: {rebuild_hint(topic[1])}; nothing was changed."
     return found + next(
         (f"{'' if found.endswith('.') else '.'} {advice}" for sign, advice in _ADVICE if sign.search(message)), ""
     )

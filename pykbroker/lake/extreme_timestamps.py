@@ -65,9 +65,9 @@ class ExtremeTimestamps:
         self._lake.folder.write(f"{ODD}/{batch:012d}.json", "".join(f"{each.line}\n" for each in found))
         return found
 
-    def around(self, ranges: Mapping[LakePartition, Range], odd: Odd, options: Mapping[str, str]) -> DataFrame:
+    def around(self, ranges: Mapping[LakePartition, Range], extreme: Odd, options: Mapping[str, str]) -> DataFrame:
         """The broker's records in these ranges, as Spark's Kafka source has them, without the odd ones."""
-        pieces = {place: list(_between(limits, odd.get(place, []))) for place, limits in ranges.items()}
+        pieces = {place: list(_between(limits, extreme.get(place, []))) for place, limits in ranges.items()}
         layers = [
             {place: each[number] for place, each in pieces.items() if number < len(each)}
             for number in range(max(map(len, pieces.values()), default=0))
@@ -134,9 +134,9 @@ def _text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
-def _between(limits: Range, odd: list[int]) -> Iterator[Range]:
+def _between(limits: Range, extreme: list[int]) -> Iterator[Range]:
     start, end = limits
-    for offset in sorted(each for each in odd if start <= each < end):
+    for offset in sorted(each for each in extreme if start <= each < end):
         if start < offset:
             yield start, offset
         start = offset + 1

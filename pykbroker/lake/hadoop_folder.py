@@ -82,11 +82,11 @@ class Folder:
             raise
         return unfinished
 
-    def _rename(self, name: str, to: str, how: Any) -> None:
+    def _rename(self, name: str, to: str, description: Any) -> None:
         context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
             self._path(to).toUri(), self._files.getConf()
         )
-        context.rename(self._path(name), self._path(to), how)
+        context.rename(self._path(name), self._path(to), description)
 
     def exists(self, name: str) -> bool:
         return bool(self._files.exists(self._path(name)))

@@ -170,7 +170,7 @@ def expired(entry: LedgerEntry, earliest: Offsets) -> Iterator[tuple[LakePartiti
             yield place, (progress.until, earliest[place])
 
 
-def made_anew(entry: LedgerEntry, ends: Offsets, ids: Mapping[str, str]) -> dict[LakePartition, str]:
+def recreated(entry: LedgerEntry, ends: Offsets, ids: Mapping[str, str]) -> dict[LakePartition, str]:
     """Partitions of topics that were deleted and made anew, and the evidence: the topic has another id or, if ids are unknown, the
     partition ends before the offsets that were read.
     """

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from pykbroker.lake.bounded_calls import Stuck, called, ended_within
+from pykbroker.lake.bounded_calls import CallTimedOut, called, ended_within
 from pykbroker.lake.errors import LakeError
 
 _TRANSACTION_S = 1.0
@@ -237,7 +237,7 @@ class _Line:
 
     def _trouble(self, offsets: str, error: BaseException) -> LakeError:
         """The error to raise. Aborting the transaction first makes librdkafka deliver all reports, which have the broker's reason."""
-        if not isinstance(error, Stuck):
+        if not isinstance(error, CallTimedOut):
             self._give_up()
         return LakeError(f"{self._from}, {offsets}: {self._without_secrets(error)}")
 
@@ -282,7 +282,7 @@ class _Line:
 
     def _begin_again(self, failed: BaseException) -> None:
         """Send the rows of the open transaction with a new producer, unless the position says that it was committed."""
-        if not isinstance(failed, Stuck):
+        if not isinstance(failed, CallTimedOut):
             self._give_up()
         rows = self._open
         self._start()

@@ -17,7 +17,7 @@ from pykbroker.lake.requirements import local_path
 
 
 @contextmanager
-def alone(lake: str, what: str) -> Iterator[None]:
+def only_job(lake: str, what: str) -> Iterator[None]:
     """Holds the lock for ``what`` on the lake; does nothing for a lake elsewhere. Raises LakeError if another process holds it or the lake's
     folder cannot be written to.
     """

@@ -113,7 +113,7 @@ def start_session(options: SparkOptions, tables: Collection[Format], folder: Pat
 def _attempts(wanted: Mapping[str, str], tables: Collection[Format], folder: Path) -> Iterator[dict[str, str]]:
     """The settings to start with; as long as the resolver does not find a package, those with another resolver or another connector."""
     yield dict(wanted)
-    central = {**wanted, "spark.jars.ivySettings": wanted.get("spark.jars.ivySettings") or str(central_alone(folder))}
+    central = {**wanted, "spark.jars.ivySettings": wanted.get("spark.jars.ivySettings") or str(only_central(folder))}
     yield central
     other = ",".join(packages(pyspark.__version__, tables, whole=True))
     if wanted["spark.jars.packages"] == ",".join(packages(pyspark.__version__, tables)) != other:
@@ -132,7 +132,7 @@ def _end_of(log: Path) -> str:
     return log.read_text(errors="replace")[-1500:] if log.exists() else ""
 
 
-def central_alone(folder: Path) -> Path:
+def only_central(folder: Path) -> Path:
     """Settings of Spark's resolver, Ivy, with Maven Central alone, in a file in ``folder``. Spark's own look first into Maven's local folder, and
     fail if this has the description of a package without its jar, as Maven leaves it where only the description was needed.
     """

@@ -16,7 +16,7 @@ from pykbroker.lake.cluster import SourceCluster
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.extreme_timestamps import ExtremeTimestamps
 from pykbroker.lake.lake import Lake
-from pykbroker.lake.ledger import LakePartition, LedgerEntry, Range, made_anew
+from pykbroker.lake.ledger import LakePartition, LedgerEntry, Range, recreated
 from pykbroker.lake.record_columns import COLUMNS
 from pykbroker.lake.row_counts import rows_within, shortages
 from pykbroker.lake.values.decoded_row_counts import decoded_shortages
@@ -79,13 +79,13 @@ class Verification:
         entry = _chosen(self.lake.last_entry(), topics)
         there = {place.topic for place in entry.partitions}
         ids = self.cluster.ids(there)
-        anew = made_anew(entry, self.cluster.ends(entry.partitions), ids)
+        rebuilt = recreated(entry, self.cluster.ends(entry.partitions), ids)
         told = [
             *shortages(self.lake, entry),
             *decoded_shortages(self.lake, there),
-            *(_rebuilt_note(place, how) for place, how in anew.items()),
+            *(_rebuilt_note(place, reason) for place, reason in rebuilt.items()),
         ]
-        ranges = self._ranges(entry, anew)
+        ranges = self._ranges(entry, rebuilt)
         both = {place: each for place, each in ranges.items() if each[0] < each[1]}
         sums, count, found = self._compared(both) if both else ({}, 0, [])
         partitions = [
@@ -94,13 +94,13 @@ class Verification:
         ]
         return Report(partitions, count, found, told)
 
-    def _ranges(self, entry: LedgerEntry, anew: Collection[LakePartition]) -> dict[LakePartition, Range]:
+    def _ranges(self, entry: LedgerEntry, rebuilt: Collection[LakePartition]) -> dict[LakePartition, Range]:
         """For each partition the offsets that were archived and that the broker still has; empty if the partition is gone."""
         earliest = self.cluster.earliest(entry.partitions)
         return {
             place: (min(max(each.begin, earliest.get(place, each.until)), each.until), each.until)
             for place, each in entry.partitions.items()
-            if place not in anew
+            if place not in rebuilt
         }
 
     def _compared(self, ranges: Mapping[LakePartition, Range]) -> tuple[Sums, int, list[OffsetDifference]]:
@@ -189,8 +189,8 @@ def _differences(broker: DataFrame, lake: DataFrame, compacted: Iterable[str]) -
     return both.select(*_PLACE, kind.alias("kind")).where("kind IS NOT NULL")
 
 
-def _rebuilt_note(place: LakePartition, how: str) -> str:
-    return f"{place}: {how}: the topic was deleted and made anew, so there is nothing to compare"
+def _rebuilt_note(place: LakePartition, reason: str) -> str:
+    return f"{place}: {reason}: the topic was deleted and made anew, so there is nothing to compare"
 
 
 def _chosen(entry: LedgerEntry, topics: str | None) -> LedgerEntry:

@@ -22,20 +22,20 @@ Question = tuple[int, str, str, str, tuple[str, ...] | None, bool, bool]
 MAX_QUESTIONS = 8
 
 
-def question(request: MetadataRequest, asker: RequestContext, *, with_host: bool) -> Question | None:
+def question(request: MetadataRequest, requester: RequestContext, *, with_host: bool) -> Question | None:
     """The cache key of a request; None for one with topic ids, which are rare. With ``with_host`` it includes the client's
     host, on which the answer may depend.
     """
     names: tuple[str, ...] | None = None
-    if request.topics is not None and (request.topics or asker.api_version > 0):
+    if request.topics is not None and (request.topics or requester.api_version > 0):
         names = tuple([topic.name or "" for topic in request.topics])
         if "" in names or any(topic.topic_id != ZERO_ID for topic in request.topics):
             return None
     return (
-        asker.api_version,
-        asker.listener,
-        asker.principal,
-        asker.client_host if with_host else "",
+        requester.api_version,
+        requester.listener,
+        requester.principal,
+        requester.client_host if with_host else "",
         names,
         request.include_cluster_authorized_operations,
         request.include_topic_authorized_operations,
@@ -48,12 +48,12 @@ class Answers:
     def __init__(self) -> None:
         self._kept: dict[Question, EncodedOnce] = {}
 
-    def find(self, asked: Question) -> EncodedOnce | None:
+    def find(self, requested: Question) -> EncodedOnce | None:
         """The cached answer for a key, or None."""
-        kept = self._kept.get(asked)
+        kept = self._kept.get(requested)
         return None if kept is None else kept.again()
 
-    def keep(self, asked: Question, answer: MetadataResponse) -> MetadataResponse:
+    def keep(self, requested: Question, answer: MetadataResponse) -> MetadataResponse:
         """Cache an answer without errors; returns the answer to send."""
         from pykbroker.metadata.encoded_once import EncodedOnce  # noqa: PLC0415 - start-up counts
 
@@ -61,7 +61,7 @@ class Answers:
             return answer
         if len(self._kept) >= MAX_QUESTIONS:
             self._kept.clear()
-        kept = self._kept[asked] = EncodedOnce(answer)
+        kept = self._kept[requested] = EncodedOnce(answer)
         return kept.again()
 
     def forget(self) -> None:

@@ -141,6 +141,11 @@ class MetadataImage:
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(index)
 
+    def has_partition(self, topic: str, index: int) -> bool:
+        """Whether a partition exists."""
+        found = self.topics.get(topic)
+        return found is not None and index in found.partitions
+
     def config(self, resource_type: int, name: str) -> dict[str, str]:
         """The settings of a resource; read-only."""
         return self.configs.get((resource_type, name), {})

@@ -62,7 +62,7 @@ class Admission:
     def admit(self, connection: Connection, dispatcher: Dispatcher, block: memoryview) -> asyncio.BaseProtocol:
         """Begin authentication and its time limit; returns the protocol for the connection's socket."""
         settings = self.settings
-        runtime = connection.broker.cluster.runtime
+        runtime = connection.broker.runtime
         connection.authentication_timer = runtime.timers.after(
             TIME_TO_AUTHENTICATE_MS,
             partial(connection.close, f"it did not authenticate within {TIME_TO_AUTHENTICATE_MS // 1000} s"),
@@ -96,7 +96,7 @@ class _Authentications:
         self._settings = settings
         self._dispatcher = dispatcher
         self._max_frame = max_frame
-        self._runtime: Runtime = connection.broker.cluster.runtime
+        self._runtime: Runtime = connection.broker.runtime
 
     def begin(self, former: Former | None, begun: float | None = None) -> Answering:
         authentication = Authentication(

@@ -61,14 +61,14 @@ class Connection(asyncio.BufferedProtocol):
     ) -> None:
         self.broker = broker
         self._dispatch: Answering = dispatcher.answer
-        self._runtime = broker.cluster.runtime
+        self._runtime = broker.runtime
         self.listener = listener
         self.host = ""
         self.port = 0
         self.principal = "User:ANONYMOUS"
         self.by_token = False
         self.id = broker.next_connection_id()
-        self.last_active = broker.cluster.runtime.clock.monotonic()
+        self.last_active = broker.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self.time_spent: TimeSpent | None = None
         self._max_frame = max_frame

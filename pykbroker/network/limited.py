@@ -44,7 +44,7 @@ class Limited:
     def __init__(self, loop: asyncio.AbstractEventLoop, has_descriptors: Callable[[], bool]) -> None:
         self._loop = loop
         self._has_descriptors = has_descriptors
-        self._doors: list[ConnectionAcceptor] = []
+        self._acceptors: list[ConnectionAcceptor] = []
         self._inside: dict[Connection, str] = {}
         self._going: set[Connection] = set()
         self._entering: set[asyncio.Task[bool]] = set()
@@ -59,36 +59,38 @@ class Limited:
     def open(self, server: asyncio.Server, backlog: int, listener: str, make: Make) -> None:
         """Replace a server of the loop by doors; ``make`` creates the connections."""
         for listening in taken_over(server, backlog):
-            self._doors.append(ConnectionAcceptor(self._loop, listening, listener, self, partial(self._enter, make)))
+            self._acceptors.append(
+                ConnectionAcceptor(self._loop, listening, listener, self, partial(self._enter, make))
+            )
 
     def turn_away(self) -> None:
         """Close the connections that wait: they connected to brokers that no longer exist."""
-        for door in self._doors:
+        for door in self._acceptors:
             door.turn_away()
         for task in self._entering:
             task.cancel()
 
     def descriptors(self) -> Iterator[int]:
         """The descriptors of the listening sockets."""
-        return (door.descriptor for door in self._doors)
+        return (door.descriptor for door in self._acceptors)
 
     def close(self) -> None:
         """Stop listening, and close the connections that wait."""
-        for door in self._doors:
+        for door in self._acceptors:
             door.close()
-        self._doors.clear()
+        self._acceptors.clear()
         for task in self._entering:
             task.cancel()
 
     @property
     def held(self) -> int:
         """The number of accepted sockets that are not let in."""
-        return sum(door.held for door in self._doors)
+        return sum(door.held for door in self._acceptors)
 
     def look_again(self) -> None:
         """Close excess connections and let waiting ones in: a limit or the number of connections has changed."""
         self._close_excess()
-        for door in sorted(self._doors, key=attrgetter("accepted_at")):
+        for door in sorted(self._acceptors, key=attrgetter("accepted_at")):
             door.look_again()
 
     def left(self, connection: Connection) -> None:

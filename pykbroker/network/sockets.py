@@ -105,7 +105,7 @@ class BrokerSockets:
         """Accept connections."""
         self._serving = True
         if self._limited is not None:
-            self._open_doors(self._limited)
+            self._open_acceptors(self._limited)
         for each in self._listening:
             await each.server.start_serving()
 
@@ -117,7 +117,7 @@ class BrokerSockets:
             self._limited = Limited(self._loop, self._has_room)
         self._limited.hold_to(rules, self.connections)
         if self._serving:
-            self._open_doors(self._limited)
+            self._open_acceptors(self._limited)
 
     def limits_changed(self) -> None:
         """Apply changed rules: accept waiting connections, or close excess ones."""
@@ -202,7 +202,7 @@ class BrokerSockets:
             return made, made
         return made, bind.admission.admit(made, self._dispatcher, self._shared_block)
 
-    def _open_doors(self, limited: Limited) -> None:
+    def _open_acceptors(self, limited: Limited) -> None:
         """Replace the loop's servers, which accept every connection, by doors."""
         while self._listening:
             bind, max_frame, server = self._listening.pop()

@@ -214,7 +214,7 @@ class TlsLayer(asyncio.BufferedProtocol):
         if self._socket is not None and not self._closing:
             self._socket.resume_reading()
             if self._open and (self._incoming.pending or self._tls.pending()):
-                self._inner.broker.cluster.runtime.wake_queue.add(self._decrypt)
+                self._inner.broker.runtime.wake_queue.add(self._decrypt)
 
     def get_write_buffer_size(self) -> int:
         return 0 if self._socket is None else self._socket.get_write_buffer_size()

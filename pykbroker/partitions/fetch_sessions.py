@@ -48,28 +48,28 @@ class FetchItem:
         "topic",
     )
 
-    def __init__(self, topic: str | bytes, asked: FetchPartition) -> None:
+    def __init__(self, topic: str | bytes, requested: FetchPartition) -> None:
         self.topic = topic
-        self.index = asked.partition
+        self.index = requested.partition
         self.partition: Partition | None = None
-        #: The name of the topic, if it is asked for by id and has been found; kept when it is deleted.
+        #: The name of the topic, if it is requested for by id and has been found; kept when it is deleted.
         self.name: str | None = None
         #: Orders the partitions of a session, and what it was before the last answer that had records of this one.
         self.place = self.former_place = 0
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
-        self.update(asked)
+        self.update(requested)
 
     @property
     def key(self) -> ItemKey:
         return (self.topic, self.index)
 
-    def update(self, asked: FetchPartition) -> None:
+    def update(self, requested: FetchPartition) -> None:
         """Apply what a new request says of this partition."""
-        self.fetch_offset = asked.fetch_offset
-        self.max_bytes = asked.partition_max_bytes
-        self.current_leader_epoch = asked.current_leader_epoch
-        self.last_fetched_epoch = asked.last_fetched_epoch
+        self.fetch_offset = requested.fetch_offset
+        self.max_bytes = requested.partition_max_bytes
+        self.current_leader_epoch = requested.current_leader_epoch
+        self.last_fetched_epoch = requested.last_fetched_epoch
 
 
 _PLACE = attrgetter("place")
@@ -97,15 +97,15 @@ class FetchSession:
         self._by_partition: dict[Partition, FetchItem] = {}
         self._last_place = 0
 
-    def ask(self, topic: str | bytes, asked: FetchPartition) -> None:
+    def ask(self, topic: str | bytes, requested: FetchPartition) -> None:
         """Add a partition, or update one; it is ready."""
-        key = (topic, asked.partition)
+        key = (topic, requested.partition)
         item = self.items.get(key)
         if item is None:
-            item = self.items[key] = FetchItem(topic, asked)
+            item = self.items[key] = FetchItem(topic, requested)
             self.to_the_end(item)
         else:
-            item.update(asked)
+            item.update(requested)
         self.ready[key] = item
 
     def look_again(self) -> None:
@@ -230,8 +230,8 @@ class FetchSessions:
         session.epoch = 1 if session.epoch == 0x7FFFFFFF else session.epoch + 1
         session.last_used = self._clock.monotonic()
         self._sessions[session.id] = self._sessions.pop(session.id)
-        for topic, asked in requested(request, version):
-            session.ask(topic, asked)
+        for topic, requested in requested_partitions(request, version):
+            session.ask(topic, requested)
         for gone in request.forgotten_topics_data:
             for index in gone.partitions:
                 session.forget((gone.topic_id if version >= 13 else gone.topic, index))
@@ -240,12 +240,12 @@ class FetchSessions:
             return None
         return session
 
-    def take_back(self, asked_id: int, response: FetchResponse) -> int:
+    def take_back(self, requested_id: int, response: FetchResponse) -> int:
         """Undo the effects of an answer that is not sent: its partitions are ready again, where they were, a session that it
         opened is removed. Returns the session id for the answer that is sent instead.
         """
         session = self._sessions.get(response.session_id)
-        if session is None or session.id != asked_id:
+        if session is None or session.id != requested_id:
             self._drop(response.session_id)
             return NO_SESSION
         for topic in response.responses:
@@ -273,8 +273,8 @@ class FetchSessions:
         while session_id in self._sessions:
             session_id = self._random.randrange(1, 0x7FFFFFFF)
         session = FetchSession(session_id, uses_topic_ids=version >= 13, now=self._clock.monotonic())
-        for topic, asked in requested(request, version):
-            session.ask(topic, asked)
+        for topic, requested in requested_partitions(request, version):
+            session.ask(topic, requested)
         self._sessions[session_id] = session
         return session
 
@@ -306,9 +306,9 @@ def _count(request: FetchRequest) -> int:
     return sum([len(topic.partitions) for topic in request.topics])
 
 
-def requested(request: FetchRequest, version: int) -> Iterator[tuple[str | bytes, FetchPartition]]:
+def requested_partitions(request: FetchRequest, version: int) -> Iterator[tuple[str | bytes, FetchPartition]]:
     """Every partition of a request, with its topic as the version gives it (name or id)."""
     for topic in request.topics:
         name = topic.topic_id if version >= 13 else topic.topic
-        for asked in topic.partitions:
-            yield name, asked
+        for requested in topic.partitions:
+            yield name, requested

@@ -74,7 +74,7 @@ class Life:
         return wait.value
 
 
-class Lives:
+class Lifetimes:
     """The lives of one process, one after the other. Belongs to the loop."""
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ def _scram(number: int, cluster: Callable[[], Cluster]) -> ScramExchange:
 
     def find(name: str, is_token: bool) -> FoundCredential | None:
         if is_token:
-            secrets = cluster().token_secrets
+            secrets = cluster().security.token_secrets
             return None if secrets is None else secrets.find(name, number)
         credential = image.scram.get((name, number))
         return None if credential is None else FoundCredential(credential, Authenticated(name))

@@ -26,7 +26,7 @@ from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
 from pykbroker.process.housekeeping import Housekeeping
-from pykbroker.process.life import Life, LifeEnded, Lives
+from pykbroker.process.life import LifeEnded, Lifetimes
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
@@ -67,32 +67,22 @@ class Service(Protocol):
 
 
 async def serve(
-    config: BrokerConfig,
-    brokers: int,
+    node: Node,
     announce: Callable[[Node], None],
     *,
-    racks: Sequence[str] | None = None,
-    durable: bool = True,
     with_parent: bool = False,
-    as_reached: bool = False,
-    release: Release | None = None,
-    beside: Callable[[Node], Sequence[Service]] = lambda _: (),
+    services: Callable[[Node], Sequence[Service]] = lambda _: (),
     before_clients: Prepare | None = None,
-    follow: Callable[[Life], None] | None = None,
-    clock: Clock | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which are handled from the beginning, since the first process of a container
-    is not stopped by them otherwise. With ``with_parent`` the end of the parent process stops it, too. ``beside`` creates
-    the services beside it, ``follow`` follows its lives. ``before_clients`` is called before clients are accepted,
-    ``announce`` afterwards. Raises StartFailed.
+    is not stopped by them otherwise. With ``with_parent`` the end of the parent process stops it, too. ``services`` creates
+    the services beside it. ``before_clients`` is called before clients are accepted, ``announce`` afterwards. Raises
+    StartFailed.
     """
-    node = Node(config, brokers, racks=racks, durable=durable, as_reached=as_reached, release=release, clock=clock)
-    if follow is not None:
-        node.lives.follow(follow)
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
-    sides = beside(node)
+    sides = services(node)
     await node.start(before_clients)
     try:
         for side in sides:
@@ -151,7 +141,7 @@ class Node:
         self._wrap_disk = wrap_disk or (lambda disk: disk)
         self._faults: Injector | None = None
         #: The lives of the cluster, which who outlives one follows.
-        self.lives = Lives()
+        self.lifetimes = Lifetimes()
         self._clock = clock or SystemClock()
         #: The address of the HTTP side, if it is on.
         self.http: str | None = None
@@ -167,8 +157,8 @@ class Node:
             self.server.dispatcher.places.fill(Place.AUTHORISE, authorise)
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
         for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
-            self.lives.follow(begun)
-        self.lives.follow(lambda life: self.server.take_up(life.cluster))
+            self.lifetimes.follow(begun)
+        self.lifetimes.follow(lambda life: self.server.take_up(life.cluster))
         #: Stops, starts and describes single brokers.
         self.brokers = SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
@@ -216,7 +206,7 @@ class Node:
             from pykbroker.faults.injector import Injector  # noqa: PLC0415 - start-up counts
 
             injector = self._faults = Injector(self.server.dispatcher, lambda: self.cluster)
-            self.lives.follow(lambda life: life.at_end(injector.forget))
+            self.lifetimes.follow(lambda life: life.at_end(injector.forget))
         return self._faults
 
     @property
@@ -234,7 +224,7 @@ class Node:
     @property
     def current(self) -> Cluster | None:
         """The cluster; None if it is not started."""
-        return None if self.lives.current is None else self.lives.current.cluster
+        return None if self.lifetimes.current is None else self.lifetimes.current.cluster
 
     def addresses(self) -> dict[int, str]:
         """The address of every broker's first listener, by node id."""
@@ -302,7 +292,7 @@ class Node:
             raise log_directories.unusable(self._paths.metadata, error) from error
         cluster.metadata.subscribe(changes.tell)
         set_limits(cluster.runtime.memory, config)
-        life = self.lives.begin(cluster)
+        life = self.lifetimes.begin(cluster)
         life.at_end(cluster.log_levels.restore)
         if before_clients is not None:
             await done(before_clients(cluster))
@@ -350,24 +340,24 @@ class Node:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             await self.server.close()
-            self.lives.end()
+            self.lifetimes.end()
             if self._lifecycle is not None:
                 _shut_down(self.cluster, in_threads=self._machine is None)
                 self._lifecycle = None
             while self._locks:
                 self._locks.pop().release()
 
-    async def begin_anew(self, replace: Callable[[], None], before_clients: Prepare | None = None) -> None:
+    async def begin_again(self, replace: Callable[[], None], before_clients: Prepare | None = None) -> None:
         """End this life of the cluster and begin another one, with the same settings, ports and log directories.
 
         Connections are dropped, and threads end what they do. ``replace`` is called when nothing uses the log directories,
         and exchanges what is in them. Brokers that were stopped are started, too. Raises StartFailed, and what ``replace``
-        raises; then no cluster runs, until ``begin_anew`` succeeds.
+        raises; then no cluster runs, until ``begin_again`` succeeds.
         """
         async with self._changing:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
-            self.lives.end(followed=True)
+            self.lifetimes.end(followed=True)
             self.server.forget_cluster()
             self._lifecycle = None
             if self._real_disk is not None:

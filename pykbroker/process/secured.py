@@ -89,8 +89,8 @@ class SecuredListeners:
     def follow(self, life: Life) -> None:
         """Apply alterations from now on, and those before the start; they end with this life of the cluster."""
         cluster = life.cluster
-        cluster.check_listeners = partial(self._check, cluster.config)
         for node_id in self._brokers:
+            cluster.brokers[node_id].check_listeners = partial(self._check, cluster.config, node_id)
             self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
         self._tell_of_metadata(cluster)
@@ -185,12 +185,12 @@ class SecuredListeners:
 
     def _tell_of_store(self, config: BrokerConfig, listener: str, made: _Made) -> None:
         """Log warnings about cipher suites and a store, once for all listeners and brokers."""
-        if made.tls is not None and made.tls.besides and listener not in self._logged:
+        if made.tls is not None and made.tls.also_offered and listener not in self._logged:
             self._logged.add(listener)
             log.warning(
                 "Listener %s offers %s, too: before Python 3.15 the suites of TLS 1.3 cannot be chosen one by one. A connection whose "
                 "suite has fewer bits than those of ssl.cipher.suites is refused",
-                *(listener, ", ".join(made.tls.besides)),
+                *(listener, ", ".join(made.tls.also_offered)),
             )
         location = config.listener_value(listener, "ssl.keystore.location")
         if made.tls is not None and location is not None and location not in self._logged:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from pykbroker.quotas.limits import Limit, Limits
+from pykbroker.quotas.limits import Limit, QuotaLimits
 from pykbroker.quotas.rates import Rate, Windows
 from pykbroker.quotas.usage import RateUsage
 
@@ -59,7 +59,7 @@ class ConnectionQuotas:
         self._windows = windows
         #: By listener, the broker's under None. A rate begins with its first connection.
         self._rates: dict[str | None, Rate] = {}
-        self._address_rates = RateUsage(Limits({}, ""), windows, most_ms=windows.size_ms)
+        self._address_rates = RateUsage(QuotaLimits({}, ""), windows, most_ms=windows.size_ms)
         self._by_listener: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
         for listener, address in inside:

@@ -23,7 +23,7 @@ class Limit(NamedTuple):
     bound: float
 
 
-class Limits:
+class QuotaLimits:
     """The quotas of one key, such as producer_byte_rate."""
 
     def __init__(self, quotas: Mapping[Entity, Mapping[str, float]], key: str) -> None:

@@ -41,7 +41,7 @@ class Mutations:
         self._clock = clock
         self._strict = strict
         self._throttle_ms = 0
-        self._told_at = 0
+        self._throttled_at = 0
 
     def record(self, partitions: int, /) -> None:
         """Take tokens for ``partitions`` to be created or deleted. Raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
@@ -57,11 +57,11 @@ class Mutations:
 
     def throttle_ms(self) -> int:
         """Milliseconds for which the client is to be throttled from now on."""
-        return max(0, self._throttle_ms - (milliseconds(self._clock) - self._told_at))
+        return max(0, self._throttle_ms - (milliseconds(self._clock) - self._throttled_at))
 
     def _owed(self, now: int) -> None:
         self._throttle_ms = self._bucket.throttle_ms(self._bound, now)
-        self._told_at = now
+        self._throttled_at = now
 
 
 def milliseconds(clock: Clock) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pykbroker.quotas.limits import Limits
+from pykbroker.quotas.limits import QuotaLimits
 from pykbroker.quotas.mutations import ClientMutations
 from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.step import BrokerUsage, ThrottleStep
@@ -67,8 +67,8 @@ class Throttling:
             self._controller.mutation_quotas = self._client_mutations
             self._is_in = True
 
-    def _read(self, image: MetadataImage) -> dict[str, Limits]:
-        return {key: Limits(image.client_quotas, key) for key in (PRODUCE, FETCH, TIME, MUTATIONS)}
+    def _read(self, image: MetadataImage) -> dict[str, QuotaLimits]:
+        return {key: QuotaLimits(image.client_quotas, key) for key in (PRODUCE, FETCH, TIME, MUTATIONS)}
 
     def _of_broker(self, node_id: int) -> BrokerUsage:
         usage = self.brokers.get(node_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from pykbroker.quotas.limits import Holder, Limit, Limits
+from pykbroker.quotas.limits import Holder, Limit, QuotaLimits
 from pykbroker.quotas.rates import Rate, TokenBucket, Windows
 
 #: Above this number of holders, those without recent use are removed.
@@ -15,7 +15,7 @@ _SWEEP_FLOOR: Final = 1000
 class RateUsage:
     """The use of bytes or time. ``most_ms`` is the longest throttle time."""
 
-    def __init__(self, limits: Limits, windows: Windows, most_ms: int | None = None) -> None:
+    def __init__(self, limits: QuotaLimits, windows: Windows, most_ms: int | None = None) -> None:
         self.limits = limits
         self.windows = windows
         self._most_ms = most_ms
@@ -58,7 +58,7 @@ class RateUsage:
 class TokenUsage:
     """The use of controller mutations, in partitions."""
 
-    def __init__(self, limits: Limits, windows: Windows) -> None:
+    def __init__(self, limits: QuotaLimits, windows: Windows) -> None:
         self.limits = limits
         self.windows = windows
         self._buckets: dict[Holder, tuple[TokenBucket, float]] = {}

@@ -33,7 +33,7 @@ _WHOLE = {
 }
 
 
-class Refusal(NamedTuple):
+class PlacedRefusal(NamedTuple):
     """An error, and of what: ``wanted`` is None where it is all of a request. ``at`` asks for a level."""
 
     code: ErrorCode
@@ -41,7 +41,7 @@ class Refusal(NamedTuple):
     wanted: Wanted | None = None
 
 
-def site_for(refusal: Refusal, request: Any, version: int) -> Site | None:
+def site_for(refusal: PlacedRefusal, request: Any, version: int) -> Site | None:
     """Where the answer to a request says an error; None where only the handler knows what an answer is about."""
     kind = response_class(request.API_KEY)
     carried = list(_carried(kind, version))
@@ -58,7 +58,7 @@ def of_the_whole(request: Any, version: int, code: ErrorCode) -> Message | None:
     """The answer that says an error of all that a request asks for, as far up as there is a place, and no words; None where
     there is none.
     """
-    refusal = Refusal(code)
+    refusal = PlacedRefusal(code)
     usable = [
         site
         for site in _carried(response_class(request.API_KEY), version)
@@ -86,7 +86,7 @@ def _reaches(message: Any, path: tuple[str, ...]) -> bool:
 # ---- a new answer ------------------------------------------------------------------------------------------------------
 
 
-def built(request: Any, site: Site, refusal: Refusal) -> Message:
+def built(request: Any, site: Site, refusal: PlacedRefusal) -> Message:
     """An answer that says the error of whatever of the request is meant, and of nothing else."""
     kind = response_class(request.API_KEY)
     answer: Message = kind() if site.path else shapes.plain(kind)
@@ -94,7 +94,7 @@ def built(request: Any, site: Site, refusal: Refusal) -> Message:
     return answer
 
 
-def _fill(target: Any, source: Any, names: Names, path: tuple[str, ...], site: Site, refusal: Refusal) -> None:
+def _fill(target: Any, source: Any, names: Names, path: tuple[str, ...], site: Site, refusal: PlacedRefusal) -> None:
     if not path:
         say(target, site, refusal.code)
         return
@@ -154,12 +154,12 @@ def say(target: Any, site: Site, code: ErrorCode) -> None:
 # ---- an answer that is there -------------------------------------------------------------------------------------------
 
 
-def overwrite(answer: Any, site: Site, refusal: Refusal) -> None:
+def overwrite(answer: Any, site: Site, refusal: PlacedRefusal) -> None:
     """Let an answer say the error of what is meant, in place of what it says."""
     _overwrite(answer, {}, site.path, site, refusal)
 
 
-def _overwrite(target: Any, names: Names, path: tuple[str, ...], site: Site, refusal: Refusal) -> None:
+def _overwrite(target: Any, names: Names, path: tuple[str, ...], site: Site, refusal: PlacedRefusal) -> None:
     if not path:
         say(target, site, refusal.code)
         return

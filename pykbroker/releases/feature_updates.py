@@ -28,18 +28,18 @@ def one_by_one(
     broker: Broker, _ctx: RequestContext, request: UpdateFeaturesRequest, _proceed: Callable[[], Answer], /
 ) -> Answer:
     """Return the amendment for KRaft until 3.9."""
-    asked = {update.feature: update for update in request.feature_updates}
-    results = [_updated(broker, update, validate_only=request.validate_only) for update in asked.values()]
+    requested = {update.feature: update for update in request.feature_updates}
+    results = [_updated(broker, update, validate_only=request.validate_only) for update in requested.values()]
     return gather(results).map(lambda found: UpdateFeaturesResponse(results=found))
 
 
-def _updated(broker: Broker, asked: FeatureUpdateKey, *, validate_only: bool) -> Deferred[UpdatableFeatureResult]:
-    name, level = asked.feature, asked.max_version_level
-    known = name in broker.cluster.features.ranges
-    if level == 0 and not known and asked.upgrade_type in set(UpgradeType):  # already at that level
+def _updated(broker: Broker, requested: FeatureUpdateKey, *, validate_only: bool) -> Deferred[UpdatableFeatureResult]:
+    name, level = requested.feature, requested.max_version_level
+    known = name in broker.features.ranges
+    if level == 0 and not known and requested.upgrade_type in set(UpgradeType):  # already at that level
         return Deferred.completed(UpdatableFeatureResult(name, ErrorCode.NONE, None))
-    updated = broker.cluster.controller.update_features(
-        [FeatureUpdate(name, level, asked.upgrade_type)],
+    updated = broker.controller.update_features(
+        [FeatureUpdate(name, level, requested.upgrade_type)],
         static_min_isr=static_min_isr(broker),
         validate_only=validate_only,
     )
@@ -55,9 +55,9 @@ def none_is_supported(
     _broker: Broker, _ctx: RequestContext, request: UpdateFeaturesRequest, _proceed: Callable[[], Answer], /
 ) -> Answer:
     """Return the amendment for 2.8 over ZooKeeper, which supports no features."""
-    asked = {update.feature: update for update in request.feature_updates}
+    requested = {update.feature: update for update in request.feature_updates}
     refused = [
-        UpdatableFeatureResult(name, ErrorCode.INVALID_REQUEST, _refusal(update)) for name, update in asked.items()
+        UpdatableFeatureResult(name, ErrorCode.INVALID_REQUEST, _refusal(update)) for name, update in requested.items()
     ]
     return UpdateFeaturesResponse(error_message=None, results=refused)
 

@@ -37,9 +37,9 @@ def without_features(
 
 def created_soon(broker: Broker, _ctx: RequestContext, request: MetadataRequest, response: MetadataResponse) -> None:
     """Metadata: an auto-created topic is LEADER_NOT_AVAILABLE at first, in later releases UNKNOWN_TOPIC_OR_PARTITION."""
-    if not request.allow_auto_topic_creation or not broker.cluster.config["auto.create.topics.enable"]:
+    if not request.allow_auto_topic_creation or not broker.config["auto.create.topics.enable"]:
         return
-    topics = broker.cluster.metadata.image.topics
+    topics = broker.metadata.image.topics
     for topic in response.topics:
         if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name is not None:
             key = collision_key(topic.name)

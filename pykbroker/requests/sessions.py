@@ -23,7 +23,7 @@ _HANDSHAKE = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
 
 
 class AuthenticatedSession:
-    """From one authentication to the next. ``begin_anew`` makes what takes the frames of the next one; ``begun`` is the time
+    """From one authentication to the next. ``begin_again`` makes what takes the frames of the next one; ``begun`` is the time
     at which the current one began, if it was not the first.
     """
 
@@ -33,13 +33,13 @@ class AuthenticatedSession:
         clock: Clock,
         lifetime_ms: int,
         begun: float | None,
-        begin_anew: Callable[[float], Answering],
+        begin_again: Callable[[float], Answering],
     ) -> None:
         self._dispatcher = dispatcher
         self._clock = clock
         self._ends_ns = _nanoseconds(clock.monotonic()) + lifetime_ms * 1_000_000
         self._begun = begun
-        self._begin_anew = begin_anew
+        self._reauthenticate = begin_again
         self._next: Answering | None = None
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
@@ -49,7 +49,7 @@ class AuthenticatedSession:
         now = self._clock.monotonic()
         now_ns = _nanoseconds(now)
         if frame[:2] == _HANDSHAKE and (self._begun is None or now_ns - _nanoseconds(self._begun) >= _BETWEEN_NS):
-            self._next = self._begin_anew(now)
+            self._next = self._reauthenticate(now)
             return self._next(broker, peer, frame)
         if now_ns > self._ends_ns:
             raise CloseConnection("its session is over, and it did not authenticate again")

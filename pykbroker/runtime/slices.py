@@ -162,7 +162,7 @@ class Slices:
             self._wake_queue.add(self._turn)
 
 
-def each_alone(pieces: Iterable[Steps]) -> Steps:
+def independently(pieces: Iterable[Steps]) -> Steps:
     """Combine pieces of work; a failure of one does not keep the others from being done."""
     for steps in pieces:
         try:

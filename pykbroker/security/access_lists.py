@@ -22,9 +22,9 @@ class Codes(Protocol):
     permission_type: int
 
 
-def check_codes(asked: Codes, resource_type: int, pattern_type: int) -> None:
+def check_codes(requested: Codes, resource_type: int, pattern_type: int) -> None:
     """Refuse UNKNOWN as a type, operation or permission. Raises KafkaError INVALID_REQUEST, which closes the connection, as in
     Apache Kafka. The controller checks other codes.
     """
-    if UNKNOWN in (resource_type, pattern_type, asked.operation, asked.permission_type):
+    if UNKNOWN in (resource_type, pattern_type, requested.operation, requested.permission_type):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "an ACL or an ACL filter has the code UNKNOWN")

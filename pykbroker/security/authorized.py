@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _EVERY = {resource_type: operation_bits(*operations) for resource_type, operations in SUPPORTED.items()}
 
 
-def authorized_operations(authorizer: Authorizer | None, asker: RequestContext, resource_type: int, name: str) -> int:
+def authorized_operations(
+    authorizer: Authorizer | None, requester: RequestContext, resource_type: int, name: str
+) -> int:
     """The operations that the client may do to a topic, a group or the cluster, as bits."""
     if authorizer is None:
         return _EVERY[resource_type]
@@ -23,13 +25,13 @@ def authorized_operations(authorizer: Authorizer | None, asker: RequestContext, 
         *(
             operation
             for operation in SUPPORTED[resource_type]
-            if may(asker, operation, resource_type, name, tells=False)
+            if may(requester, operation, resource_type, name, tells=False)
         )
     )
 
 
-def cluster_operations(authorizer: Authorizer | None, asker: RequestContext) -> int:
+def cluster_operations(authorizer: Authorizer | None, requester: RequestContext) -> int:
     """The operations that the client may do to the cluster, as bits; none without DESCRIBE."""
-    if authorizer is not None and not authorizer.may(asker, DESCRIBE, CLUSTER, CLUSTER_NAME):
+    if authorizer is not None and not authorizer.may(requester, DESCRIBE, CLUSTER, CLUSTER_NAME):
         return 0
-    return authorized_operations(authorizer, asker, CLUSTER, CLUSTER_NAME)
+    return authorized_operations(authorizer, requester, CLUSTER, CLUSTER_NAME)

@@ -78,7 +78,7 @@ class Authorizer:
 
     def may(
         self,
-        asker: RequestContext,
+        requester: RequestContext,
         operation: int,
         resource_type: int,
         name: str,
@@ -89,45 +89,45 @@ class Authorizer:
         """Whether the client may do an operation on a resource. Without ``tells`` a denial is not logged: for checks that only
         filter a response. ``count`` is how often the request names the resource.
         """
-        question = (asker.principal, asker.client_host, operation, resource_type, name)
+        question = (requester.principal, requester.client_host, operation, resource_type, name)
         verdict = self._decisions.get(question)
         if verdict is None:
             verdict = self._decide(question)
         if verdict.allowed:
             if self._audit.tells_allowed():
-                self._audit.allowed(asker.api_key, _action(question), verdict, count)
+                self._audit.allowed(requester.api_key, _action(question), verdict, count)
             elif len(name) <= _LONGEST_NAME:
                 self.granted.add(question)
         elif tells:
-            self._audit.denied(asker.api_key, _action(question), verdict, count)
+            self._audit.denied(requester.api_key, _action(question), verdict, count)
         return verdict.allowed
 
     def grant_by_id(
-        self, asker: RequestContext, operation: int, resource_type: int, topic_id: bytes, name: str
+        self, requester: RequestContext, operation: int, resource_type: int, topic_id: bytes, name: str
     ) -> None:
         """Add a topic's id to ``granted`` if its name is there; ids are never reused."""
-        who = asker.principal, asker.client_host, operation, resource_type
+        who = requester.principal, requester.client_host, operation, resource_type
         if (*who, name) not in self.granted:
             return
         if len(self.granted) >= 2 * _MAX_DECISIONS:  # ids of deleted topics stay until then
             self.forget()
         self.granted.add((*who, topic_id))
 
-    def may_do_to_cluster(self, asker: RequestContext, operation: int, *, tells: bool = True) -> bool:
+    def may_do_to_cluster(self, requester: RequestContext, operation: int, *, tells: bool = True) -> bool:
         """``may`` for the cluster resource."""
-        return self.may(asker, operation, CLUSTER, CLUSTER_NAME, tells=tells)
+        return self.may(requester, operation, CLUSTER, CLUSTER_NAME, tells=tells)
 
-    def may_to_any(self, asker: RequestContext, operation: int, resource_type: int) -> bool:
+    def may_to_any(self, requester: RequestContext, operation: int, resource_type: int) -> bool:
         """Whether the client may do an operation on any existing or possible resource of a type
         (Authorizer.authorizeByResourceType).
         """
-        if self.may(asker, operation, resource_type, "hardcode", tells=False):  # the arbitrary name that Kafka uses
+        if self.may(requester, operation, resource_type, "hardcode", tells=False):  # the arbitrary name that Kafka uses
             return True
-        question = (asker.principal, asker.client_host, operation, resource_type)
+        question = (requester.principal, requester.client_host, operation, resource_type)
         allowed = self._any.get(question)
         if allowed is None:
-            host = as_java_writes(asker.client_host)
-            allowed = self.rules.allows_any(asker.principal, host, operation, resource_type)
+            host = as_java_writes(requester.client_host)
+            allowed = self.rules.allows_any(requester.principal, host, operation, resource_type)
             self._any[question] = allowed
         return allowed
 

@@ -27,10 +27,10 @@ class StoreForms(Protocol):
 class ClientSettings:
     """``users`` are the users of PLAIN with their passwords; with SSL, the names in client certificates."""
 
-    def __init__(self, protocol: str, users: Mapping[str, str], shown: StoreForms) -> None:
+    def __init__(self, protocol: str, users: Mapping[str, str], store_forms: StoreForms) -> None:
         self.protocol = protocol
         self.users = dict(users)
-        self._shown = shown
+        self._store_forms = store_forms
 
     @property
     def has_tls(self) -> bool:
@@ -48,7 +48,7 @@ class ClientSettings:
         name = self._name(user)
         settings = {"security.protocol": self.protocol}
         if self.has_tls:
-            settings |= self._shown.to_java(None if self.has_sasl else name)
+            settings |= self._store_forms.to_java(None if self.has_sasl else name)
         if self.has_sasl:
             login = f"username={quoted(name)} password={quoted(self.users[name])}"
             settings |= {
@@ -66,7 +66,7 @@ class ClientSettings:
         name = self._name(user)
         settings = {"security.protocol": self.protocol}
         if self.has_tls:
-            settings |= self._shown.to_librdkafka(None if self.has_sasl else name)
+            settings |= self._store_forms.to_librdkafka(None if self.has_sasl else name)
         if self.has_sasl:
             settings |= {"sasl.mechanism": "PLAIN", "sasl.username": name, "sasl.password": self.users[name]}
         return settings
@@ -76,7 +76,7 @@ class ClientSettings:
         name = self._name(user)
         settings: dict[str, Any] = {"security_protocol": self.protocol}
         if self.has_tls:
-            settings |= self._shown.to_python(None if self.has_sasl else name)
+            settings |= self._store_forms.to_python(None if self.has_sasl else name)
         if self.has_sasl:
             settings |= {
                 "sasl_mechanism": "PLAIN",

@@ -34,16 +34,16 @@ class ReadyMade(ClientSettings):
         *,
         hosts: Iterable[str] = (),
         authority: Authority | None = None,
-        shown: StoreForms | None = None,
+        store_forms: StoreForms | None = None,
         mechanisms: Iterable[str] = (*WITH_PASSWORDS, "OAUTHBEARER"),
         token_key: str | None = None,
     ) -> None:
-        """``shown`` has the stores of clients, if they are not inline. OAUTHBEARER accepts unsigned tokens; ``token_key`` is
+        """``store_forms`` has the stores of clients, if they are not inline. OAUTHBEARER accepts unsigned tokens; ``token_key`` is
         delegation.token.secret.key, by default a random one. Raises ValueError for another protocol.
         """
         if protocol.lower() not in PROTOCOLS:
             raise ValueError(f"security is {protocol!r}; it must be one of {', '.join(PROTOCOLS)}")
-        super().__init__(protocol.upper(), users, shown or self)
+        super().__init__(protocol.upper(), users, store_forms or self)
         self._now_ms = now_ms
         self._hosts = tuple(dict.fromkeys((*HOSTS, *hosts)))
         self._mechanisms = tuple(mechanisms)

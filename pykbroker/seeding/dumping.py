@@ -42,7 +42,7 @@ _LOG = _Log()
 def dump_seed(cluster: Cluster, topics: Iterable[str] = ()) -> Seed:
     """Export these topics, or all but internal ones, at one moment. Raises LookupError for an unknown topic."""
     seed = Seed()
-    for _ in _harvesting(cluster, topics, seed, _decoded_at_once):
+    for _ in _dumping(cluster, topics, seed, _decoded_at_once):
         pass
     return seed
 
@@ -56,13 +56,13 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
     over: Deferred[Seed] = Deferred()
 
     seed = Seed()
-    harvesting = _harvesting(cluster, topics, seed, _decoded_slowly)
+    records = _dumping(cluster, topics, seed, _decoded_slowly)
     left = most_bytes
 
     def steps() -> Steps:
         nonlocal left
         try:
-            for fresh in harvesting:
+            for fresh in records:
                 if isinstance(fresh, Deferred):
                     fresh.map(lambda _: cluster.runtime.slices.add(steps())).pass_failure_to(over)
                     return
@@ -71,7 +71,7 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
                     raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
                 yield 1 + len(fresh)
         except Exception as error:  # noqa: BLE001 - fails the wait
-            harvesting.close()
+            records.close()
             over.fail(error)
             return
         over.complete(seed)
@@ -80,7 +80,7 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
     return over
 
 
-def _harvesting(
+def _dumping(
     cluster: Cluster, topics: Iterable[str], seed: Seed, decoded: _Decoded
 ) -> Generator[list[SeedRecord] | Deferred[None]]:
     """Fill a seed; each step yields the records that it added, or the wait for more."""

@@ -49,13 +49,13 @@ def is_topic(found: Any) -> bool:
     return isinstance(found, dict) and not found.keys().isdisjoint(_TOPIC_FIELDS)
 
 
-def topic_alone(found: dict[str, Any], otherwise: str | None, at: At) -> SeedTopic:
+def single_topic(found: dict[str, Any], otherwise: str | None, at: At) -> SeedTopic:
     """Return the topic of an object; ``otherwise`` is its name if the object has none. Raises Misfit."""
     check_fields(found, ("topic", *_TOPIC_FIELDS), " of a topic", at.path)
     return topic(_named(found, otherwise, at.path), {name: found[name] for name in found if name != "topic"}, at)
 
 
-def record_alone(found: Any, otherwise: str | None, at: At) -> SeedRecord:
+def single_record(found: Any, otherwise: str | None, at: At) -> SeedRecord:
     """Return the record of an object that names its topic, or else of topic ``otherwise``. Raises Misfit."""
     named = _named(found, otherwise, at.path) if isinstance(found, dict) else ""
     return _record(named, found, at)

@@ -138,9 +138,9 @@ class _JsonLines(_Text):
         except Misfit as misfit:
             raise Misfit(at.path, misfit.why, misfit.mark and (number, misfit.mark[1])) from misfit
         if parsing.is_topic(found):
-            seed.add(Seed(topics=[parsing.topic_alone(found, self.topic, at)]))
+            seed.add(Seed(topics=[parsing.single_topic(found, self.topic, at)]))
         else:
-            seed.records.append(parsing.record_alone(found, self.topic, at))
+            seed.records.append(parsing.single_record(found, self.topic, at))
 
     def place(self, path: Path) -> str:
         number, *rest = path
@@ -153,7 +153,7 @@ class _Csv(_Text):
     def read(self) -> Seed:
         return Seed(
             records=[
-                parsing.record_alone(found, self.topic, At(self, (line,))) for line, found in csv_rows.read(self.text)
+                parsing.single_record(found, self.topic, At(self, (line,))) for line, found in csv_rows.read(self.text)
             ]
         )
 

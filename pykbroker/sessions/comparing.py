@@ -28,7 +28,7 @@ TIMES: Final = (
 )
 ADDRESSES: Final = ("host", "port", "client_host", "log_dir")
 #: Characters of a value that are shown.
-_SHOWN: Final = 200
+_LONGEST: Final = 200
 #: Offsets and epochs of the cluster's metadata log.
 PROGRESS: Final = ("finalized_features_epoch",)
 _BY_NATURE: Final = frozenset((*TIMES, *ADDRESSES, *PROGRESS))
@@ -136,7 +136,7 @@ class Comparing:
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _ended(exchange: RecordedExchange) -> str:

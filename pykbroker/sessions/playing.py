@@ -130,7 +130,7 @@ class _Player:
     def play(self) -> Played:
         happened: list[tuple[int, RecordedExchange, bool]] = []
         for exchange in self._session.exchanges:
-            happened.append((exchange.asked, exchange, True))
+            happened.append((exchange.requested, exchange, True))
             if exchange.answered is not None:
                 happened.append((exchange.answered, exchange, False))
         for _, exchange, asked in sorted(happened, key=lambda each: each[0]):
@@ -222,7 +222,7 @@ class _Player:
 
 def _over(exchange: RecordedExchange, closed: str | None) -> RecordedExchange:
     return RecordedExchange(
-        *(exchange.line, exchange.asked, exchange.connection, exchange.broker, exchange.at_ms),
+        *(exchange.line, exchange.requested, exchange.connection, exchange.broker, exchange.at_ms),
         *(exchange.api, exchange.version, exchange.client_id),
         closed=closed,
     )

@@ -34,7 +34,7 @@ class Recorder:
         """
         from pykbroker.handlers.contract import CloseConnection, NotYet  # noqa: PLC0415 - costs start-up time
 
-        noted = self._asked(broker, peer, bytes(frame))
+        noted = self._request(broker, peer, bytes(frame))
         try:
             answered = answer()
         except NotYet:
@@ -51,8 +51,8 @@ class Recorder:
             self._answered(noted, answered)
         return answered
 
-    def _asked(self, broker: Broker, peer: Peer, frame: bytes) -> RecordedExchange:
-        now_ms = broker.cluster.runtime.clock.now_ms()
+    def _request(self, broker: Broker, peer: Peer, frame: bytes) -> RecordedExchange:
+        now_ms = broker.runtime.clock.now_ms()
         if self._began_ms is None:
             self._began_ms = now_ms
         known = self._connections.setdefault(id(peer), (peer, len(self._connections) + 1))

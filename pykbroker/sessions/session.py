@@ -20,13 +20,13 @@ class BadSession(ValueError):
 class RecordedExchange:
     """A request with its response.
 
-    ``asked`` and ``answered`` are positions in the order of events; without ``answered``, the request was open when the
+    ``requested`` and ``answered`` are positions in the order of events; without ``answered``, the request was open when the
     recording ended.
     """
 
     #: Line in the file.
     line: int
-    asked: int
+    requested: int
     #: Number of the connection, and its broker.
     connection: int
     broker: int

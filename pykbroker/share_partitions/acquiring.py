@@ -20,7 +20,7 @@ _FEWEST_BEFORE_ISOLATION = 2
 
 
 @dataclass(slots=True)
-class Request:
+class AcquireRequest:
     """What was read for a member, and how much of it it wants."""
 
     member: str
@@ -45,7 +45,9 @@ class Request:
 class Acquisition:
     """See the module. ``deadline`` of ``run`` is the end of the lock, in monotonic seconds."""
 
-    def __init__(self, in_flight: InFlight, end_offset: int, count: int, limits: Limits, request: Request) -> None:
+    def __init__(
+        self, in_flight: InFlight, end_offset: int, count: int, limits: Limits, request: AcquireRequest
+    ) -> None:
         self._in_flight = in_flight
         self._request = request
         self._max_deliveries = limits.max_deliveries

@@ -24,7 +24,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Change:
+class PendingChange:
     """Transitions that are being persisted. Until then their records keep their states and cannot be changed."""
 
     #: What to persist, as the coordinator's WriteShareGroupState has it.
@@ -50,7 +50,7 @@ class Run:
     #: The end of the acquisition lock, in monotonic seconds.
     deadline: float = math.inf
     #: The change that is being persisted, and what it makes of the records.
-    change: Change | None = None
+    change: PendingChange | None = None
     next_state: RecordState = RecordState.AVAILABLE
     next_count: int = 0
 

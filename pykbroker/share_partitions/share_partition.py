@@ -19,8 +19,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from pykbroker.coordination.share.state import StateBatch
-from pykbroker.share_partitions.acquiring import Acquisition, Request
-from pykbroker.share_partitions.in_flight import Batch, Change, InFlight, Run
+from pykbroker.share_partitions.acquiring import AcquireRequest, Acquisition
+from pykbroker.share_partitions.in_flight import Batch, InFlight, PendingChange, Run
 from pykbroker.share_partitions.states import (
     BECOMES,
     Acknowledge,
@@ -84,7 +84,7 @@ class SharePartition:
 
     # Acquiring
 
-    def acquire(self, request: Request, now: float) -> list[Acquired]:
+    def acquire(self, request: AcquireRequest, now: float) -> list[Acquired]:
         """Acquire records that were read for a member, those that are available again and new ones."""
         limits = self._limits()
         if request.fetch_offset < request.first:
@@ -120,14 +120,14 @@ class SharePartition:
 
     # Acknowledging
 
-    def acknowledge(self, member: str, batches: Iterable[Acknowledged], now: float) -> Change:
+    def acknowledge(self, member: str, batches: Iterable[Acknowledged], now: float) -> PendingChange:
         """Check acknowledgements and begin to carry them out; locks are renewed at once.
 
         Raises KafkaError INVALID_REQUEST for offsets that were never acquired and unknown types, and INVALID_RECORD_STATE for
         records that the member does not hold; then nothing has changed but renewed locks.
         """
         limits = self._limits()
-        change = Change(self.start_offset)
+        change = PendingChange(self.start_offset)
         try:
             for batch in batches:
                 self._acknowledge(change, member, batch, now + limits.lock_duration_ms / 1000, limits)
@@ -136,23 +136,23 @@ class SharePartition:
             raise
         return self._begun(change)
 
-    def release(self, member: str) -> Change:
+    def release(self, member: str) -> PendingChange:
         """A member's session is over: begin to release what it has acquired, as if it had not been delivered."""
-        change = Change(self.start_offset)
+        change = PendingChange(self.start_offset)
         for run in self.in_flight:
             if run.member == member and run.state is RecordState.ACQUIRED and run.change is None:
                 _begin(change, run, RecordState.AVAILABLE, run.count - 1)
         return self._begun(change)
 
-    def archived(self, first: int, last: int) -> Change:
+    def archived(self, first: int, last: int) -> PendingChange:
         """Begin to archive records whose dead letters are written."""
-        change = Change(self.start_offset)
+        change = PendingChange(self.start_offset)
         for run in self.in_flight.cut(first, last):
             if run.state is RecordState.ARCHIVING and run.change is None:
                 _begin(change, run, RecordState.ARCHIVED, run.count)
         return self._begun(change)
 
-    def complete(self, change: Change, now: float, *, persisted: bool) -> list[StateBatch]:
+    def complete(self, change: PendingChange, now: float, *, persisted: bool) -> list[StateBatch]:
         """Carry out a change that was persisted, or take it back; returns what waits for dead letters now."""
         given_up: list[StateBatch] = []
         limits = self._limits()
@@ -173,7 +173,9 @@ class SharePartition:
         self._watch()
         return given_up
 
-    def _acknowledge(self, change: Change, member: str, batch: Acknowledged, deadline: float, limits: Limits) -> None:
+    def _acknowledge(
+        self, change: PendingChange, member: str, batch: Acknowledged, deadline: float, limits: Limits
+    ) -> None:
         if batch.last < self.start_offset:
             return  # done with since it was acquired
         self._check_known(batch)
@@ -199,7 +201,7 @@ class SharePartition:
         if last < batch.last:
             raise _past("first" if last < batch.first else "last")
 
-    def _begun(self, change: Change) -> Change:
+    def _begun(self, change: PendingChange) -> PendingChange:
         change.runs.sort(key=_first)
         change.delivery_complete_count = self.delivery_complete_count
         change.batches = [StateBatch(run.first, run.last, run.next_state, run.next_count) for run in change.runs]
@@ -207,12 +209,12 @@ class SharePartition:
 
     # Time, and the log's start
 
-    def expire(self, now: float) -> Change | None:
+    def expire(self, now: float) -> PendingChange | None:
         """Release the records whose locks are over; what to persist of that, if anything."""
         if now < self.wake_at:
             return None
         limits = self._limits()
-        change = Change(self.start_offset)
+        change = PendingChange(self.start_offset)
         for run in self.in_flight:
             if run.deadline <= now and run.state is RecordState.ACQUIRED and run.change is None:
                 run.put(_released(run.count, limits), run.count)
@@ -264,7 +266,7 @@ def _restored(start_offset: int, state: Iterable[StateBatch]) -> Iterable[Run]:
         expected = last + 1
 
 
-def _begin(change: Change, run: Run, state: RecordState, count: int) -> None:
+def _begin(change: PendingChange, run: Run, state: RecordState, count: int) -> None:
     run.change, run.next_state, run.next_count = change, state, count
     change.runs.append(run)
 

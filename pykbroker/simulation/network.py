@@ -94,7 +94,7 @@ class Network:
         return struck
 
 
-class _Asked:
+class _SentRequest:
     """A request on its way, and the answer once it is there."""
 
     __slots__ = ("answer", "arrived_ms", "correlation_id", "deferred", "key", "result", "version")
@@ -128,8 +128,8 @@ class Link:
         self._world = network.world
         self._client_id = client_id
         self._correlation_id = 0
-        self._asked: deque[_Asked] = deque()
-        self._arrived: deque[tuple[_Asked, bytes]] = deque()
+        self._sent: deque[_SentRequest] = deque()
+        self._arrived: deque[tuple[_SentRequest, bytes]] = deque()
         self._holds = 0
         self._hands_in = False
         self._sent_last_ms = self._answered_last_ms = 0
@@ -137,15 +137,15 @@ class Link:
     def send(self, request: Message, version: int) -> Deferred[Any]:
         """The answer, decoded; fails with Disconnected. Requests and answers keep their order."""
         self._correlation_id += 1
-        asked = _Asked(self._correlation_id, request.API_KEY, version)
+        sent = _SentRequest(self._correlation_id, request.API_KEY, version)
         frame = FrameWriter()
-        encode_request_header(frame, RequestHeader(asked.key, version, asked.correlation_id, self._client_id))
+        encode_request_header(frame, RequestHeader(sent.key, version, sent.correlation_id, self._client_id))
         request.encode(frame, version)
         data = b"".join(frame.finish())[4:]
-        self._asked.append(asked)
+        self._sent.append(sent)
         self._sent_last_ms = max(self._sent_last_ms, self._world.now_ms + self._network.latency_ms())
-        self._world.at(self._sent_last_ms - self._world.now_ms, partial(self._arrive, asked, data))
-        return asked.deferred
+        self._world.at(self._sent_last_ms - self._world.now_ms, partial(self._arrive, sent, data))
+        return sent.deferred
 
     def cut(self) -> None:
         """End the connection; whoever waits for an answer learns it a moment later."""
@@ -154,42 +154,42 @@ class Link:
         self.closed = True
         self._network.forget(self)
         self.look_for_overdue()
-        for asked in self._asked:
-            if asked.result is not None:
-                asked.result.abandon()
-            self._world.at(1, partial(asked.deferred.fail, Disconnected()))
-        self._asked.clear()
+        for sent in self._sent:
+            if sent.result is not None:
+                sent.result.abandon()
+            self._world.at(1, partial(sent.deferred.fail, Disconnected()))
+        self._sent.clear()
 
     def look_for_overdue(self) -> None:
         """Tell the network of requests that were not answered in time."""
-        for asked in self._asked:
-            self._look_at(asked)
+        for sent in self._sent:
+            self._look_at(sent)
 
-    def _look_at(self, asked: _Asked) -> None:
-        if asked.answer is None and asked.arrived_ms is not None and asked.key not in _PATIENT:
-            waited_ms = self._world.now_ms - asked.arrived_ms
+    def _look_at(self, sent: _SentRequest) -> None:
+        if sent.answer is None and sent.arrived_ms is not None and sent.key not in _PATIENT:
+            waited_ms = self._world.now_ms - sent.arrived_ms
             if waited_ms > LONGEST_ANSWER_MS:
-                what = f"{ApiKey(asked.key).name} {asked.correlation_id}"
+                what = f"{ApiKey(sent.key).name} {sent.correlation_id}"
                 self._network.overdue.append(f"{self._client_id} waits for its {what} for {waited_ms} ms")
 
     # At the broker
 
-    def _arrive(self, asked: _Asked, frame: bytes) -> None:
+    def _arrive(self, sent: _SentRequest, frame: bytes) -> None:
         faults = self._network.faults
         if self.closed:
             return
         if self._world.server.cluster is None or self._network.strikes("lost request", faults.lost_requests):
             self.cut()
             return
-        asked.arrived_ms = self._world.now_ms
-        self._arrived.append((asked, frame))
+        sent.arrived_ms = self._world.now_ms
+        self._arrived.append((sent, frame))
         if len(self._arrived) == 1:
             self._take_up()
 
     def _take_up(self) -> None:
         """Hand frames to the broker in their order; one that it cannot handle yet holds up those behind it."""
         while self._arrived and not self.closed and not self._holds:
-            asked, frame = self._arrived[0]
+            sent, frame = self._arrived[0]
             self._hands_in = True
             try:
                 result = self._world.server.handle(self.node, self, memoryview(bytearray(frame)))
@@ -199,15 +199,15 @@ class Link:
             finally:
                 self._hands_in = False
             self._arrived.popleft()
-            self._world.note(f"{self._client_id} asks {self.node} {ApiKey(asked.key).name} {asked.correlation_id}")
+            self._world.note(f"{self._client_id} asks {self.node} {ApiKey(sent.key).name} {sent.correlation_id}")
             if isinstance(result, Deferred):
-                asked.result = result
+                sent.result = result
             if self._network.strikes("lost answer", self._network.faults.lost_answers):
                 self.cut()
             elif isinstance(result, Deferred):
-                result.when_done(partial(self._wait, asked))
+                result.when_done(partial(self._wait, sent))
             elif result is not None:
-                self._answer(asked, result)
+                self._answer(sent, result)
 
     def hold(self, until: Deferred[Any]) -> None:
         """Hand in no further frame before ``until`` is done."""
@@ -220,24 +220,24 @@ class Link:
         if not self._hands_in:  # otherwise the broker ends it in the turn that began it, and the next frame follows
             self._take_up()
 
-    def _wait(self, asked: _Asked, done: Deferred[Any]) -> None:
-        self._answer(asked, done.value)
+    def _wait(self, sent: _SentRequest, done: Deferred[Any]) -> None:
+        self._answer(sent, done.value)
 
-    def _answer(self, asked: _Asked, pieces: list[Any]) -> None:
-        self._look_at(asked)
-        asked.answer = b"".join(bytes(piece) for piece in pieces)[4:]
-        self._world.note(f"{self._client_id} is answered {asked.correlation_id} {crc32(asked.answer):08x}")
-        while self._asked and (answer := self._asked[0].answer) is not None:
-            self._deliver(self._asked.popleft(), answer)
+    def _answer(self, sent: _SentRequest, pieces: list[Any]) -> None:
+        self._look_at(sent)
+        sent.answer = b"".join(bytes(piece) for piece in pieces)[4:]
+        self._world.note(f"{self._client_id} is answered {sent.correlation_id} {crc32(sent.answer):08x}")
+        while self._sent and (answer := self._sent[0].answer) is not None:
+            self._deliver(self._sent.popleft(), answer)
 
-    def _deliver(self, asked: _Asked, answer: bytes) -> None:
+    def _deliver(self, sent: _SentRequest, answer: bytes) -> None:
         def arrive() -> None:
             if self.closed:
-                asked.deferred.fail(Disconnected())
+                sent.deferred.fail(Disconnected())
                 return
-            correlation_id, pos = decode_response_header(answer, 0, asked.key, asked.version)
-            assert correlation_id == asked.correlation_id
-            asked.deferred.complete(response_class(asked.key).decode(answer, pos, asked.version)[0])
+            correlation_id, pos = decode_response_header(answer, 0, sent.key, sent.version)
+            assert correlation_id == sent.correlation_id
+            sent.deferred.complete(response_class(sent.key).decode(answer, pos, sent.version)[0])
 
         self._answered_last_ms = max(self._answered_last_ms, self._world.now_ms + self._network.latency_ms())
         self._world.at(self._answered_last_ms - self._world.now_ms, arrive)

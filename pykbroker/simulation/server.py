@@ -103,13 +103,13 @@ class SimulatedServer:
         self._die("lost power")
         self._world.disk.crash(self._random)
 
-    def _die(self, how: str) -> None:
-        self._world.note(f"server {how}")
+    def _die(self, manner: str) -> None:
+        self._world.note(f"server {manner}")
         self.cluster = None
         self._turns.clear()
         self._world.disk.fail = None
         for told in self.died:
-            told(how)
+            told(manner)
 
     # What it does
 

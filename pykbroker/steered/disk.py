@@ -146,8 +146,8 @@ class _FaultyDisk(_Faulty):
         if name not in OPERATIONS["any"]:
             return real
 
-        def asked(path: str, *args: Any, **named: Any) -> Any:
+        def at_fault(path: str, *args: Any, **named: Any) -> Any:
             self._faults.check(name, path)
             return real(path, *args, **named)
 
-        return asked
+        return at_fault

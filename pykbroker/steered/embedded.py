@@ -54,7 +54,7 @@ class Setup:
         texts = {**self.settings, "log.dirs": str(directory), "metadata.log.dir": str(directory)}
         return BrokerConfig(texts) if self.release is None else BrokerConfig(texts, self.release.definitions)
 
-    def sow(self, cluster: Cluster) -> Deferred[None]:
+    def load_seed(self, cluster: Cluster) -> Deferred[None]:
         """Create the seed's topics and records, except for topics that exist in a ``data_dir``."""
         if self.seed is None:
             return Deferred.completed(None)
@@ -140,13 +140,13 @@ class Embedded:
                 clock=None if setup.time is None else setup.time.clock,
             )
             for follower in (*(() if setup.time is None else (setup.time.follow,)), *setup.followers):
-                node.lives.follow(follower)
-            await node.start(setup.sow)
+                node.lifetimes.follow(follower)
+            await node.start(setup.load_seed)
         except BaseException:
             if folder is not None:
                 folder.remove()
             raise
-        snapshots = Snapshots(node, folder, permanent=folder is None, seed=setup.sow, disk=self.disk)
+        snapshots = Snapshots(node, folder, permanent=folder is None, seed=setup.load_seed, disk=self.disk)
         control = Control(directory, lambda: Steering(node, snapshots, setup.time, setup.log))
         await control.open()
         return _Running(node, snapshots, control)

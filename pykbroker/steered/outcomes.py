@@ -9,22 +9,22 @@ from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.process.life import Lives
+    from pykbroker.process.life import Lifetimes
     from pykbroker.runtime.waits import Deferred
 
 T = TypeVar("T")
 
 
-def present(lives: Lives) -> Cluster:
+def present(lifetimes: Lifetimes) -> Cluster:
     """The cluster. Raises VerbRefused while the process stops or is reset."""
-    if lives.current is None:
+    if lifetimes.current is None:
         raise VerbRefused(503, BETWEEN)
-    return lives.current.cluster
+    return lifetimes.current.cluster
 
 
-async def outcome(lives: Lives, wait: Deferred[T]) -> T:
+async def outcome(lifetimes: Lifetimes, wait: Deferred[T]) -> T:
     """The result of a wait. Raises its error, and VerbRefused if the brokers stop or are reset meanwhile."""
     try:
-        return await lives.outcome(wait)
+        return await lifetimes.outcome(wait)
     except LifeEnded as error:
         raise VerbRefused(503, BETWEEN) from error

@@ -104,7 +104,7 @@ class RequestLog:
         return iter(list(self._kept))
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
-        clock = broker.cluster.runtime.clock
+        clock = broker.runtime.clock
         peer = ctx.connection
         client = f"{ctx.client_host}:{peer.port}" if peer is not None else ctx.client_host
         again = self._put_off.pop((client, ctx.correlation_id), None)
@@ -147,10 +147,10 @@ class RequestLog:
         noted = Request(
             *(API_NAMES[ctx.api_key], ctx.api_version, ctx.client_id, client, broker.node_id, ctx.correlation_id),
             without_secrets(without_records(request)),
-            at_ms=broker.cluster.runtime.clock.now_ms(),
+            at_ms=broker.runtime.clock.now_ms(),
         )
         topics: set[str] = set()
-        weight = _walk(request, topics, broker.cluster.topic_name)
+        weight = _walk(request, topics, broker.topic_name)
         noted.topics = frozenset(topics)
         self._keep(noted, weight)
         return noted
@@ -171,7 +171,7 @@ class RequestLog:
         if last is not None and (last.client, last.correlation_id) == (client, correlation_id):
             last.closed = last.closed or str(error)
             return
-        at_ms = broker.cluster.runtime.clock.now_ms()
+        at_ms = broker.runtime.clock.now_ms()
         self._keep(
             Request(
                 *(api, version, client_id, client, broker.node_id, correlation_id, None),

@@ -107,7 +107,7 @@ class Snapshots:
         if self._disk is not None:
             self._disk.heal()
         former = self._temporary().new()
-        await self._node.begin_anew(partial(_exchange, self._directory, data, former), seed)
+        await self._node.begin_again(partial(_exchange, self._directory, data, former), seed)
         self._temporary().remove_later(former)
 
     def _check_may_forget(self, what: str) -> None:

@@ -39,7 +39,7 @@ class Steering:
         self.requests = log or RequestLog()
         self.of_a_test = log is not None
         self._noted = log is not None
-        self._leave = node.lives.follow(self._began)
+        self._leave = node.lifetimes.follow(self._began)
 
     def _began(self, life: Life) -> None:
         if not self.of_a_test:
@@ -47,11 +47,11 @@ class Steering:
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises VerbRefused while the process stops or is reset."""
-        return present(self.node.lives)
+        return present(self.node.lifetimes)
 
     async def outcome(self, wait: Deferred[T]) -> T:
         """Return the result of a wait. Raises its error, and VerbRefused if the brokers are reset meanwhile."""
-        return await outcome(self.node.lives, wait)
+        return await outcome(self.node.lifetimes, wait)
 
     @property
     def noting(self) -> bool:

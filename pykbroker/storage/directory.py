@@ -57,7 +57,18 @@ class LogDirectory:
     """A log directory: a path on a disk, and whether it is online."""
 
     __slots__ = (
-        *("_doomed", "_missing", "_refused_ms", "_told_full_ms", "clock", "disk", "full", "offline", "path", "random"),
+        *(
+            "_doomed",
+            "_missing",
+            "_refused_ms",
+            "_logged_full_ms",
+            "clock",
+            "disk",
+            "full",
+            "offline",
+            "path",
+            "random",
+        ),
         "was_full",
     )
 
@@ -72,7 +83,7 @@ class LogDirectory:
         #: Whether the log has still to say that there is room again; each write that succeeds meanwhile calls ``succeeded``.
         self.was_full = False
         self._refused_ms = 0
-        self._told_full_ms = -_TOLD_AGAIN_MS
+        self._logged_full_ms = -_TOLD_AGAIN_MS
         #: (due time in monotonic seconds, path without suffix) of renamed segments and directories that are to be removed.
         self._doomed: list[tuple[float, str]] = []
         #: Missing files that were logged, one line each.
@@ -115,8 +126,8 @@ class LogDirectory:
             return self.failed(error, doing)
         why = _FULL[error.errno]
         now_ms = self.clock.now_ms()
-        if now_ms >= self._told_full_ms + _TOLD_AGAIN_MS:
-            self._told_full_ms = now_ms
+        if now_ms >= self._logged_full_ms + _TOLD_AGAIN_MS:
+            self._logged_full_ms = now_ms
             log.error(
                 "Log directory %s takes no more data, because %s: %s failed (%s). Reads go on, and writes as soon as there "
                 "is room.", self.path, why, doing, error,
@@ -130,7 +141,7 @@ class LogDirectory:
         self.full = False
         if self.clock.now_ms() >= self._refused_ms + _ROOM_IS_TOLD_MS:
             self.was_full = False
-            self._told_full_ms = -_TOLD_AGAIN_MS
+            self._logged_full_ms = -_TOLD_AGAIN_MS
             log.warning("Log directory %s takes data again: there is room.", self.path)
 
     def remove_later(self, path: str, delay_ms: int) -> None:

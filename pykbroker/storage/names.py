@@ -26,7 +26,7 @@ _IN_A_PARTITION: Final = (
     r"(\d{20}[.-][\w.-]+|partition\.metadata|leader-epoch-checkpoint|quorum-state|pykbroker-compacted)(\.tmp)?"
 )
 #: A partition has at least one of these, unless a power loss took all.
-_OF_A_PARTITION_ALONE: Final = r"\d{20}\.log.*|partition\.metadata"
+_PARTITION_FILES: Final = r"\d{20}\.log.*|partition\.metadata"
 #: The socket in the first log directory by which a process is steered.
 CONTROL_SOCKET: Final = "control.sock"
 #: What may be there before meta.properties: files of an interrupted first start, and the socket, which outlives a reset.
@@ -59,7 +59,7 @@ def is_partition(disk: Disk, path: str) -> bool:
         names = disk.list(path)
     except NotADirectoryError:
         return False
-    return not strangers(names) and any(re.fullmatch(_OF_A_PARTITION_ALONE, name) for name in names)
+    return not strangers(names) and any(re.fullmatch(_PARTITION_FILES, name) for name in names)
 
 
 def remove_partition(disk: Disk, path: str) -> bool:

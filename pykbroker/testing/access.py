@@ -71,7 +71,7 @@ class Access(ABC):
         """
 
         async def called() -> T:
-            answer = await self._here.node.lives.outcome(function(self._cluster, *args, **named))
+            answer = await self._here.node.lifetimes.outcome(function(self._cluster, *args, **named))
             self._waits.look()
             return answer
 

@@ -102,4 +102,4 @@ class Actions(Access):
         self._run(self._round(self._here.node.housekeeping.run_compaction))
 
     async def _round(self, work: Callable[[], Deferred[None]]) -> None:
-        await self._here.node.lives.outcome(work())
+        await self._here.node.lifetimes.outcome(work())

@@ -8,6 +8,7 @@ import asyncio
 import atexit
 import itertools
 import os
+import secrets
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,7 +105,10 @@ class Kafka(Queries, Actions, Observations):
         address = None if http is None else str(http)
         registry = None if schema_registry is False else "0" if schema_registry is True else str(schema_registry)
         beside = ("--http", address), ("--schema-registry", registry), ("--as-version", as_version)
-        self._separate = Separate(given, brokers, folder, sown, beside) if process else None
+        self._separate = None
+        if process:
+            token = None if address is None else _token(given, release)
+            self._separate = Separate(given, brokers, folder, sown, beside, http_token=token)
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
@@ -112,7 +116,7 @@ class Kafka(Queries, Actions, Observations):
             Setup(name, given, brokers, folder, self._dispatcher, release, sown, time, self._requests, followers)
         )
         self._faults = Faults(self._embedded, strict=strict_faults)
-        self._beside = None if process else _beside(address, registry, self._embedded)
+        self._http_side = None if process else _http_side(address, registry, self._embedded)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
@@ -125,8 +129,8 @@ class Kafka(Queries, Actions, Observations):
         self._lines.open()
         try:
             self._embedded.start()
-            if self._beside is not None:
-                self._beside.open()
+            if self._http_side is not None:
+                self._http_side.open()
         except BaseException:
             self._embedded.stop()
             self._lines.close()
@@ -140,8 +144,8 @@ class Kafka(Queries, Actions, Observations):
         if self._separate is not None:
             self._separate.stop()
         try:
-            if self._beside is not None:
-                self._beside.close()
+            if self._http_side is not None:
+                self._http_side.close()
             self._embedded.stop()
         finally:
             self._lines.close()
@@ -234,7 +238,9 @@ class Kafka(Queries, Actions, Observations):
         """What requests by HTTP must send, as ``Authorization: Bearer TOKEN``, where listeners or an authorizer protect the
         broker; else None.
         """
-        return None if self._beside is None else self._beside.token
+        if self._separate is not None:
+            return self._separate.http_token
+        return None if self._http_side is None else self._http_side.token
 
     @property
     def pid(self) -> int:
@@ -275,7 +281,16 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
 
 
-def _beside(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
+def _token(given: dict[str, str], release: Release | None) -> str | None:
+    """A token for HTTP, if listeners or an authorizer protect the broker."""
+    from pykbroker.config.broker import BrokerConfig  # noqa: PLC0415 - start-up counts
+    from pykbroker.steered.http_options import protected_by  # noqa: PLC0415
+
+    config = BrokerConfig(given, CURRENT if release is None else release.definitions)
+    return None if protected_by(config) is None else secrets.token_urlsafe()
+
+
+def _http_side(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
     if http is None and registry is None:
         return None
     from pykbroker.testing.http_side import TestHttpSide  # noqa: PLC0415 - start-up counts

@@ -32,8 +32,10 @@ class Separate:
         data_dir: Path | None,
         seed: Seed | None = None,
         options: Iterable[tuple[str, str | None]] = (),
+        *,
+        http_token: str | None = None,
     ) -> None:
-        """``options`` are further ones of ``serve``, those with a value."""
+        """``options`` are further ones of ``serve``, those with a value; ``http_token`` is what requests by HTTP must send."""
         where = ["--ephemeral"] if data_dir is None else ["--data-dir", str(data_dir)]
         given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         self._command = [
@@ -41,6 +43,7 @@ class Separate:
             *(*where, *given, *(word for name, value in options if value is not None for word in (name, value))),
         ]
         self._seed = seed
+        self.http_token = http_token
         self._folder: TemporaryFolder | None = None
         self._running: subprocess.Popen[str] | None = None
         self._addresses: list[str] = []
@@ -64,7 +67,7 @@ class Separate:
         """Start the process; returns when clients are accepted. Raises StartFailed with its output; then it has ended."""
         # A session of its own: Ctrl-C must end the tests only, which then stop the broker.
         running = self._running = subprocess.Popen(  # noqa: S603 - this interpreter, and settings as single words
-            [*self._command, *self._seeded()],
+            [*self._command, *self._seeded(), *self._guarded()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -91,10 +94,23 @@ class Separate:
             return []
         from pykbroker.seeding.writing import write  # noqa: PLC0415 - start-up counts
 
-        self._folder = self._folder or TemporaryFolder(TESTS)
-        path = self._folder.path / "seed.jsonl"
+        path = self._http_options() / "seed.jsonl"
         write(self._seed, path)
         return ["--seed", str(path)]
+
+    def _guarded(self) -> list[str]:
+        """The token in a file, since every process of this machine sees the words of a command."""
+        if self.http_token is None:
+            return []
+        path = self._http_options() / "http-token"
+        path.touch(mode=0o600)
+        path.write_text(self.http_token)
+        return ["--http-token-file", str(path)]
+
+    def _http_options(self) -> Path:
+        """A folder that goes when the process is stopped."""
+        self._folder = self._folder or TemporaryFolder(TESTS)
+        return self._folder.path
 
     def _read_log(self, running: subprocess.Popen[str]) -> None:
         assert running.stderr is not None

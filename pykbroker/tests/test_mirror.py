@@ -57,6 +57,7 @@ OTHERS = {
     "test_architecture.py": "all modules",
     "test_docstrings.py": "all docstrings",
     "test_mirror.py": "all tests",
+    "test_names.py": "names of the whole project",
     "test_platforms.py": "systems on which nothing else can be imported",
     "testing/test_endings.py": "all that makes brokers for tests",
     "testing/test_together.py": "clock, faults, reset and snapshots, met with each other",

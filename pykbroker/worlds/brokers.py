@@ -261,7 +261,7 @@ class WorldKafka(Process):
 
     async def _ask(self, ask: Callable[[Cluster], Deferred[T]]) -> T:
         async def asked(node: Node) -> T:
-            return await node.lives.outcome(ask(node.cluster))
+            return await node.lifetimes.outcome(ask(node.cluster))
 
         return await self._on_brokers(asked)
 
@@ -281,6 +281,17 @@ class WorldKafka(Process):
         new = NewTopic(name, partitions, replication_factor, configs=given)
         (result,) = (await self._ask(lambda cluster: cluster.controller.create_topics([new]))).result
         records.raise_refusal(result.error, f"topic {name} cannot be created")
+
+    async def delete_topic(self, name: str) -> None:
+        """Delete a topic. Raises LookupError if it does not exist, and the KafkaError with which Kafka refuses."""
+
+        def delete(cluster: Cluster) -> Deferred[Any]:
+            if name not in cluster.metadata.image.topics:
+                raise LookupError(f"there is no topic {name}")
+            return cluster.controller.delete_topics([cluster.metadata.image.topics[name].id])
+
+        (error,) = (await self._ask(delete)).result.values()
+        records.raise_refusal(error, f"topic {name} cannot be deleted")
 
     async def produce(
         self, topic: str, value: Bytes, *, key: Bytes = None, headers: Headers = (), partition: int | None = None

@@ -173,7 +173,7 @@ class SimulatedDisk:
         #: How many bytes files may have together, if there is a limit.
         self.capacity: int | None = None
         #: Called when a file has another name: another thread may look just then.
-        self.renamed: Callable[[], None] = _nobody_looks
+        self.renamed: Callable[[], None] = _is_unobserved
         #: Nothing is in the page cache: every cached read asks for a thread.
         self.cold = False
         self._names: dict[str, _Inode | None] = {"/": None}
@@ -338,7 +338,7 @@ class SimulatedDisk:
         return self.capacity, max(self.capacity - self.used_bytes, 0)
 
 
-def _nobody_looks() -> None:
+def _is_unobserved() -> None:
     pass
 
 

@@ -143,6 +143,9 @@ class WorldHost(Process):
         #: What the function returned, or raised, in its last life.
         self.result: Any = None
         self.error: BaseException | None = None
+        self._main: asyncio.Task[Any] | None = None
+        #: After how many seconds it is started again when it has ended as it was asked to.
+        self._again: float | None = None
         #: How often it was started.
         self.starts = 0
 
@@ -185,13 +188,20 @@ class WorldHost(Process):
                 return
             self.simulator.note(self.name, "terminate", f"{self.name} is asked to end")
             handler = None if self._loop is None else self._loop.signal_handlers.get(signal.SIGTERM)
-            host.loop.call_soon(handler if handler is not None else self._main.cancel)
-            if restart is not False:
-                self._again = RESTART_S if restart is True else float(restart)
+            again = None if restart is False else RESTART_S if restart is True else float(restart)
+            if handler is None and self._main is None:  # it has not got to its function yet
+                self.end_life()
+                if again is not None:
+                    self.start(after=again)
+                return
+            self._again = again
+            host.loop.call_soon(handler or self._cancel)
 
         self.plan("terminate", at, terminate)
 
-    _again: float | None = None
+    def _cancel(self) -> None:
+        if self._main is not None:
+            self._main.cancel()
 
     # ---- its life ------------------------------------------------------------------------------------------------------
 
@@ -205,7 +215,7 @@ class WorldHost(Process):
         if self.present is not None:
             return
         self.starts += 1
-        self.result = self.error = None
+        self.result = self.error = self._main = None
         host = self.begin_life()
         host.call(asyncio.Handle(self._start_main, (host,), host.loop, None))
 

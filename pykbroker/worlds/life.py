@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pykbroker.worlds.hosts import Process
+from pykbroker.worlds.hosts import HostFailed, Process
 from pykbroker.worlds.loop import numbers
 from pykbroker.worlds.simulator import Simulator
 from pykbroker.worlds.surroundings import simulated
@@ -87,12 +87,17 @@ def _lived(world: World, test: Test) -> BaseException | None:
     simulator.leave()
     try:
         simulator.run(main.done, MOST_STEPS)
-        if main.exception() is None:
+        error = main.exception()
+        if error is None:
             for each in world.hosts:
                 each.check()
-    except Exception as error:  # noqa: BLE001 - it is what came of it
-        return error
-    return main.exception()
+    except Exception as raised:  # noqa: BLE001 - it is what came of it
+        error = raised
+    if error is not None and not isinstance(error, HostFailed):
+        for each in world.hosts:
+            if each.error is not None:
+                error.add_note(f"world: host {each.name} had ended with {each.error!r}")
+    return error
 
 
 def _end(world: World) -> None:

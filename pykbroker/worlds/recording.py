@@ -75,7 +75,7 @@ class _Recorder:
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Any], /) -> Any:
         def name_of(topic_id: bytes) -> str | None:
-            topic = broker.cluster.metadata.image.topics_by_id.get(topic_id)
+            topic = broker.metadata.image.topics_by_id.get(topic_id)
             return None if topic is None else topic.name
 
         client, api = ctx.client_host, API_NAMES[ctx.api_key]
@@ -109,13 +109,13 @@ def described(message: Any, name_of: Callable[[bytes], str | None] = lambda _: N
     """
     if message is None:
         return "no answer"
-    told = list(_told(message))
+    told = list(_event_text(message))
     parts = [part for part, is_bare in _parts(message, "", name_of) if not (is_bare and answer)]
     left_out = len(parts) - _MOST_PARTS
     return ", ".join(told + parts[:_MOST_PARTS] + ([f"and {left_out} more"] if left_out > 0 else []))
 
 
-def _told(item: WireStruct) -> Iterator[str]:
+def _event_text(item: WireStruct) -> Iterator[str]:
     for name in item.__slots__:
         value = getattr(item, name)
         if name == "error_code" and value:
@@ -142,7 +142,7 @@ def _parts(item: WireStruct, topic: str, name_of: Callable[[bytes], str | None])
         for each in value:
             within = _topic(each, name_of) or topic
             index = next((getattr(each, at) for at in _PARTITIONS if at in each.__slots__), None)
-            told = " ".join(_told(each))
+            told = " ".join(_event_text(each))
             if within and isinstance(index, int):
                 yield f"{within}-{index} {told}".rstrip(), not told
             elif getattr(each, "error_code", 0):

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.seeding.dumping import committed_records
 from pykbroker.testing import groups
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.partitions.partition import Partition
     from pykbroker.worlds.brokers import WorldKafka
     from pykbroker.worlds.hosts import Process, WorldHost
     from pykbroker.worlds.simulator import Simulator
@@ -53,12 +55,18 @@ def _state(hosts: list[WorldHost], brokers: list[WorldKafka]) -> Any:
     """What changes as long as something comes of what happens."""
     return (
         [(host.starts, host.running) for host in hosts],
-        [_of_brokers(each.cluster) if each.is_ready else None for each in brokers],
+        [_of_brokers(each) if each.is_ready else None for each in brokers],
     )
 
 
-def _of_brokers(cluster: Cluster) -> Any:
-    return {(each.topic, each.index): each.log_end_offset for each in cluster.partitions()}
+def _of_brokers(kafka: WorldKafka) -> Any:
+    """The ends of partitions, and the offsets of groups; those that are committed again and again are the same."""
+    ends = {
+        f"{each.topic}-{each.index}": each.log_end_offset
+        for each in kafka.cluster.partitions()
+        if not each.topic.startswith("__")
+    }
+    return ends, {group: kafka.committed(group) for group in kafka.groups()}
 
 
 def _all_read(brokers: list[WorldKafka]) -> bool:
@@ -68,13 +76,36 @@ def _all_read(brokers: list[WorldKafka]) -> bool:
         if not each.is_ready:
             return False
         for group in each.groups():
-            lags = groups.lags(each.cluster, group)
-            if any(lags.values()):
-                return False
-            some = some or bool(lags)
+            to_read = _to_read(each.cluster, group)
+            if not to_read:
+                return False  # it has members that have not begun, or it commits nothing
+            for (topic, index), offset in to_read:
+                partition = each.cluster.partition(topic, index)
+                if partition is not None and _has_more(partition, offset):
+                    return False
+                some = True
     return some
+
+
+def _to_read(cluster: Cluster, group: str) -> list[tuple[tuple[str, int], int]]:
+    """Where a group goes on in each partition of its topics."""
+    offsets = groups.committed(cluster, group)
+    topics = {topic for topic, _ in offsets}
+    return [
+        ((each.topic, each.index), offsets.get((each.topic, each.index), each.log_start_offset))
+        for each in cluster.partitions()
+        if each.topic in topics
+    ]
+
+
+def _has_more(partition: Partition, offset: int) -> bool:
+    """Whether there is a record from an offset on: markers and what was aborted are none."""
+    end = partition.last_stable_offset
+    return offset < end and any(
+        True for _ in committed_records(partition, max(offset, partition.log_start_offset), end)
+    )
 
 
 def _why(hosts: list[WorldHost], state: Any) -> str:
     running = ", ".join(host.name for host in hosts if host.running)
-    return f"running are {running or 'no hosts'}; the ends of partitions are {state[1]}"
+    return f"running are {running or 'no hosts'}; the ends of partitions, and the offsets of groups: {state[1]}"

@@ -176,7 +176,7 @@ class Simulator:
             if until():
                 return
             if not heap:
-                raise Stuck("nothing is to come any more, and the test waits: it awaits what nobody will do")
+                raise Stuck("nothing is to come any more, and the test waits: it awaits what will not happen")
             when, _, function, argument = pop(heap)
             self.steps += 1
             self.now = max(self.now, when)

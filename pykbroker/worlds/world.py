@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.worlds import judge
 from pykbroker.worlds.brokers import WorldKafka
 from pykbroker.worlds.hosts import AnyTime, Moment, Process, WorldHost
 from pykbroker.worlds.network import Network, Weather
@@ -14,6 +16,7 @@ from pykbroker.worlds.settling import settle
 
 if TYPE_CHECKING:
     from pykbroker.seeding.reading import Seedable
+    from pykbroker.testing.records import Record
     from pykbroker.worlds.simulator import Simulator
 
 #: How long a partition lasts where nobody says so.
@@ -80,7 +83,8 @@ class World:
         clock_skew: float = 0.0,
     ) -> WorldHost:
         """Run a program, an async function, as a process on a host of its own; its wall clock is ``clock_skew`` seconds ahead."""
-        asked = name or str(getattr(function, "__name__", "host"))
+        within = function.func if isinstance(function, partial) else function
+        asked = name or str(getattr(within, "__name__", "host")).strip("_")
         taken = {each.name for each in (*self.hosts, *self.brokers)}
         chosen = next(each for each in (asked, *(f"{asked}-{n}" for n in range(2, 1000))) if each not in taken)
         made = WorldHost(self.simulator, self._network, chosen, function, arguments, clock_skew)
@@ -134,6 +138,28 @@ class World:
         after ``at_most`` seconds.
         """
         await settle(self.simulator, self.hosts, self.brokers, at_most)
+
+    def judge(
+        self,
+        kafka: WorldKafka,
+        source: str,
+        *targets: str,
+        effects: Iterable[Hashable] | None = None,
+        guarantee: str = "exactly-once",
+        identity: Callable[[Record], Hashable] = lambda record: record.value,
+        key: Callable[[Record], Hashable] = lambda record: record.key,
+        in_order: bool = False,
+    ) -> None:
+        """Hold what a program has written to the topics ``targets``, or done as ``effects`` (identities in their order), against what
+        stands in ``source``, by the identity of each record. ``guarantee`` is at-most-once, at-least-once or exactly-once;
+        ``in_order`` asks for the order of each key, too. Raises Misjudged with what is lost, doubled, torn (in one target and
+        not in another), out of order or made up, and where it stands.
+        """
+        read = judge.of_records(kafka.records(source), identity, key)
+        written = [judge.of_records(kafka.records(target), identity, key) for target in targets]
+        if effects is not None:
+            written.append(judge.of_effects(effects))
+        judge.check(judge.findings(read, written, guarantee, in_order=in_order), guarantee)
 
     def note(self, words: str) -> None:
         """Add a line to the timeline, under the host whose turn it is."""

@@ -98,24 +98,24 @@ def main(given: argparse.Namespace) -> int:
         }
         watcher = running.enter_context(Watcher(other.http, TOPIC))
         for number in range(-1, given.rounds):  # the first one warms up: modules are imported
-            for how in _from([UNWATCHED, WATCHED], number):
-                with watcher.watching() if how == WATCHED else nullcontext():
-                    _period(_from(list(sides.values()), number), how, given.produces, counts=number >= 0)
-        for how in (UNWATCHED, WATCHED):
-            _say(how, sides)
+            for manner in _from([UNWATCHED, WATCHED], number):
+                with watcher.watching() if manner == WATCHED else nullcontext():
+                    _period(_from(list(sides.values()), number), manner, given.produces, counts=number >= 0)
+        for manner in (UNWATCHED, WATCHED):
+            _say(manner, sides)
         _say_machine(sides[WITHOUT])
         _say_use(sides, given.produces)
     return 0
 
 
-def _period(sides: list[Side], how: str, produces: int, *, counts: bool) -> None:
+def _period(sides: list[Side], manner: str, produces: int, *, counts: bool) -> None:
     frame = _frame()
     produce(sides, frame, _LEAD)
     before = [side.used_s() for side in sides]
     produce(sides, frame, produces)
     if counts:
         for side, used_s in zip(sides, before, strict=True):
-            side.periods[how].add(side.found, side.used_s() - used_s)
+            side.periods[manner].add(side.found, side.used_s() - used_s)
 
 
 @contextmanager
@@ -200,14 +200,16 @@ def _times(mine: Periods, its: Periods, what: int) -> str:
     return f"{p50} and {p99} times; of all periods together {both[0].p50 / both[1].p50:.2f} and {both[0].p99 / both[1].p99:.2f} times"
 
 
-def _say(how: str, sides: dict[str, Side]) -> None:
+def _say(manner: str, sides: dict[str, Side]) -> None:
     """Print the broker with the HTTP side beside the one without, in the same milliseconds."""
-    mine, its = sides[WITH].periods[how], sides[WITHOUT].periods[how]
-    wanted = "; wanted: p99 below 1.10 times" if how == WATCHED else ""
+    mine, its = sides[WITH].periods[manner], sides[WITHOUT].periods[manner]
+    wanted = "; wanted: p99 below 1.10 times" if manner == WATCHED else ""
     for what, of in enumerate(("of a produce", "of processor time used during a produce")):
         here, there = mine.whole(what), its.whole(what)
-        print(f"{there.p50:9.3f} ms  p50, {there.p99:.3f} ms p99 {of} {WITHOUT}, {how}")
-        print(f"{here.p50:9.3f} ms  p50, {here.p99:.3f} ms p99 {of} {WITH}, {how}: {_times(mine, its, what)}{wanted}")
+        print(f"{there.p50:9.3f} ms  p50, {there.p99:.3f} ms p99 {of} {WITHOUT}, {manner}")
+        print(
+            f"{here.p50:9.3f} ms  p50, {here.p99:.3f} ms p99 {of} {WITH}, {manner}: {_times(mine, its, what)}{wanted}"
+        )
 
 
 def _say_machine(plain: Side) -> None:
@@ -217,13 +219,13 @@ def _say_machine(plain: Side) -> None:
 
 
 def _say_use(sides: dict[str, Side], produces: int) -> None:
-    for how in (UNWATCHED, WATCHED):
-        base = sides[WITHOUT].periods[how].used_s
+    for manner in (UNWATCHED, WATCHED):
+        base = sides[WITHOUT].periods[manner].used_s
         for name, side in sides.items():
-            used = side.periods[how].used_s
+            used = side.periods[manner].used_s
             used_us = statistics.median(used) / produces * 1e6
             print(
-                f"{used_us:9.1f} µs  processor time of the broker per produce {name}, {how}; {ratio(used, base)} times"
+                f"{used_us:9.1f} µs  processor time of the broker per produce {name}, {manner}; {ratio(used, base)} times"
             )
     base_mb = sides[WITHOUT].broker.memory_mb()
     for name, side in sides.items():

@@ -51,15 +51,15 @@ Ask = Callable[[], object]
 class Load(NamedTuple):
     """``prepare`` returns, for a connection, the function that sends a request and receives its response.
 
-    That function may also send ``besides``, whose instructions are then not counted.
+    That function may also send ``also``, whose instructions are then not counted.
     """
 
     name: str
     prepare: Callable[[Connection], Ask]
-    besides: Load | None = None
+    also: Load | None = None
 
 
-def asked(connection: Connection, request: Message, version: int) -> Any:
+def requests(connection: Connection, request: Message, version: int) -> Any:
     """Return the response, which must have no error."""
     answer = connection.ask(request, version)
     text = repr(answer)
@@ -74,17 +74,17 @@ def _topic(connection: Connection, name: str = _TOPIC) -> None:
 
 def _produce(connection: Connection) -> Ask:
     _topic(connection)
-    return partial(asked, connection, one_record(_TOPIC, 100), 9)
+    return partial(requests, connection, one_record(_TOPIC, 100), 9)
 
 
 def _produce_large(connection: Connection) -> Ask:
     _topic(connection, _LARGE_TOPIC)
-    return partial(asked, connection, one_record(_LARGE_TOPIC, _LARGE), 9)
+    return partial(requests, connection, one_record(_LARGE_TOPIC, _LARGE), 9)
 
 
 def _produce_among_rules(connection: Connection) -> Ask:
     _topic(connection)
-    asked(connection, CreateAclsRequest([_rule(number) for number in range(RULES)]), 3)
+    requests(connection, CreateAclsRequest([_rule(number) for number in range(RULES)]), 3)
     return _produce(connection)
 
 
@@ -109,7 +109,7 @@ def _fetch_large(connection: Connection) -> Ask:
 
 def _fetched(connection: Connection, topic: str, max_bytes: int) -> Ask:
     """Fetch from the beginning."""
-    return partial(asked, connection, _fetch_from(topic, 0, max_bytes), _FETCH_VERSION)
+    return partial(requests, connection, _fetch_from(topic, 0, max_bytes), _FETCH_VERSION)
 
 
 def _fetch_from(topic: str, offset: int, max_bytes: int, max_wait_ms: int = 500) -> FetchRequest:
@@ -130,7 +130,7 @@ def _fetch_waiting(connection: Connection) -> Ask:
     """
     _topic(connection, _WAITED_TOPIC)
     fetching = Connection(connection.address, patience_s=_SESSION_MS / 1000)
-    produce = partial(asked, connection, one_record(_WAITED_TOPIC, 100), 9)
+    produce = partial(requests, connection, one_record(_WAITED_TOPIC, 100), 9)
     between = _init_producer_id(connection)
 
     def fetch_and_produce() -> None:
@@ -153,19 +153,19 @@ def _base_offset(answer: ProduceResponse) -> int:
 
 def _metadata(connection: Connection) -> Ask:
     _topic(connection)
-    return partial(asked, connection, MetadataRequest(topics=[MetadataRequestTopic(name=_TOPIC)]), 9)
+    return partial(requests, connection, MetadataRequest(topics=[MetadataRequestTopic(name=_TOPIC)]), 9)
 
 
 def _list_offsets(connection: Connection) -> Ask:
     _topic(connection)
     asked_for = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=_TOPIC, partitions=asked_for)])
-    return partial(asked, connection, request, 7)
+    return partial(requests, connection, request, 7)
 
 
 def _init_producer_id(connection: Connection) -> Ask:
     return partial(
-        asked,
+        requests,
         connection,
         InitProducerIdRequest(None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1),
         4,
@@ -189,21 +189,21 @@ def _offset_commit(connection: Connection) -> Ask:
     _groups(connection)
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
     topic = OffsetCommitRequestTopic(name=_TOPIC, partitions=[partition])
-    return partial(asked, connection, OffsetCommitRequest(group_id="offsets", topics=[topic]), 8)
+    return partial(requests, connection, OffsetCommitRequest(group_id="offsets", topics=[topic]), 8)
 
 
 def _offset_fetch(connection: Connection) -> Ask:
     _offset_commit(connection)()
     topics = [OffsetFetchRequestTopics(name=_TOPIC, partition_indexes=[0])]
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="offsets", topics=topics)])
-    return partial(asked, connection, request, 8)
+    return partial(requests, connection, request, 8)
 
 
 def _heartbeat(connection: Connection) -> Ask:
     _groups(connection)
     member_id, generation = _join(connection, "heartbeats")
     request = HeartbeatRequest(group_id="heartbeats", generation_id=generation, member_id=member_id)
-    return partial(asked, connection, request, 4)
+    return partial(requests, connection, request, 4)
 
 
 def _whole_membership(connection: Connection) -> Ask:
@@ -214,7 +214,7 @@ def _whole_membership(connection: Connection) -> Ask:
     def come_and_go() -> None:
         group_id = f"group-{next(numbers)}"
         member_id, _ = _join(connection, group_id)
-        asked(connection, LeaveGroupRequest(group_id=group_id, members=[MemberIdentity(member_id=member_id)]), 4)
+        requests(connection, LeaveGroupRequest(group_id=group_id, members=[MemberIdentity(member_id=member_id)]), 4)
 
     return come_and_go
 
@@ -228,12 +228,12 @@ def _join(connection: Connection, group_id: str) -> tuple[str, int]:
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
     )
-    joined = asked(connection, join, 3)
+    joined = requests(connection, join, 3)
     mine = [SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")]
     sync = SyncGroupRequest(
         group_id=group_id, generation_id=joined.generation_id, member_id=joined.member_id, assignments=mine
     )
-    asked(connection, sync, 3)
+    requests(connection, sync, 3)
     return joined.member_id, joined.generation_id
 
 

@@ -53,11 +53,11 @@ def _counted(settings: Mapping[str, str], loads: Iterable[Load], checkout: Path 
         broker = Counted(Path(folder), settings, checkout)
         broker.start()
         try:
-            return {load.name: _alone(broker, load) for load in loads}
+            return {load.name: _only(broker, load) for load in loads}
         finally:
             broker.stop(600)
 
 
-def _alone(broker: Counted, load: Load) -> float:
+def _only(broker: Counted, load: Load) -> float:
     """The instructions of a load, without those of what is sent besides."""
-    return broker.count(load) - (0 if load.besides is None else broker.count(load.besides))
+    return broker.count(load) - (0 if load.also is None else broker.count(load.also))

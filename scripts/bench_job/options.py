@@ -32,6 +32,16 @@ def options() -> argparse.Namespace:
         "--turns", action="store_true", help="measure the longest turns of pykbroker's loop, and nothing else"
     )
     parser.add_argument(
+        "--stalls",
+        action="store_true",
+        help="measure how long one client waits for requests of others that are much work, and nothing else",
+    )
+    parser.add_argument(
+        "--memory-bound",
+        action="store_true",
+        help="crowds within 128 MB of memory, beside pykbroker without a bound and Apache Kafka, and nothing else",
+    )
+    parser.add_argument(
         "--instructions",
         action="store_true",
         help="count the CPU's instructions of single requests, and nothing else; with --before beside those of the other checkout",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compat_tests.harness.java import JavaMissing
 from compat_tests.harness.process import BrokerProcess, ServerFailed
-from scripts.bench_job import instructions, plans, turns
+from scripts.bench_job import instructions, memory_bound, plans, stalls, turns
 from scripts.bench_job.brokers import make_pair
 from scripts.bench_job.counted import ValgrindMissing
 from scripts.bench_job.java_tools import ToolFailed
@@ -33,6 +33,12 @@ def main(options: argparse.Namespace) -> int:
         return 0
     if options.instructions:
         return _count(options.before)
+    if options.stalls:
+        print(stalls.markdown(stalls.measure(options.rounds, options.folder)))
+        return 0
+    if options.memory_bound:
+        print(memory_bound.markdown(memory_bound.measure(options.rounds, options.folder)))
+        return 0
     try:
         with tempfile.TemporaryDirectory(prefix="pykbroker-bench-", dir=options.folder) as folder:
             comparisons = run(options, Path(folder))

@@ -55,7 +55,7 @@ class Jobs:
             "decode --as json"
         ):  # from now on there are Python workers, whose time is no longer counted once they exit
             decoded = DecodedTopic(lake, self._topic)
-            decoded.keep_how(DecodeOptions(ValueFormat.JSON))
+            decoded.keep_options(DecodeOptions(ValueFormat.JSON))
             Decode(decoded, Surveyor()).run(lambda _: None)
         with self._job("replay"):
             Replay(lake, self._broker.bootstrap, {}, ReplayOptions(prefix="again-")).run()

@@ -93,7 +93,7 @@ def _steps(show: Show, spark: SparkSession, folder: Path, brokers: tuple[str, st
     lake = _archived(show, spark, brokers[0], folder / "lake")
     with show.step("decode   ") as said:
         decoded = DecodedTopic(lake, FLIGHTS)
-        decoded.keep_how(DecodeOptions(ValueFormat.JSON, key=KeyFormat.TEXT))
+        decoded.keep_options(DecodeOptions(ValueFormat.JSON, key=KeyFormat.TEXT))
         outcome = Decode(decoded, Surveyor()).run(lambda _: None)
         said.append(
             f"{outcome.decoded:,} values into the columns {', '.join(outcome.new_columns)}; {outcome.quarantined} in quarantine"

@@ -174,10 +174,10 @@ def add_scripts(folder: Path, layer: Path) -> None:
     make_writable(layer)
     (packages,) = layer.glob("usr/local/lib/python3*/site-packages")
     sys.path.insert(0, str(packages))
-    from pykbroker.container.tools.table import BESIDE, TOOLS
+    from pykbroker.container.tools.table import ADDITIONAL, TOOLS
     from pykbroker.container.tools.unsupported import INSTEAD
 
-    for name in BESIDE:
+    for name in ADDITIONAL:
         (programs / name).symlink_to("/usr/local/bin/kafka-tool")
     for name in (*TOOLS, *INSTEAD):
         (programs / name).symlink_to("/usr/local/bin/kafka-tool")

@@ -76,7 +76,7 @@ class Part:
         if self.process is not None and self.running:
             self.process.send_signal(signal.SIGINT)
 
-    def how_far(self) -> str:
+    def progress(self) -> str:
         """Return progress as in ``storage: 120 of 900, 1 failed``."""
         with contextlib.suppress(OSError, ValueError):  # missing or incomplete file: as before
             finished, wanted, failed = self._progress.read_text().split()
@@ -151,5 +151,5 @@ def _follow(running: dict[Future[int], Part]) -> None:
             print(f"{over}{part.name}: {counts or 'no result'} in {took}", flush=True)
         if time.monotonic() >= shown + (TERMINAL_S if terminal else ELSEWHERE_S):
             shown = time.monotonic()
-            line = "; ".join(part.how_far() for part in running.values() if part.running)
+            line = "; ".join(part.progress() for part in running.values() if part.running)
             print(over + line, end="" if terminal else "\n", flush=True)

@@ -182,6 +182,35 @@ def compacted_topics_want_keys(ask: Ask) -> None:
 
 
 @case(ApiKey.PRODUCE)
+def records_that_are_too_large_decompressed(ask: Ask) -> None:
+    """Each record of a compressed batch: its length without the length's own bytes."""
+    topic = ask.topic(max_decompressed_message_bytes="1000")
+    for codec in Compression:
+        for size in (992, 993):
+            ask(
+                produce(
+                    ask,
+                    topic,
+                    encode_batch([Record(timestamp=START_MS, key=b"k", value=bytes(size))], compression=codec),
+                )
+            )
+    ask(
+        produce(
+            ask, topic, encode_batch([Record(timestamp=START_MS, value=bytes(900))] * 9, compression=Compression.ZSTD)
+        )
+    )
+    compacted = ask.topic("compacted", max_decompressed_message_bytes="1000", cleanup_policy="compact")
+    ask(
+        produce(
+            ask, compacted, encode_batch([Record(timestamp=START_MS, value=bytes(2000))], compression=Compression.GZIP)
+        )
+    )
+    again = ask.topic("again", max_decompressed_message_bytes="1000", compression_type="zstd")
+    for codec in (Compression.NONE, Compression.GZIP):
+        ask(produce(ask, again, encode_batch([Record(timestamp=START_MS, value=bytes(2000))], compression=codec)))
+
+
+@case(ApiKey.PRODUCE)
 def the_topics_codec_wins(ask: Ask) -> None:
     for codec in ("gzip", "uncompressed", "lz4"):
         topic = ask.topic(codec, compression_type=codec)

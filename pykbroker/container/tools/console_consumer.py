@@ -11,7 +11,7 @@ from pykbroker.cli.output import flush, write_bytes
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.client.client import Client
 from pykbroker.client.fetcher import Fetched, Fetcher
-from pykbroker.client.membership import Membership
+from pykbroker.client.membership import GroupMembership
 from pykbroker.client.offsets import EARLIEST, LATEST, TopicPartition, committed_offsets, list_offsets
 from pykbroker.container.tools.console_format import Form
 from pykbroker.container.tools.printing import print_error
@@ -71,7 +71,9 @@ class Printing:
         self._fetcher = Fetcher(client, committed_only=isolation == "read_committed")
         group = options.group or given.get("group.id")
         self._earliest = options.from_beginning or given.get("auto.offset.reset") == "earliest"
-        self._membership = Membership(client, group, self._topics()) if group and options.partition is None else None
+        self._membership = (
+            GroupMembership(client, group, self._topics()) if group and options.partition is None else None
+        )
         self._group = group
         self.printed = 0
         self._next: dict[TopicPartition, int] = {}

@@ -67,13 +67,13 @@ def _describe(client: Client) -> None:
     epoch = "-" if answer.finalized_features_epoch < 0 else answer.finalized_features_epoch
     for item in sorted(answer.supported_features, key=lambda item: item.name):
         print_lines(
-            f"Feature: {item.name:<41} SupportedMinVersion: {_shown(item.name, item.min_version):<16} "
-            f"SupportedMaxVersion: {_shown(item.name, item.max_version):<16} "
-            f"FinalizedVersionLevel: {_shown(item.name, levels.get(item.name, 0)):<16} Epoch: {epoch}"
+            f"Feature: {item.name:<41} SupportedMinVersion: {_formatted(item.name, item.min_version):<16} "
+            f"SupportedMaxVersion: {_formatted(item.name, item.max_version):<16} "
+            f"FinalizedVersionLevel: {_formatted(item.name, levels.get(item.name, 0)):<16} Epoch: {epoch}"
         )
 
 
-def _shown(feature: str, level: int) -> str:
+def _formatted(feature: str, level: int) -> str:
     if feature != METADATA_VERSION:
         return str(level)
     return release_versions.level_name(level) or f"UNKNOWN [{level}]"

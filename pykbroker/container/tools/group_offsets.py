@@ -60,7 +60,7 @@ def add_options(made: Options) -> None:
 def reset(client: Client, groups: Sequence[str], options: argparse.Namespace) -> None:
     """Plan, and with ``--execute`` commit; prints a table, or with ``--export`` lines for ``--from-file``."""
     form = exactly_one(
-        argparse.Namespace(**{each.replace("-", "_"): _asked(options, each) for each in _TARGETS}), _TARGETS
+        argparse.Namespace(**{each.replace("-", "_"): _confirmed(options, each) for each in _TARGETS}), _TARGETS
     )
     if options.execute and options.dry_run:
         raise ToolError("Only one of --execute and --dry-run may be given.")
@@ -88,7 +88,7 @@ def _as_csv(row: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _asked(options: argparse.Namespace, name: str) -> bool:
+def _confirmed(options: argparse.Namespace, name: str) -> bool:
     return getattr(options, name.replace("-", "_")) not in (None, False)
 
 
@@ -168,7 +168,7 @@ def delete(client: Client, group: str, options: argparse.Namespace) -> None:
         OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition(index) for index, _ in some])
         for topic, some in by_topic((each, 0) for each in partitions)
     ]
-    answer = client.retrying(lambda: _asked_once(client, group, OffsetDeleteRequest(group_id=group, topics=topics)))
+    answer = client.retrying(lambda: _ask_once(client, group, OffsetDeleteRequest(group_id=group, topics=topics)))
     told = {
         (topic.name, str(each.partition_index)): error_code(each.error_code)
         for topic in answer.topics
@@ -200,7 +200,7 @@ def _there(client: Client, topics: Sequence[str]) -> tuple[list[TopicPartition],
     return found, unknown
 
 
-def _asked_once(client: Client, group: str, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+def _ask_once(client: Client, group: str, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     answer = client.coordinator(group).call(request, OffsetDeleteResponse)
     raise_for(answer.error_code)
     return answer

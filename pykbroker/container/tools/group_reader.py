@@ -7,7 +7,7 @@ from typing import Final
 
 from pykbroker.client.client import Client
 from pykbroker.client.fetcher import Fetched, Fetcher
-from pykbroker.client.membership import Membership
+from pykbroker.client.membership import GroupMembership
 from pykbroker.client.offsets import EARLIEST, LATEST, TopicPartition, committed_offsets, list_offsets
 
 _POLL_S: Final = 0.1
@@ -18,7 +18,7 @@ class GroupReader:
 
     def __init__(self, client: Client, group: str, topics: list[str], *, latest: bool) -> None:
         self._client, self._group, self._latest = client, group, latest
-        self._membership = Membership(client, group, topics)
+        self._membership = GroupMembership(client, group, topics)
         self._fetcher = Fetcher(client)
 
     @property

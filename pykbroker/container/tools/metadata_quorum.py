@@ -78,10 +78,10 @@ def _behind_ms(leader: ReplicaState, last: ReplicaState) -> int:
 
 def _listed(answer: DescribeQuorumResponse, replicas: Iterable[ReplicaState]) -> str:
     nodes = {node.node_id: node for node in answer.nodes}
-    return f"[{', '.join(_shown(replica, nodes.get(replica.replica_id)) for replica in replicas)}]"
+    return f"[{', '.join(_formatted(replica, nodes.get(replica.replica_id)) for replica in replicas)}]"
 
 
-def _shown(replica: ReplicaState, node: Node | None) -> str:
+def _formatted(replica: ReplicaState, node: Node | None) -> str:
     parts = [f'"id": {replica.replica_id}']
     if replica.replica_directory_id != _NO_DIRECTORY:
         parts.append(f'"directoryId": "{_directory(replica)}"')

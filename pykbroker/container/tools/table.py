@@ -42,7 +42,7 @@ TOOLS: Final = {
     "zookeeper-server-start": "zookeeper_server_start",
 }
 #: What scripts and checks of health of others call beside Kafka's commands.
-BESIDE: Final = {"cub": "cub", "nc": "netcat", "ub": "cub"}
+ADDITIONAL: Final = {"cub": "cub", "nc": "netcat", "ub": "cub"}
 
 
 class Tool(Protocol):
@@ -57,7 +57,7 @@ def main(name: str, words: list[str]) -> int:
     from pykbroker.container.tools.running import run
 
     name = name.removesuffix(".sh")
-    module = TOOLS.get(name) or BESIDE.get(name)
+    module = TOOLS.get(name) or ADDITIONAL.get(name)
     if module is None:
         from pykbroker.container.tools.unsupported import INSTEAD
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_BESIDE: Final = "run Apache Kafka's own, from its image, against this broker"
+_ADDITIONAL: Final = "run Apache Kafka's own, from its image, against this broker"
 _CONNECT: Final = (
     "Kafka Connect is a program beside the broker: docs/compose/connect.yaml runs it from Apache Kafka's image"
 )
@@ -13,7 +13,7 @@ _NO_ZOOKEEPER: Final = "there is no ZooKeeper: the broker keeps its metadata its
 
 INSTEAD: Final = {
     "connect-distributed": _CONNECT,
-    "connect-mirror-maker": _BESIDE,
+    "connect-mirror-maker": _ADDITIONAL,
     "connect-plugin-path": _CONNECT,
     "connect-standalone": _CONNECT,
     "kafka-console-share-consumer": _NO_SHARE_GROUPS,
@@ -21,14 +21,14 @@ INSTEAD: Final = {
     "kafka-e2e-latency": "`pykbroker perf produce` tells latencies; or run Apache Kafka's own against this broker",
     "kafka-jmx": "there is no JMX: metrics are at the HTTP address, /metrics",
     "kafka-metadata-shell": "`pykbroker dump`, or kafka-dump-log --cluster-metadata-decoder",
-    "kafka-mirror-maker": _BESIDE,
+    "kafka-mirror-maker": _ADDITIONAL,
     "kafka-preferred-replica-election": "kafka-leader-election --election-type preferred",
     "kafka-replica-verification": "brokers of one process share one copy of the data; `pykbroker dump --verify` checks that",
     "kafka-share-consumer-perf-test": _NO_SHARE_GROUPS,
     "kafka-simple-consumer-shell": "kafka-console-consumer --partition N --offset N",
-    "kafka-streams-application-reset": _BESIDE,
+    "kafka-streams-application-reset": _ADDITIONAL,
     "kafka-verifiable-share-consumer": _NO_SHARE_GROUPS,
-    "trogdor": _BESIDE,
+    "trogdor": _ADDITIONAL,
     "zookeeper-security-migration": _NO_ZOOKEEPER,
     "zookeeper-server-stop": _NO_ZOOKEEPER,
     "zookeeper-shell": _NO_ZOOKEEPER,

@@ -22,7 +22,7 @@ from pykbroker.coordination.runtime import CoordinatorRuntime
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.runtime.slices import each_alone
+from pykbroker.runtime.slices import independently
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
@@ -108,7 +108,7 @@ class GroupCoordinator:
         for shard in shards if delta.created_topics else ():
             shard.around.topics_created_at = image.offset
         if shards:
-            self.host.runtime.slices.begin(each_alone([shard.topics_changed(changed) for shard in shards]))
+            self.host.runtime.slices.begin(independently([shard.topics_changed(changed) for shard in shards]))
         for topic in delta.deleted_topics:
             if topic.name != CONSUMER_OFFSETS:
                 self._forget_topic(topic.name, topic.id)
@@ -127,7 +127,9 @@ class GroupCoordinator:
 
     def _expire(self) -> Steps:
         shards = list(self.shards.loaded.values())
-        return each_alone(self._runtime.append_parts(loaded, loaded.shard.expire(self._largest)) for loaded in shards)
+        return independently(
+            self._runtime.append_parts(loaded, loaded.shard.expire(self._largest)) for loaded in shards
+        )
 
     @property
     def _largest(self) -> float:

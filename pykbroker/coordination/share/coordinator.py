@@ -17,7 +17,7 @@ from pykbroker.coordination.share.settings import ShareCoordinatorSettings
 from pykbroker.coordination.share.shard import ShareShard
 from pykbroker.coordination.share.state import SharePartitionKey, ShareState
 from pykbroker.metadata.names import SHARE_GROUP_STATE
-from pykbroker.runtime.slices import each_alone
+from pykbroker.runtime.slices import independently
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class ShareCoordinator:
 
     def _snapshot_cold(self) -> Steps:
         now_ms = self._host.runtime.clock.now_ms()
-        return each_alone(
+        return independently(
             self._runtime.append_parts(loaded, _parts(loaded.shard.cold(now_ms)))
             for loaded in list(self.shards.loaded.values())
         )

@@ -26,7 +26,7 @@ from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import PREPARED, TopicPartition, Transaction
 from pykbroker.metadata.features import TRANSACTION_VERSION
 from pykbroker.metadata.names import TRANSACTION_STATE
-from pykbroker.runtime.slices import each_alone
+from pykbroker.runtime.slices import independently
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -254,7 +254,7 @@ class TransactionCoordinator:
         now_ms = self._host.runtime.clock.now_ms()
         for loaded in list(self.shards.loaded.values()):
             late = list(loaded.shard.timed_out(now_ms))
-            yield from each_alone(self._abort_late(loaded, each, now_ms) for each in late)
+            yield from independently(self._abort_late(loaded, each, now_ms) for each in late)
             yield _LOOK_WEIGHT * len(loaded.shard.transactions)
 
     def _abort_late(self, loaded: Loaded[TransactionShard], late: Transaction, now_ms: int) -> Steps:
@@ -276,7 +276,7 @@ class TransactionCoordinator:
 
     def _expire(self) -> Steps:
         shards = list(self.shards.loaded.values())
-        return each_alone(self._runtime.append_parts(loaded, self._expired(loaded.shard)) for loaded in shards)
+        return independently(self._runtime.append_parts(loaded, self._expired(loaded.shard)) for loaded in shards)
 
     def _expired(self, shard: TransactionShard) -> Iterator[Part]:
         """Tombstones of expired ids; what cannot be appended is retried in the next round."""

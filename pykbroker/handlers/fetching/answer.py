@@ -39,7 +39,7 @@ def answer(
     if leaders:
         response.node_endpoints = [
             NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-            for node in fetch.broker.cluster.nodes(fetch.listener)
+            for node in fetch.broker.nodes(fetch.listener)
             if node.node_id in leaders
         ]
     return response

@@ -58,7 +58,7 @@ class Attempt:
         self.fetch = fetch
         self.size = 0
         self.counted = 0  # of min_bytes
-        self.inline = fetch.broker.cluster.runtime.memory.answer_bytes(_INLINE_BYTES, CUT_SIZE)
+        self.inline = fetch.broker.runtime.memory.answer_bytes(_INLINE_BYTES, CUT_SIZE)
         self.left = fetch.max_bytes
         self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
@@ -107,16 +107,16 @@ class Attempt:
         partition = item.partition
         if partition is not None and not partition.deleted:
             return partition
-        cluster = self.fetch.broker.cluster
+        broker = self.fetch.broker
         if isinstance(item.topic, bytes):
-            partition = cluster.partition_by_id(item.topic, item.index)
+            partition = broker.partition_by_id(item.topic, item.index)
             if partition is None:
-                return self._not_there(item, cluster.topic_name(item.topic))
+                return self._not_there(item, broker.topic_name(item.topic))
             item.name = partition.topic
         else:
-            partition = cluster.partition(item.topic, item.index)
+            partition = broker.partition(item.topic, item.index)
             if partition is None:
-                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                return broker.absent(item.topic, item.index)
         self.fetch.follow(item, partition)
         return partition
 
@@ -125,13 +125,14 @@ class Attempt:
 
         As in Kafka, a session remembers the name of a topic that it has seen, and the topic is then looked for by its name.
         """
+        broker = self.fetch.broker
         if name is not None:
             item.name = name
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return broker.absent(name, item.index)
         if item.name is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
-        if self.fetch.broker.cluster.partition(item.name, item.index) is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if broker.partition(item.name, item.index) is None:
+            return broker.absent(item.name, item.index)
         return ErrorCode.INCONSISTENT_TOPIC_ID
 
     def _read(self, item: FetchItem, partition: Partition) -> None:
@@ -197,7 +198,7 @@ class Attempt:
         broker = self.fetch.broker
         if partition.leader != broker.node_id:
             return False
-        preferred = replica_to_read(broker.cluster.metadata.image.brokers, partition, self.fetch.rack)
+        preferred = replica_to_read(broker.metadata.image.brokers, partition, self.fetch.rack)
         if preferred == partition.leader:
             return False
         data = without_records(item.index, ErrorCode.NONE)
@@ -227,9 +228,9 @@ class Attempt:
     def answer_in_slices(self) -> Work[FetchResponse]:
         """The same for many partitions, after those that are not in memory were read in a thread."""
         if self.cold:
-            run = self.fetch.broker.cluster.runtime.slices.run
+            run = self.fetch.broker.runtime.slices.run
             cold, self.cold = self.cold, []
-            read = self.fetch.broker.cluster.runtime.offload_read(_read_all, cold)
+            read = self.fetch.broker.runtime.offload_read(_read_all, cold)
             return read.chain(lambda _: as_wait(run(self.answer_in_slices())))
         response: FetchResponse | None = None
         found = self.found + sorted(self.refused, key=_has_no_name, reverse=True)
@@ -244,7 +245,7 @@ class Attempt:
 
     def finish_cold(self) -> Deferred[FetchResponse]:
         """Read what is not in the page cache in a thread, then answer."""
-        read = self.fetch.broker.cluster.runtime.offload_read(_read_all, self.cold)
+        read = self.fetch.broker.runtime.offload_read(_read_all, self.cold)
         return read.map(lambda _: self.answer())
 
 

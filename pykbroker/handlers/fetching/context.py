@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested
+from pykbroker.partitions.fetch_sessions import FetchItem, SessionWaiter, requested_partitions
 from pykbroker.security.operations import CLUSTER_ACTION, READ
 from pykbroker.security.resources import TOPIC
 
@@ -37,7 +37,7 @@ class FetchContext(SessionWaiter):
         self.listener = ctx.listener
         self.connection = ctx.connection
         self.ctx = ctx
-        self.authorizer = broker.cluster.authorizer
+        self.authorizer = broker.authorizer
         self.request = request
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
@@ -46,7 +46,7 @@ class FetchContext(SessionWaiter):
         self.committed = request.isolation_level == READ_COMMITTED
         self.max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
         self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER
-        self.rack = request.rack_id if broker.cluster.reads_by_rack else ""
+        self.rack = request.rack_id if broker.reads_by_rack else ""
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
         """Watch ``partition`` for ``item`` from now on."""
@@ -61,7 +61,7 @@ class FetchContext(SessionWaiter):
             return True
         if isinstance(topic, str):
             return authorizer.may(ctx, READ, TOPIC, topic)
-        name = self.broker.cluster.topic_name(topic)
+        name = self.broker.topic_name(topic)
         if name is None:
             return True  # an unknown topic id is answered UNKNOWN_TOPIC_ID later
         allowed = authorizer.may(ctx, READ, TOPIC, name)
@@ -73,5 +73,7 @@ class FetchContext(SessionWaiter):
 def _each_once(request: FetchRequest, version: int) -> list[FetchItem]:
     """The partitions of a request. One that is named twice keeps its first place and is read as named last, as in Kafka."""
     return list(
-        {(topic, asked.partition): FetchItem(topic, asked) for topic, asked in requested(request, version)}.values()
+        {
+            (topic, asked.partition): FetchItem(topic, asked) for topic, asked in requested_partitions(request, version)
+        }.values()
     )

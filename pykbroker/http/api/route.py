@@ -23,7 +23,7 @@ Schema = Mapping[str, Any]
 class HttpCall(VerbCall):
     """A call over HTTP: who asks, and the parameters of the query. All of them are untrusted."""
 
-    asker: HttpPrincipal
+    principal: HttpPrincipal
     query: Mapping[str, str]
     #: Media type and text, for a route that takes a body other than JSON.
     kind: str = ""

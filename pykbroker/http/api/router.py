@@ -37,9 +37,9 @@ async def answer(request: web.Request, steering: Steering) -> web.StreamResponse
         route, words = _find(request, path)
         if route.changes:
             check_origin(request, route.takes or (_JSON,))
-        asker = HttpPrincipal(steering.node, request.remote or "")
-        asker.check(API[route.name], words)
-        found = await route.carry_out(steering, await _call(request, route, words, asker))
+        principal = HttpPrincipal(steering.node, request.remote or "")
+        principal.check(API[route.name], words)
+        found = await route.carry_out(steering, await _call(request, route, words, principal))
         if isinstance(found, Text):
             return web.Response(text=found.text, content_type=found.kind, charset="utf-8")
         return web.json_response(found)
@@ -66,19 +66,19 @@ def _only(request: web.Request, methods: list[str]) -> None:
         raise web.HTTPMethodNotAllowed(request.method, methods)
 
 
-async def _call(request: web.Request, route: Route, words: dict[str, str], asker: HttpPrincipal) -> HttpCall:
+async def _call(request: web.Request, route: Route, words: dict[str, str], principal: HttpPrincipal) -> HttpCall:
     """Return the parameters of a request. Raises VerbRefused."""
     query = _query(request, route)
     if route.takes:
         return HttpCall(
-            asker=asker,
+            principal=principal,
             path=words,
             query=query,
             body={},
             kind=request.content_type,
             raw=await read(request, route.most),
         )
-    return HttpCall(asker=asker, path=words, query=query, body=await _body(request, route))
+    return HttpCall(principal=principal, path=words, query=query, body=await _body(request, route))
 
 
 def check_origin(request: web.Request, kinds: Collection[str]) -> None:

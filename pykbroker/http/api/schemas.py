@@ -71,7 +71,7 @@ REQUESTS: Final = made(
 )
 LOGGERS: Final = made(loggers={"type": "object", "additionalProperties": TEXT})
 NOTHING: Final = made()
-SOWN: Final = made(topics=WHOLE, records=WHOLE)
+LOADED_SEED: Final = made(topics=WHOLE, records=WHOLE)
 #: The content is parsed by pykbroker/seeding, whose errors have a line and column.
 SEED: Final = made(topics={"type": "object"})
 PROBLEM: Final = made(title=TEXT, status=WHOLE)

@@ -51,27 +51,27 @@ WHICH: Final = {
 }
 
 
-async def _check_sowing(cluster: Cluster, asker: HttpPrincipal, seed: Seed) -> None:
+async def _check_rights(cluster: Cluster, principal: HttpPrincipal, seed: Seed) -> None:
     """Require the rights of CreateTopics and Produce, for all topics before any is created. Raises VerbRefused."""
     written = {record.topic for record in seed.records}
     for number, name in enumerate(dict.fromkeys([*(topic.name for topic in seed.topics), *written])):
         if name in written:
-            asker.require(WRITE, TOPIC, name)
-        is_known = name in cluster.metadata.image.topics and asker.may(DESCRIBE, TOPIC, name)
-        if not is_known and not asker.may(CREATE, CLUSTER, CLUSTER_NAME):
-            asker.require(CREATE, TOPIC, name)
+            principal.require(WRITE, TOPIC, name)
+        is_known = name in cluster.metadata.image.topics and principal.may(DESCRIBE, TOPIC, name)
+        if not is_known and not principal.may(CREATE, CLUSTER, CLUSTER_NAME):
+            principal.require(CREATE, TOPIC, name)
         if not number % _AT_ONCE:
             await asyncio.sleep(0)
 
 
-async def _readable(cluster: Cluster, asker: HttpPrincipal, named: list[str]) -> list[str]:
+async def _readable(cluster: Cluster, principal: HttpPrincipal, named: list[str]) -> list[str]:
     """Return the topics to export: those that were named, or all that the asker may describe. Raises VerbRefused."""
     topics = cluster.metadata.image.topics
     found = []
     for number, name in enumerate(named or sorted(topics)):
-        if named or (not name.startswith("__") and asker.may(DESCRIBE, TOPIC, name)):
-            asker.require(READ, TOPIC, name)
-            asker.require(DESCRIBE_CONFIGS, TOPIC, name)
+        if named or (not name.startswith("__") and principal.may(DESCRIBE, TOPIC, name)):
+            principal.require(READ, TOPIC, name)
+            principal.require(DESCRIBE_CONFIGS, TOPIC, name)
             if name not in topics:
                 raise VerbRefused(404, f"there is no topic {name[:_LONGEST_NAME]!r}")
             found.append(name)
@@ -80,22 +80,22 @@ async def _readable(cluster: Cluster, asker: HttpPrincipal, named: list[str]) ->
     return found
 
 
-async def sown(steering: Steering, call: HttpCall) -> dict[str, Any]:
+async def loaded(steering: Steering, call: HttpCall) -> dict[str, Any]:
     with refusing(400, BadSeed), refusing(415, ModuleNotFoundError):
         form = f".{_FORMS[call.kind]}"
         seed = await asyncio.to_thread(read_bytes, call.raw, form, "body", call.query.get("topic"))
-    await _check_sowing(steering.cluster(), call.asker, seed)
+    await _check_rights(steering.cluster(), call.principal, seed)
     with refusing(409, BadSeed):
         done = await steering.outcome(load_seed(steering.cluster(), seed))
     return {"topics": done.topics, "records": done.records}
 
 
-async def harvested(steering: Steering, call: HttpCall) -> Text:
+async def dumped(steering: Steering, call: HttpCall) -> Text:
     form = call.query.get("form", "jsonl")
     if form not in _KINDS:
         raise VerbRefused(400, f"form is {form[:40]!r}; write one of {', '.join(_KINDS)}")
     named = [name for name in call.query.get("topics", "").split(",") if name]
-    names = await _readable(steering.cluster(), call.asker, named)
+    names = await _readable(steering.cluster(), call.principal, named)
     with refusing(404, LookupError), refusing(409, TooMuch):
         seed = await steering.outcome(dump_in_slices(steering.cluster(), names, _MOST_BYTES)) if names else Seed()
     with refusing(415, ModuleNotFoundError):

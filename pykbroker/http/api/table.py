@@ -75,14 +75,14 @@ ROUTES: Final = (
         refusals={404: "there is no snapshot with this name", **_MAY_NOT_FORGET},
     ),
     Route(
-        *("POST", "/seeds", "sowSeed", "Import topics and records.", seeds.sown, schemas.SOWN),
+        *("POST", "/seeds", "loadSeed", "Import topics and records.", seeds.loaded, schemas.LOADED_SEED),
         takes=seeds.TAKES,
         most=seeds.LARGEST,
         query=seeds.OF_LINES,
         refusals={409: "the cluster refuses a topic or a record"},
     ),
     Route(
-        *("GET", "/seeds", "harvestSeed", "Export topics and records.", seeds.harvested),
+        *("GET", "/seeds", "dumpSeed", "Export topics and records.", seeds.dumped),
         gives=seeds.GIVES,
         query=seeds.WHICH,
         refusals={

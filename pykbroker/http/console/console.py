@@ -25,16 +25,16 @@ class Console:
         self.meter = meter
         self.clock = clock
         self.brokers = InProcessClient(
-            node.lives, HttpPrincipal(node, ""), authorises=bool(node.config["authorizer.class.name"])
+            node.lifetimes, HttpPrincipal(node, ""), authorises=bool(node.config["authorizer.class.name"])
         )
         self.registry = registry
         #: Open connections that follow appended records.
         self.tails: set[asyncio.Task[None]] = set()
 
-    def asked_by(self, host: str) -> Console:
+    def acting_for(self, host: str) -> Console:
         """Return the same console for who asks from an address: it has the state, and brokers of the asker."""
         made = copy.copy(self)
-        made.brokers = self.brokers.asked_by(HttpPrincipal(self.node, host))
+        made.brokers = self.brokers.acting_for(HttpPrincipal(self.node, host))
         return made
 
     def turn(self) -> Turn:

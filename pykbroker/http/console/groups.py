@@ -46,7 +46,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
         {"group": each.group_id, "state": each.group_state, "type": each.group_type, "protocol": each.protocol_type}
         for each in found[start : start + limit]
     ]
-    limits = console.brokers.asker.limits(DESCRIBE, GROUP)
+    limits = console.brokers.principal.limits(DESCRIBE, GROUP)
     return {"total": len(found), "start": start, "groups": rows, "limits": limits}
 
 

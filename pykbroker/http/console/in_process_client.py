@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.http.principal import HttpPrincipal
     from pykbroker.partitions.partition import Partition
-    from pykbroker.process.life import Lives
+    from pykbroker.process.life import Lifetimes
     from pykbroker.runtime.waits import Deferred
     from pykbroker.wire.message import Message
 
@@ -68,21 +68,21 @@ class _Peer:
 class InProcessClient:
     """The brokers of a process, as long as it runs; after a reset they have another cluster."""
 
-    def __init__(self, lives: Lives, asker: HttpPrincipal, *, authorises: bool) -> None:
-        self._lives = lives
-        self.asker = asker
+    def __init__(self, lifetimes: Lifetimes, principal: HttpPrincipal, *, authorises: bool) -> None:
+        self._lifetimes = lifetimes
+        self.principal = principal
         self._dispatcher = _dispatcher(authorises=authorises)
-        self._asked = 0
+        self._requests = 0
 
-    def asked_by(self, asker: HttpPrincipal) -> InProcessClient:
+    def acting_for(self, principal: HttpPrincipal) -> InProcessClient:
         """Return the same brokers for another asker."""
         made = copy.copy(self)
-        made.asker = asker
+        made.principal = principal
         return made
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises VerbRefused while the process stops or is reset."""
-        return present(self._lives)
+        return present(self._lifetimes)
 
     def running(self) -> list[int]:
         """Return the ids of the running brokers. Raises VerbRefused if there is none."""
@@ -100,7 +100,7 @@ class InProcessClient:
 
     def sees(self, topic: str) -> bool:
         """Whether the console may describe a topic."""
-        return self.asker.may(DESCRIBE, TOPIC, topic)
+        return self.principal.may(DESCRIBE, TOPIC, topic)
 
     async def ask(self, request: Message, version: int, node_id: int | None = None) -> Any:
         """Return the response of a broker, by default any that runs. Raises VerbRefused, and WireError."""
@@ -108,10 +108,10 @@ class InProcessClient:
         broker = cluster.brokers.get(self.running()[0] if node_id is None else node_id)
         if broker is None or broker.leaving:
             raise VerbRefused(503, f"broker {node_id} is stopped")
-        self._asked = (self._asked + 1) & 0x7FFFFFFF
+        self._requests = (self._requests + 1) & 0x7FFFFFFF
         frame = bytearray()
         try:
-            encode_request_header(frame, RequestHeader(request.API_KEY, version, self._asked, "console"))
+            encode_request_header(frame, RequestHeader(request.API_KEY, version, self._requests, "console"))
             request.encode(frame, version)
         except (WireError, UnicodeEncodeError) as error:
             raise VerbRefused(400, f"that cannot be encoded in Kafka's protocol: {error}") from error
@@ -137,7 +137,7 @@ class InProcessClient:
         return int(answer.node_id)
 
     async def _handed_in(self, broker: Broker, frame: memoryview) -> Any:
-        peer = _Peer(broker.endpoints[0].listener, self.asker.host)
+        peer = _Peer(broker.endpoints[0].listener, self.principal.host)
         while True:
             try:
                 answer = self._dispatcher.answer(broker, peer, frame)
@@ -154,7 +154,7 @@ class InProcessClient:
         If the caller is cancelled, the wait is abandoned.
         """
         try:
-            return await outcome(self._lives, wait)
+            return await outcome(self._lifetimes, wait)
         except asyncio.CancelledError:
             wait.abandon()
             raise

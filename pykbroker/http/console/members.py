@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as ConsumerGroup
 
 _CONSUMER: Final = "consumer"
-_MOST_SHOWN: Final = 200
+_MOST_LISTED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ConsoleMember:
             "client": self.client_id,
             "host": self.host.removeprefix("/"),
             "assigned": len(self.partitions),
-            "partitions": [f"{topic}-{index}" for topic, index in self.partitions[:_MOST_SHOWN]],
+            "partitions": [f"{topic}-{index}" for topic, index in self.partitions[:_MOST_LISTED]],
         }
 
 

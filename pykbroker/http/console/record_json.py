@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 #: Bytes of a key, value or header that a list shows.
 IN_A_LIST: Final = 2048
 #: The same for a single record.
-ALONE: Final = 1024 * 1024
+SINGLE: Final = 1024 * 1024
 #: Headers, and bytes of a header's value, in a list and for a single record.
-_HEADERS_IN_A_LIST, _HEADERS_ALONE = 20, 100
+_HEADERS_IN_A_LIST, _HEADERS_SINGLE = 20, 100
 _HEADER_IN_A_LIST: Final = 256
 _LONGEST_NAME: Final = 200
 #: Control characters that text does not have.
@@ -28,9 +28,9 @@ _no_text: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]").search
 _utf8 = codecs.getincrementaldecoder("utf-8")
 
 
-def shown(topic: str, partition: int, record: Record, *, control: bool, most: int = IN_A_LIST) -> dict[str, Any]:
+def record_json(topic: str, partition: int, record: Record, *, control: bool, most: int = IN_A_LIST) -> dict[str, Any]:
     """Return a record with its position; records of internal topics are decoded, too."""
-    headers, header = (_HEADERS_ALONE, most) if most > IN_A_LIST else (_HEADERS_IN_A_LIST, _HEADER_IN_A_LIST)
+    headers, header = (_HEADERS_SINGLE, most) if most > IN_A_LIST else (_HEADERS_IN_A_LIST, _HEADER_IN_A_LIST)
     found: dict[str, Any] = {
         "partition": partition,
         "offset": record.offset,

@@ -10,7 +10,7 @@ from pykbroker.client.errors import raise_for
 from pykbroker.http.console import search_offsets
 from pykbroker.http.console.matching import Matcher
 from pykbroker.http.console.reading import COMMITTED, UNCOMMITTED, fetch, fetch_request, records_of
-from pykbroker.http.console.record_json import ALONE, shown
+from pykbroker.http.console.record_json import SINGLE, record_json
 from pykbroker.http.console.search import Search
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.steered.refusal import VerbRefused
@@ -85,7 +85,7 @@ async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     (data,) = await fetch(console, leader, request)
     raise_for(data.error_code)
     async for some in records_of(console, data, offset, offset + 1):
-        return shown(topic, index, some[0].record, control=some[0].control, most=ALONE)
+        return record_json(topic, index, some[0].record, control=some[0].control, most=SINGLE)
     raise VerbRefused(404, f"{topic}-{index} has no record {offset} any more, or not yet")
 
 

@@ -31,14 +31,14 @@ class CachedRegistry:
     def __init__(self, address: str) -> None:
         self._address = address.rstrip("/")
         self._kept: dict[int, dict[str, Any]] = {}
-        self._asking = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._requests = asyncio.Semaphore(_MOST_AT_ONCE)
         self._trusted: ssl.SSLContext | None = None
 
     async def schema(self, number: int) -> dict[str, Any]:
         """Return the ``kind`` and ``text`` of a schema. Raises VerbRefused."""
-        async with self._asking:
+        async with self._requests:
             if number not in self._kept:
-                found = _understood(number, await self._fetched(number))
+                found = _parsed(number, await self._fetched(number))
                 while len(self._kept) >= _MOST_KEPT:
                     del self._kept[next(iter(self._kept))]
                 self._kept[number] = found
@@ -83,7 +83,7 @@ async def _limited(content: aiohttp.StreamReader) -> bytes:
     return bytes(found)
 
 
-def _understood(number: int, data: bytes) -> dict[str, Any]:
+def _parsed(number: int, data: bytes) -> dict[str, Any]:
     try:
         said = json.loads(data)
     except (ValueError, RecursionError) as error:

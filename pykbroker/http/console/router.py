@@ -108,8 +108,8 @@ async def answer(request: web.Request, console: Console) -> web.StreamResponse:
 
 async def _done(path: str, handler: Handler, console: Console, said: Mapping[str, Any], request: web.Request) -> Any:
     """Call a handler, if who asks has the rights of the act. Raises VerbRefused."""
-    asked = console.asked_by(request.remote or "")
-    asked.brokers.asker.check(CONSOLE[path], said)
+    asked = console.acting_for(request.remote or "")
+    asked.brokers.principal.check(CONSOLE[path], said)
     return await handler(asked, ConsoleCall(said, request))
 
 

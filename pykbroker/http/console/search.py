@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pykbroker.client.errors import raise_for
 from pykbroker.http.console import search_offsets
 from pykbroker.http.console.reading import end_of, fetch, fetch_request, records_of, size_of
-from pykbroker.http.console.record_json import shown
+from pykbroker.http.console.record_json import record_json
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.wire.errors import ErrorCode, error_code
 
@@ -156,7 +156,7 @@ class Search:
         self.scanned += 1
         self.size += size_of(record)
         if self.matcher(record) and not (control and not self.matcher.fits_all):
-            window.records.append(shown(self.topic, window.place.index, record, control=control))
+            window.records.append(record_json(self.topic, window.place.index, record, control=control))
             if len(window.records) > self._most():  # keep the newest; older ones are left for another piece
                 window.records.popleft()
                 window.low = window.records[0]["offset"]

@@ -33,7 +33,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     asked = DescribeConfigsRequest(
         [DescribeConfigsResource(kind, name, None)], include_synonyms=True, include_documentation=True
     )
-    (result,) = (await console.brokers.ask(asked, 4, _asked_broker(kind, name))).results
+    (result,) = (await console.brokers.ask(asked, 4, _broker_of(kind, name))).results
     raise_for(result.error_code, result.error_message)
     return {"settings": [_as_json(each) for each in sorted(result.configs, key=lambda each: each.name)]}
 
@@ -45,7 +45,7 @@ def _resource(call: ConsoleCall) -> tuple[int, str]:
     return kind, call.text("name", most=_NAME)
 
 
-def _asked_broker(kind: int, name: str) -> int | None:
+def _broker_of(kind: int, name: str) -> int | None:
     """Return the broker to ask: a broker describes only its own settings. Raises VerbRefused."""
     if kind != BROKER_RESOURCE:
         return None
@@ -74,6 +74,6 @@ async def alter(console: Console, call: ConsoleCall) -> dict[str, Any]:
     value = call.maybe_text("value")
     change = AlterableConfig(call.text("setting", most=249), _DELETE if value is None else _SET, value)
     asked = IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, [change])])
-    (result,) = (await console.brokers.ask(asked, 1, _asked_broker(kind, name))).responses
+    (result,) = (await console.brokers.ask(asked, 1, _broker_of(kind, name))).responses
     raise_for(result.error_code, result.error_message)
     return {}

@@ -15,7 +15,7 @@ from aiohttp import web
 from pykbroker.http.console import search_offsets
 from pykbroker.http.console.matching import Matcher
 from pykbroker.http.console.reading import fetch, fetch_request, records_of, size_of
-from pykbroker.http.console.record_json import shown
+from pykbroker.http.console.record_json import record_json
 from pykbroker.http.console.records import isolation_of
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.steered.refusal import VerbRefused
@@ -157,7 +157,7 @@ class Tail:
         records: list[str] = []
         some: list[dict[str, Any]] = []
         for number, (index, record, control) in enumerate(found, 1):
-            some.append(shown(self._topic, index, record, control=control))
+            some.append(record_json(self._topic, index, record, control=control))
             if number == len(found) or len(some) == _AT_ONCE or turn.is_long():
                 records.append(json.dumps(some)[1:-1])
                 some.clear()

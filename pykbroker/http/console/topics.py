@@ -47,7 +47,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
         topic = cluster.metadata.image.topics.get(name)
         if topic is not None:
             rows.append(await _sums(console, cluster, topic))
-    limits = brokers.asker.limits(DESCRIBE, TOPIC)
+    limits = brokers.principal.limits(DESCRIBE, TOPIC)
     return {"total": len(found), "start": start, "topics": rows, "limits": limits}
 
 

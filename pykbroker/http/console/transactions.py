@@ -47,7 +47,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     found.sort()
     rows = [await _described(brokers, name, node_id) for name, node_id in found[start : start + limit]]
     now = brokers.cluster().runtime.clock.now_ms()
-    limits = brokers.asker.limits(DESCRIBE, TRANSACTIONAL_ID)
+    limits = brokers.principal.limits(DESCRIBE, TRANSACTIONAL_ID)
     return {"total": len(found), "start": start, "now": now, "transactions": rows, "limits": limits}
 
 

@@ -239,8 +239,8 @@ class RequestMeter:
         """
         topic = self._named.get(name or topic_id)
         if topic is None:
-            known = name or broker.cluster.topic_name(topic_id) or ""
-            if known not in broker.cluster.metadata.image.topics:
+            known = name or broker.topic_name(topic_id) or ""
+            if known not in broker.metadata.image.topics:
                 return self._others
             topic = self._named[name or topic_id] = self.topics.setdefault(known, TopicCounts())
         return topic

@@ -130,8 +130,8 @@ class StorageCollector:
             yield None
         page.add(LOGS_OPEN, len(logs.logs))
         page.add(LOGS_CLOSED, len(cluster.dormant.partitions))
-        page.add(RECOVERED, cluster.recovered)
-        page.add(RECOVERY_SECONDS, cluster.recovery_s)
+        page.add(RECOVERED, cluster.store.recovered)
+        page.add(RECOVERY_SECONDS, cluster.store.recovery_s)
         page.add(COMPACTIONS, self._done)
         page.add(COMPACTIONS_FAILED, self._failed)
         page.add(COMPACTIONS_PUT_OFF, logs.compactions.put_off)

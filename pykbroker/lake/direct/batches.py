@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from pykbroker.lake.direct.log_files import LogFiles, MadeAnew, position_of, segment_of
+from pykbroker.lake.direct.log_files import LogFiles, RecreatedTopic, position_of, segment_of
 from pykbroker.lake.direct.transactions import Aborted
 from pykbroker.lake.errors import DataLost, LakeError
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, batch_crc_ok, read_batch_header
@@ -31,7 +31,7 @@ class Piece(InputPartition):
         self.until = until
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """One batch, and its place."""
 
     header: BatchHeader
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
         return LakeError(f"{self.log.place}: the batch at offset {self.header.base_offset} in {file}: {what}.")
 
 
-def batches(piece: Piece, *, committed: bool, fail_on_data_loss: bool) -> Iterator[Batch]:
+def batches(piece: Piece, *, committed: bool, fail_on_data_loss: bool) -> Iterator[StoredBatch]:
     """Every batch of the range except transaction markers and, with ``committed``, batches of aborted transactions.
 
     Raises LakeError for a damaged batch. Raises DataLost for offsets that are gone, and MadeAnew for a topic that was made anew,
@@ -89,7 +89,7 @@ def batches(piece: Piece, *, committed: bool, fail_on_data_loss: bool) -> Iterat
                     return  # the next batch may be incomplete: the broker is writing it
         except FileNotFoundError:
             continue
-        except MadeAnew:
+        except RecreatedTopic:
             if fail_on_data_loss:
                 raise
             return
@@ -105,7 +105,7 @@ def _lost(log: LogFiles, offset: int, kept: int) -> DataLost:
     )
 
 
-def _of_segment(log: LogFiles, segment: int, offset: int) -> Iterator[Batch]:
+def _of_segment(log: LogFiles, segment: int, offset: int) -> Iterator[StoredBatch]:
     """The segment's complete batches, from the one with ``offset``."""
     position = position_of(log, segment, offset)
     with log.opened(segment) as file:
@@ -119,7 +119,7 @@ def _of_segment(log: LogFiles, segment: int, offset: int) -> Iterator[Batch]:
                 if after > len(data):
                     break
                 if header.last_offset >= offset:
-                    yield Batch(header, view[at:after], log, segment)
+                    yield StoredBatch(header, view[at:after], log, segment)
                 at = after
             if at == 0 and len(data) < wanted:
                 return  # the last batch is incomplete: the broker is writing it

@@ -37,7 +37,7 @@ _OFFSET_ENTRY = Struct(">ii")
 _TIME_ENTRY = Struct(">qi")
 
 
-class MadeAnew(DataLost):
+class RecreatedTopic(DataLost):
     """The topic was deleted and created again under the same name."""
 
 
@@ -73,7 +73,7 @@ class LogFiles:
         with self.file(base_offset, ".log").open("rb") as file:
             found = read_topic_id(Path(self.path))
             if None not in (found, self.topic_id) and found != self.topic_id:
-                raise MadeAnew(
+                raise RecreatedTopic(
                     f"{self.place} has the topic id {found} now, and {self.topic_id} when the query was planned: the topic was "
                     "deleted and made anew. Start the query again to read the new topic."
                 )

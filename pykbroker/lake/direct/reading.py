@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pykbroker.lake.direct.batches import Batch, Piece, batches
+from pykbroker.lake.direct.batches import Piece, StoredBatch, batches
 from pykbroker.lake.direct.columns import Columns
 from pykbroker.lake.direct.decoding import DecodedRecords, decode, from_headers
 from pykbroker.lake.direct.python_workers import forget_own_archives
@@ -63,7 +63,7 @@ def _decoded(piece: Piece, manner: Manner, columns: Columns) -> Iterator[Decoded
             yield decoded.part(first, end)
 
 
-Chunk = list[tuple[Batch, bytes | None]]
+Chunk = list[tuple[StoredBatch, bytes | None]]
 """Batches with their records, or all without records where headers are enough."""
 
 

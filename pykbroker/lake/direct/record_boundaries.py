@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pykbroker.lake.direct.record_guesses import guessed_beginnings
+from pykbroker.lake.direct.record_boundary_search import guessed_beginnings
 from pykbroker.lake.direct.varints import Bytes, Cursor, Numbers
 from pykbroker.wire.batch_header import BatchHeader
 from pykbroker.wire.errors import WireError

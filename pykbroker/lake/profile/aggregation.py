@@ -226,7 +226,7 @@ def _facts(
         volume=sorted(Bin(row.start, row.records) for row in found["volume"][topic]),
         sizes=sorted(Bin(row.start, row.records) for row in found["sizes"][topic]),
         lateness=sorted(Bin(row.start, row.records) for row in found["lateness"][topic]),
-        top_keys=[Key(_shown(row.key), row.records, row.repeats) for row in found["top_keys"].get(topic, [])],
+        top_keys=[Key(_key_text(row.key), row.records, row.repeats) for row in found["top_keys"].get(topic, [])],
         key_counts=sorted(
             KeysOfCount(row.least, row["keys"], row.records) for row in found["key_counts"].get(topic, [])
         ),
@@ -234,7 +234,7 @@ def _facts(
     )
 
 
-def _shown(key: bytes) -> str:
+def _key_text(key: bytes) -> str:
     text = bytes(key[:_SHOWN_KEY]).decode("utf-8", "backslashreplace")
     plain = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
     return plain + "…" if len(key) > _SHOWN_KEY else plain

@@ -67,12 +67,12 @@ def _grid(most: int, inner: int, right: int) -> str:
     return "".join(lines)
 
 
-def rows(bars: Sequence[Bar], told: Sequence[str]) -> str:
-    """Horizontal bars, each with its name on the left and the text in ``told`` on the right."""
+def rows(bars: Sequence[Bar], labels: Sequence[str]) -> str:
+    """Horizontal bars, each with its name on the left and the text in ``labels`` on the right."""
     most = max((bar.value for bar in bars), default=0) or 1
     left, right = 150, 130
     parts = []
-    for index, (bar, text) in enumerate(zip(bars, told, strict=True)):
+    for index, (bar, text) in enumerate(zip(bars, labels, strict=True)):
         y = index * _ROW
         wide = max((_WIDTH - left - right) * bar.value / most, 1.0 if bar.value else 0.0)
         parts.append(

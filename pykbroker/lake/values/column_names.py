@@ -19,15 +19,15 @@ class Naming:
         self._table = table
         self._room = room
 
-    def taken(self, name: str, beside: Mapping[str, Any]) -> bool:
+    def taken(self, name: str, reserved: Mapping[str, Any]) -> bool:
         """Take a name for a column; False if the table cannot have it or has no room."""
-        if self._room <= 0 or refusal(name, beside, self._table) is not None:
+        if self._room <= 0 or refusal(name, reserved, self._table) is not None:
             return False
         self._room -= 1
         return True
 
 
-def refusal(name: str, beside: Mapping[str, Any], table: Format) -> str | None:
+def refusal(name: str, reserved: Mapping[str, Any], table: Format) -> str | None:
     """The reason why a field cannot be a column; None if it can."""
     if not name or not name.isprintable():
         return "its name cannot be a column's"
@@ -36,6 +36,6 @@ def refusal(name: str, beside: Mapping[str, Any], table: Format) -> str | None:
     lower = name.lower()
     if lower in OWN or lower == DATE:
         return "a column of the record itself has this name"
-    if any(lower == each.lower() for each in beside):
+    if any(lower == each.lower() for each in reserved):
         return "another column has this name, except for upper and lower case"
     return None

@@ -15,7 +15,7 @@ from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperatio
 from typing import Any
 from uuid import UUID
 
-from pykbroker.lake.values.conversion_error import ConversionError, shown
+from pykbroker.lake.values.conversion_error import ConversionError, excerpt
 from pykbroker.lake.values.types import Type, decimal_of, part
 
 Fit = Callable[[Any], Any]
@@ -47,7 +47,7 @@ def fields_fit(fields: Mapping[str, Type], unknown: Unknown) -> Callable[[Any], 
 
     def fit(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise ConversionError(f"{shown(value)} is no object")
+            raise ConversionError(f"{excerpt(value)} is no object")
         found = {}
         for name, each in value.items():
             if each is not None:
@@ -67,7 +67,7 @@ def fields_fit(fields: Mapping[str, Type], unknown: Unknown) -> Callable[[Any], 
 def _array(element: Fit) -> Fit:
     def fit(value: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise ConversionError(f"{shown(value)} is no array")
+            raise ConversionError(f"{excerpt(value)} is no array")
         found: list[Any] = []
         try:
             for each in value:
@@ -82,13 +82,13 @@ def _array(element: Fit) -> Fit:
 def _map(to: Fit) -> Fit:
     def fit(value: Any) -> list[tuple[str, Any]]:
         if not isinstance(value, dict):
-            raise ConversionError(f"{shown(value)} is no map")
+            raise ConversionError(f"{excerpt(value)} is no map")
         found = []
         for name, each in value.items():
             try:
                 found.append((_text(name), None if each is None else to(each)))
             except ConversionError as error:
-                raise error.inside(f"[{shown(name)}]") from None
+                raise error.inside(f"[{excerpt(name)}]") from None
         return found
 
     return fit
@@ -98,7 +98,7 @@ def _whole(name: str, limit: int) -> Fit:
     def fit(value: Any) -> int:
         if type(value) is int and -limit <= value < limit:
             return value
-        raise ConversionError(f"{shown(value)} is no {name}")
+        raise ConversionError(f"{excerpt(value)} is no {name}")
 
     return fit
 
@@ -106,14 +106,14 @@ def _whole(name: str, limit: int) -> Fit:
 def _decimal(name: str, precision: int, scale: int) -> Fit:
     def fit(value: Any) -> Decimal:
         if type(value) not in (int, float, str, Decimal):
-            raise ConversionError(f"{shown(value)} is no {name}")
+            raise ConversionError(f"{excerpt(value)} is no {name}")
         try:
             found = _EXACT.normalize(Decimal(repr(value) if type(value) is float else value))
         except DecimalException:
-            raise ConversionError(f"{shown(value)} is no {name}") from None
+            raise ConversionError(f"{excerpt(value)} is no {name}") from None
         exponent = found.as_tuple().exponent
         if not isinstance(exponent, int) or -exponent > scale or (found and found.adjusted() >= precision - scale):
-            raise ConversionError(f"{shown(value)} is no {name}")
+            raise ConversionError(f"{excerpt(value)} is no {name}")
         return found
 
     return fit
@@ -122,20 +122,20 @@ def _decimal(name: str, precision: int, scale: int) -> Fit:
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise ConversionError(f"{shown(value)} is no BOOLEAN")
+    raise ConversionError(f"{excerpt(value)} is no BOOLEAN")
 
 
 def _double(value: Any) -> float:
     if type(value) is float or (type(value) is int and abs(value) <= _LARGEST_IN_DOUBLE):
         return float(value)
-    raise ConversionError(f"{shown(value)} is no DOUBLE")
+    raise ConversionError(f"{excerpt(value)} is no DOUBLE")
 
 
 def _text(value: Any) -> str:
     if isinstance(value, (UUID, time)):
         return value.isoformat() if isinstance(value, time) else str(value)
     if not isinstance(value, str):
-        raise ConversionError(f"{shown(value)} is no STRING")
+        raise ConversionError(f"{excerpt(value)} is no STRING")
     if not value.isascii():
         _check_unicode(value)
     return value
@@ -145,7 +145,7 @@ def _check_unicode(value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ConversionError(f"{shown(value)} has half of a surrogate pair") from None
+        raise ConversionError(f"{excerpt(value)} has half of a surrogate pair") from None
 
 
 def _binary(value: Any) -> bytes:
@@ -154,7 +154,7 @@ def _binary(value: Any) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except (TypeError, ValueError, binascii.Error):
-        raise ConversionError(f"{shown(value)} is no BINARY in base64") from None
+        raise ConversionError(f"{excerpt(value)} is no BINARY in base64") from None
 
 
 def _date(value: Any) -> date:
@@ -163,7 +163,7 @@ def _date(value: Any) -> date:
     try:
         return date.fromisoformat(value)
     except (TypeError, ValueError):
-        raise ConversionError(f"{shown(value)} is no DATE") from None
+        raise ConversionError(f"{excerpt(value)} is no DATE") from None
 
 
 def _timestamp(value: Any) -> datetime:
@@ -172,7 +172,7 @@ def _timestamp(value: Any) -> datetime:
         found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
-        raise ConversionError(f"{shown(value)} is no TIMESTAMP") from None
+        raise ConversionError(f"{excerpt(value)} is no TIMESTAMP") from None
 
 
 def _timestamp_ntz(value: Any) -> datetime:
@@ -181,7 +181,7 @@ def _timestamp_ntz(value: Any) -> datetime:
     except (TypeError, ValueError):
         found = None
     if found is None or found.tzinfo is not None:
-        raise ConversionError(f"{shown(value)} is no TIMESTAMP_NTZ")
+        raise ConversionError(f"{excerpt(value)} is no TIMESTAMP_NTZ")
     return found
 
 
@@ -189,7 +189,7 @@ def _json(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=_in_json, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        raise ConversionError(f"{shown(value)} cannot be written as JSON") from None
+        raise ConversionError(f"{excerpt(value)} cannot be written as JSON") from None
     if not text.isascii():
         _check_unicode(text)
     return text

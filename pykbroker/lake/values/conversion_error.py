@@ -23,7 +23,7 @@ class ConversionError(Exception):
         return f"{self.path.lstrip('.')}: {self.what}" if self.path else self.what
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """The beginning of a value, escaped for terminals."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -59,10 +59,10 @@ class Decode:
         self._seen = 0
 
     @property
-    def how(self) -> DecodeOptions:
+    def options(self) -> DecodeOptions:
         """How values are decoded."""
-        assert self.decoded.how is not None, "keep_how was called before"
-        return self.decoded.how
+        assert self.decoded.options is not None, "keep_how was called before"
+        return self.decoded.options
 
     @property
     def lag(self) -> int:
@@ -141,11 +141,11 @@ class Decode:
 
     def _filled(self, columns: Columns, rows: DataFrame) -> Columns:
         """The columns without those that were inferred from values which go to the quarantine alone: it leaves nothing behind."""
-        known = {*paths_of(self.account.columns), *paths_of(self.how.columns or {})}
+        known = {*paths_of(self.account.columns), *paths_of(self.options.columns or {})}
         new = [path for path in paths_of(columns) if path not in known]
-        if self.how.kind is not ValueFormat.JSON or not new:
+        if self.options.kind is not ValueFormat.JSON or not new:
             return columns
-        task = Decoding(self.how, self.decoded.lake.description.format, columns, self.decoded.schemas())
+        task = Decoding(self.options, self.decoded.lake.description.format, columns, self.decoded.schemas())
         found = rows.mapInArrow(task.decode, task.ddl)
         is_whole = f.col("error").isNull()
         counts = [f.count_if(is_whole & _at(path).isNotNull()) for path in new]
@@ -168,12 +168,12 @@ class Decode:
         return inside.select(*IN_FILES)
 
     def _carry_out(self, plan: PlannedBatch) -> None:
-        task = Decoding(self.how, self.decoded.lake.description.format, plan.columns, self.decoded.schemas())
+        task = Decoding(self.options, self.decoded.lake.description.format, plan.columns, self.decoded.schemas())
         rows = self.decoded.quarantine.read().select(*IN_FILES) if plan.again else self._rows(plan.ranges)
         found = rows.mapInArrow(task.decode, task.ddl).persist()
         try:
             self._check_whole(found, plan)
-            taken = self.decoded.values(plan.columns).append(as_decoded(found, self.how, plan.columns), plan.batch)
+            taken = self.decoded.values(plan.columns).append(as_decoded(found, self.options, plan.columns), plan.batch)
             quarantine, refused = self.decoded.quarantine, as_quarantined(found)
             take = quarantine.replace if plan.again else quarantine.append
             left = _counted(take(refused, plan.batch), "partition")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from pyspark.sql import DataFrame
 
-from pykbroker.lake.errors import anew
+from pykbroker.lake.errors import rebuild_hint
 from pykbroker.lake.lake import Lake
 from pykbroker.lake.values.decoded_tables import DecodedTopic, all_decoded
 
@@ -36,7 +36,7 @@ def _shortages(decoded: DecodedTopic) -> list[str]:
             if wanted != there:
                 told.append(
                     f"{decoded.topic}-{number}: {wanted} rows were {what}, and the table in {decoded.folder.uri} has {there}: "
-                    f"{anew(decoded.topic)}"
+                    f"{rebuild_hint(decoded.topic)}"
                 )
     return told
 

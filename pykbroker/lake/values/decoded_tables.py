@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from pykbroker.lake.errors import anew, written_by
+from pykbroker.lake.errors import rebuild_hint, written_by
 from pykbroker.lake.hadoop_folder import Folder
 from pykbroker.lake.lake import KEPT, TABLES, Lake
 from pykbroker.lake.record_columns import SCHEMA
@@ -19,7 +19,7 @@ from pykbroker.lake.tables.table import Shape, Table
 from pykbroker.lake.values.column_names import DATE
 from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat
 from pykbroker.lake.values.decode_progress import DecodeAccount, PlannedBatch
-from pykbroker.lake.values.decode_state import DECODED, HOW, LEDGER, Known, all_known
+from pykbroker.lake.values.decode_state import DECODED, LEDGER, OPTIONS_FILE, Known, all_known
 from pykbroker.lake.values.types import Columns, ddl_of
 
 QUARANTINE = Shape(f"{SCHEMA}, error STRING")
@@ -36,16 +36,16 @@ class DecodedTopic(Known):
         self.lake = lake
         self._table = TABLES[lake.description.format]
 
-    def keep_how(self, how: DecodeOptions) -> None:
-        """Write ``how`` if it has changed."""
-        if how != self.how:
-            self.folder.write(HOW, how.to_json())
-            self.how = how
+    def keep_options(self, options: DecodeOptions) -> None:
+        """Write ``options`` if it has changed."""
+        if options != self.options:
+            self.folder.write(OPTIONS_FILE, options.to_json())
+            self.options = options
 
     def values(self, columns: Columns) -> Table:
         """The table of decoded values, with these columns after the record's own."""
-        assert self.how is not None, "keep_how was called before"
-        key = "STRING" if self.how.key is KeyFormat.TEXT else "BINARY"
+        assert self.options is not None, "keep_how was called before"
+        key = "STRING" if self.options.key is KeyFormat.TEXT else "BINARY"
         before = f"kafka_partition INT, kafka_offset BIGINT, kafka_timestamp TIMESTAMP, kafka_key {key}"
         headers = "kafka_headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
         own = f"{before}, {headers}, kafka_tombstone BOOLEAN"
@@ -80,7 +80,7 @@ class DecodedTopic(Known):
         """The plan of a batch; None if it has not begun. Raises LakeError if it is damaged."""
         name = f"{_PLANS}/{batch:012d}.json"
         text = self.folder.read(name)
-        with written_by("decode", self.folder.at(name), f"{anew(self.topic)}."):
+        with written_by("decode", self.folder.at(name), f"{rebuild_hint(self.topic)}."):
             return None if text is None else PlannedBatch.from_json(text)
 
     def keep_plan(self, plan: PlannedBatch) -> None:
@@ -104,9 +104,9 @@ def all_decoded(lake: Lake) -> list[DecodedTopic]:
     return [DecodedTopic(lake, each.topic) for each in all_known(lake)]
 
 
-def as_decoded(rows: DataFrame, how: DecodeOptions, columns: Columns) -> DataFrame:
+def as_decoded(rows: DataFrame, options: DecodeOptions, columns: Columns) -> DataFrame:
     """The decoded rows, with the columns of the table."""
-    key = f.col("key").cast("string") if how.key is KeyFormat.TEXT else f.col("key")
+    key = f.col("key").cast("string") if options.key is KeyFormat.TEXT else f.col("key")
     own = {
         "kafka_partition": f.col("partition"), "kafka_offset": f.col("offset"), "kafka_timestamp": f.col("timestamp"),
         "kafka_key": key, "kafka_headers": f.col("headers"), "kafka_tombstone": f.col("tombstone"),

@@ -19,26 +19,26 @@ Schemas = Mapping[int, Mapping[str, Any]]
 """Schemas of a registry by id, as ``Registry.schema`` returns them; Protobuf's with compiled ``descriptors``."""
 
 
-def reading(how: DecodeOptions, schemas: Schemas) -> Read:
+def reading(options: DecodeOptions, schemas: Schemas) -> Read:
     """The function that decodes a value. It raises only ConversionError."""
-    if how.kind is ValueFormat.JSON:
+    if options.kind is ValueFormat.JSON:
         return decode_json
-    if how.kind is ValueFormat.TEXT:
+    if options.kind is ValueFormat.TEXT:
         return _text
-    if how.is_framed:
-        return _Framed(how.kind, schemas)
-    return _fixed(how)[1]
+    if options.is_framed:
+        return _Framed(options.kind, schemas)
+    return _fixed(options)[1]
 
 
-def columns_of(how: DecodeOptions) -> Columns:
+def columns_of(options: DecodeOptions) -> Columns:
     """The columns of the given schema, or of text. Raises LakeError if the schema is invalid or contains itself."""
-    return {"value": "STRING"} if how.kind is ValueFormat.TEXT else _fixed(how)[0]
+    return {"value": "STRING"} if options.kind is ValueFormat.TEXT else _fixed(options)[0]
 
 
-def columns_of_frame(how: DecodeOptions, frame: Frame, schemas: Schemas) -> Columns | None:
+def columns_of_frame(options: DecodeOptions, frame: Frame, schemas: Schemas) -> Columns | None:
     """The columns of the schema that a frame names; None if it has no columns, so that its values cannot be decoded."""
     try:
-        return _of_frame(how.kind, frame, schemas)[0]
+        return _of_frame(options.kind, frame, schemas)[0]
     except ConversionError:
         return None
 
@@ -54,16 +54,16 @@ def _text(value: bytes) -> dict[str, Any]:
         raise ConversionError(f"the value is no UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def _fixed(how: DecodeOptions) -> tuple[Columns, Read]:
-    assert how.schema is not None, "one without a schema file is framed"
-    if how.kind is ValueFormat.AVRO:
+def _fixed(options: DecodeOptions) -> tuple[Columns, Read]:
+    assert options.schema is not None, "one without a schema file is framed"
+    if options.kind is ValueFormat.AVRO:
         from pykbroker.lake.values.avro_values import AvroSchema  # noqa: PLC0415 - only Avro needs fastavro
 
-        schema = AvroSchema(how.schema)
+        schema = AvroSchema(options.schema)
         return schema.columns(), schema.decoder()
     from pykbroker.lake.values import protobuf_values as protobuf  # noqa: PLC0415 - only Protobuf needs protobuf
 
-    message = protobuf.ProtobufSchema(base64.b64decode(how.schema)).named(how.message or "")
+    message = protobuf.ProtobufSchema(base64.b64decode(options.schema)).named(options.message or "")
     return protobuf.columns_of(message), protobuf.decoder_of(message)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from pykbroker.lake.values.conversion_error import ConversionError, shown
+from pykbroker.lake.values.conversion_error import ConversionError, excerpt
 from pykbroker.lake.values.types import JSON, Columns, Type, array, merged, merged_fields, struct
 
 _FRAME = 5
@@ -26,7 +26,7 @@ def decode_json(value: bytes) -> Any:
     except ValueError as error:
         raise ConversionError(f"the value is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ConversionError(f"the value is JSON and no object: {shown(found)}")
+        raise ConversionError(f"the value is JSON and no object: {excerpt(found)}")
     return found
 
 

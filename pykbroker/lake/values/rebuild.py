@@ -16,40 +16,40 @@ from pykbroker.lake.lake import Lake
 from pykbroker.lake.ledger_files import numbered
 from pykbroker.lake.values.decode_options import DecodeOptions
 from pykbroker.lake.values.decode_progress import DecodeAccount
-from pykbroker.lake.values.decode_state import BEGUN, DECODED, HOW, LEDGER
+from pykbroker.lake.values.decode_state import BEGUN, DECODED, LEDGER, OPTIONS_FILE
 from pykbroker.lake.values.decoded_tables import SCHEMAS, DecodedTopic
 from pykbroker.lake.values.types import revised
 
 OLD = f"{DECODED}.old"
 
 
-def begun_anew(lake: Lake, topic: str) -> DecodedTopic:
+def begin_rebuild(lake: Lake, topic: str) -> DecodedTopic:
     """The topic's decoding before its first batch. Raises LakeError if the topic was never decoded."""
     here, old = f"{DECODED}/{topic}", f"{OLD}/{topic}"
-    if lake.folder.exists(f"{here}/{HOW}"):  # else a run was killed between the two steps
+    if lake.folder.exists(f"{here}/{OPTIONS_FILE}"):  # else a run was killed between the two steps
         lake.folder.delete(old)
         lake.folder.move(here, old)
     kept, new = lake.folder.within(old), lake.folder.within(here)
-    how = kept.read(HOW)
-    if how is None:
+    kept_options = kept.read(OPTIONS_FILE)
+    if kept_options is None:
         raise LakeError(f"{topic} was never decoded: there is nothing to make anew. Say how with --as.")
     new.delete("")
     for name in kept.names(SCHEMAS):
         if (schema := _whole(kept, f"{SCHEMAS}/{name}")) is not None:
             new.write(f"{SCHEMAS}/{name}", schema)
-    wanted, account = DecodeOptions.from_json(how, kept.at(HOW)), _last_account(kept)
+    wanted, account = DecodeOptions.from_json(kept_options, kept.at(OPTIONS_FILE)), _last_account(kept)
     columns = {
         name: each
         for name, each in account.columns.items()
         if name not in revised(account.columns, wanted.columns or {})
     }
     new.write(BEGUN, replace(account, columns=columns).to_json())
-    new.write(HOW, wanted.to_json())
+    new.write(OPTIONS_FILE, wanted.to_json())
     lake.table.forget()
     return DecodedTopic(lake, topic)
 
 
-def ended_anew(lake: Lake, topic: str) -> None:
+def end_rebuild(lake: Lake, topic: str) -> None:
     """Remove what was moved aside."""
     lake.folder.delete(f"{OLD}/{topic}")
 

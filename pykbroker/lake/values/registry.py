@@ -103,18 +103,18 @@ class SchemaRegistry:
         """The registry's answer; None if it has no such schema. Asks again as long as the fault may pass."""
         for wait_s in _WAITS_S:
             try:
-                return self._asked(path)
+                return self._fetched(path)
             except _Passing as passing:
                 self._pause(min(max(wait_s, passing.wait_s), _LONGEST_WAIT_S))
         try:
-            return self._asked(path)
+            return self._fetched(path)
         except _Passing as passing:
             raise LakeError(
                 f"{passing} It was asked for {path} {len(_WAITS_S) + 1} times. Run this again when the registry answers: no record "
                 "was quarantined because of this, and what was decoded stays."
             ) from None
 
-    def _asked(self, path: str) -> dict[str, Any] | None:
+    def _fetched(self, path: str) -> dict[str, Any] | None:
         """One request. Raises _Passing if it may be repeated."""
         request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
         due = self._clock() + self._timeout_s

@@ -31,37 +31,37 @@ class Surveyor:
 
     def columns(self, decoded: DecodedTopic, fixed: Columns, rows: DataFrame) -> Columns:
         """The fixed columns, followed by those that are new in these rows. Raises LakeError if a schema cannot be fetched or compiled."""
-        assert decoded.how is not None, "keep_how was called before"
-        found = self._found(decoded, decoded.how, fixed, rows)
-        room = decoded.how.most_columns - width(fixed)
+        assert decoded.options is not None, "keep_how was called before"
+        found = self._found(decoded, decoded.options, fixed, rows)
+        room = decoded.options.most_columns - width(fixed)
         return grown(fixed, found, Naming(decoded.lake.description.format, room).taken)
 
-    def _found(self, decoded: DecodedTopic, how: DecodeOptions, fixed: Columns, rows: DataFrame) -> Columns:
-        given = how.columns or {}
-        if how.kind is ValueFormat.TEXT or how.schema is not None:
-            return columns_of(how)
-        if (fixed or given) and how.new_columns is not NewColumns.ADD:
-            if how.is_framed:
-                self._fetch(decoded, how, fixed, rows)
+    def _found(self, decoded: DecodedTopic, options: DecodeOptions, fixed: Columns, rows: DataFrame) -> Columns:
+        given = options.columns or {}
+        if options.kind is ValueFormat.TEXT or options.schema is not None:
+            return columns_of(options)
+        if (fixed or given) and options.new_columns is not NewColumns.ADD:
+            if options.is_framed:
+                self._fetch(decoded, options, fixed, rows)
             return given
-        return merged_columns(self._fetch(decoded, how, fixed, rows), {}) | given
+        return merged_columns(self._fetch(decoded, options, fixed, rows), {}) | given
 
-    def _fetch(self, decoded: DecodedTopic, how: DecodeOptions, fixed: Columns, rows: DataFrame) -> Columns:
+    def _fetch(self, decoded: DecodedTopic, options: DecodeOptions, fixed: Columns, rows: DataFrame) -> Columns:
         """Merge the findings of the tasks, and fetch and store new schemas."""
         table = decoded.lake.description.format
         values = rows.where("value IS NOT NULL").select("value")
-        found_by_tasks = values.mapInArrow(Survey(how, table).survey, FOUND).distinct()
+        found_by_tasks = values.mapInArrow(Survey(options, table).survey, FOUND).distinct()
         lines = (json.loads(row.found) for row in found_by_tasks.toLocalIterator())
         found: Columns = {}
-        if how.kind is ValueFormat.JSON:
-            most = how.most_columns + width(fixed)  # the limit holds for each task and for all together
+        if options.kind is ValueFormat.JSON:
+            most = options.most_columns + width(fixed)  # the limit holds for each task and for all together
             for each in lines:
                 found = grown({}, merged_columns(found, each), Naming(table, most).taken)
             return found
         frames = set(islice((Frame(number, tuple(path)) for each in lines for number, *path in each), MOST_FRAMES))
         schemas = self._schemas(decoded, {frame.schema for frame in frames})
         for frame in sorted(frames):
-            found = merged_columns(found, columns_of_frame(how, frame, schemas) or {})
+            found = merged_columns(found, columns_of_frame(options, frame, schemas) or {})
         return found
 
     def _schemas(self, decoded: DecodedTopic, wanted: set[int]) -> dict[int, dict[str, Any]]:

@@ -32,13 +32,13 @@ _LOOK_EVERY = 100
 class Survey:
     """Surveys the values of a task: returns the columns of JSON, or the frames of a registry."""
 
-    how: DecodeOptions
+    options: DecodeOptions
     table: Format
 
     def survey(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row with the findings of this task, as JSON."""
         values = (value for batch in batches for value in batch.column("value").to_pylist())
-        found = self._columns(values) if self.how.kind is ValueFormat.JSON else self._frames(values)
+        found = self._columns(values) if self.options.kind is ValueFormat.JSON else self._frames(values)
         yield pa.RecordBatch.from_pydict({"found": [json.dumps(found, sort_keys=True)]})
 
     def _columns(self, values: Iterator[bytes]) -> Columns:
@@ -49,18 +49,18 @@ class Survey:
                 widen(found, decode_json(value))
             except ConversionError:
                 continue
-            if number % _LOOK_EVERY == 0 and width(found_columns(found)) > 2 * self.how.most_columns:
+            if number % _LOOK_EVERY == 0 and width(found_columns(found)) > 2 * self.options.most_columns:
                 found = self._kept(found)
         return self._kept(found)
 
     def _kept(self, found: Mapping[str, Any]) -> Columns:
-        return grown({}, found_columns(found), Naming(self.table, self.how.most_columns).taken)
+        return grown({}, found_columns(found), Naming(self.table, self.options.most_columns).taken)
 
     def _frames(self, values: Iterator[bytes]) -> list[list[int]]:
         found = set()
         for value in values:
             try:
-                frame, _ = frame_of(self.how.kind, value)
+                frame, _ = frame_of(self.options.kind, value)
             except ConversionError:
                 continue
             found.add((frame.schema, *frame.path))
@@ -73,7 +73,7 @@ class Survey:
 class Decoding:
     """Decodes with one set of columns. A row is the archived one with ``error``, or with ``decoded`` in place of its value."""
 
-    how: DecodeOptions
+    options: DecodeOptions
     table: Format
     columns: Columns
     schemas: Schemas
@@ -105,22 +105,22 @@ class Decoding:
             yield _with(batch, errors, values, pa.array(rows, form))
 
     def _value_decoder(self) -> Callable[[bytes], dict[str, Any]]:
-        read, fit = reading(self.how, self.schemas), fields_fit(self.columns, self._unknown)
+        read, fit = reading(self.options, self.schemas), fields_fit(self.columns, self._unknown)
         return lambda value: fit(read(value))
 
     def _check_key(self, key: bytes | None) -> None:
-        if self.how.key is KeyFormat.TEXT and key is not None:
+        if self.options.key is KeyFormat.TEXT and key is not None:
             try:
                 key.decode()
             except UnicodeDecodeError:
                 raise ConversionError("the key is no UTF-8") from None
 
-    def _unknown(self, name: str, value: Any, beside: Mapping[str, Type]) -> None:
-        if self.how.new_columns is NewColumns.IGNORE or is_empty(value):
+    def _unknown(self, name: str, value: Any, reserved: Mapping[str, Type]) -> None:
+        if self.options.new_columns is NewColumns.IGNORE or is_empty(value):
             return
-        if self.how.new_columns is NewColumns.QUARANTINE:
+        if self.options.new_columns is NewColumns.QUARANTINE:
             raise ConversionError("it has no column, and new ones are not to be added", f".{name}")
-        why = refusal(name, beside, self.table) or f"there are {self.how.most_columns} already"
+        why = refusal(name, reserved, self.table) or f"there are {self.options.most_columns} already"
         raise ConversionError(f"it cannot be a column: {why}", f".{name}")
 
 

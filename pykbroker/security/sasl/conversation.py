@@ -122,9 +122,9 @@ class Conversation:
 class _OtherMechanism:
     """Takes the place of an exchange if a re-authentication uses another mechanism: fails, without an answer to the client."""
 
-    def __init__(self, asked: str, former: str) -> None:
+    def __init__(self, requested: str, former: str) -> None:
         self.result: Authenticated | None = None
-        self._why = f"SASL mechanism '{asked}' requested by client is not supported for re-authentication of mechanism '{former}'"
+        self._why = f"SASL mechanism '{requested}' requested by client is not supported for re-authentication of mechanism '{former}'"
 
     def evaluate(self, token: bytes) -> bytes:
         raise AuthenticationFailed(self._why)

@@ -83,14 +83,14 @@ class RemoteKeySet:
         self._keys = fetch()
         self._runtime: Runtime | None = None
         self._next: Timer | None = None
-        self._asking = False
+        self._fetching = False
         self._failures = 0
         self._missing: OrderedDict[str, float] = OrderedDict()
 
     def follow(self, runtime: Runtime) -> None:
         """Fetch again at intervals, from now on."""
         self._runtime = runtime
-        self._asking = False
+        self._fetching = False
         self._ask_after(runtime, self._refresh_ms)
 
     def find(self, kid: str | None, algorithm: str) -> VerificationKey | None:
@@ -111,16 +111,16 @@ class RemoteKeySet:
         self._ask(runtime)
 
     def _ask(self, runtime: Runtime) -> None:
-        if self._asking:
+        if self._fetching:
             return
-        self._asking = True
+        self._fetching = True
         taken = attempt(runtime.offload_read, self._fetch).map(partial(self._take, runtime))
         taken.recover(Exception, partial(self._put_off, runtime)).or_log("fetching the keys of OAUTHBEARER")
 
     def _take(self, runtime: Runtime, keys: Keys) -> None:
         if runtime is not self._runtime:
             return
-        self._asking = False
+        self._fetching = False
         self._keys = keys
         self._failures = 0
         for key in keys:
@@ -130,7 +130,7 @@ class RemoteKeySet:
     def _put_off(self, runtime: Runtime, error: Exception) -> None:
         if runtime is not self._runtime:
             return
-        self._asking = False
+        self._fetching = False
         delay_ms = min(self._backoff_ms << min(self._failures, 20), self._most_backoff_ms)
         self._failures += 1
         log.warning("OAUTHBEARER keeps its present keys; fetching them again in %d ms: %s", delay_ms, error)

@@ -40,7 +40,7 @@ def choose_of_tls_1_3(context: ssl.SSLContext, names: Iterable[str]) -> None:
         context.sslsocket_class = _at_least(fewest, ssl.SSLSocket)
 
 
-def offered_besides(context: ssl.SSLContext, names: Iterable[str]) -> list[str]:
+def also_offered(context: ssl.SSLContext, names: Iterable[str]) -> list[str]:
     """The suites of TLS 1.3 that a context offers although only others are among ``names``."""
     if context.maximum_version != ssl.TLSVersion.TLSv1_3 or not set(names):
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import Any, Final
 
-from pykbroker.security.tls.ciphers import offered_besides
+from pykbroker.security.tls.ciphers import also_offered
 from pykbroker.security.tls.openssl import ANY_STRENGTH, context_of, load_key, trust
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 from pykbroker.security.tls.stores import read_key_store, read_trust_store
@@ -20,7 +20,7 @@ _WHATEVER_THE_TIME: Final = 0x200000
 
 class ServerTls:
     """``context`` is for handshakes; ``certificate`` is the broker's, as returned by ``SSLSocket.getpeercert``; with ``is_weak``,
-    many clients will refuse it. ``besides`` are suites that are offered although ``ssl.cipher.suites`` does not name them.
+    many clients will refuse it. ``also_offered`` are suites that are offered although ``ssl.cipher.suites`` does not name them.
     """
 
     def __init__(self, settings: TlsSettings) -> None:
@@ -33,7 +33,7 @@ class ServerTls:
         self.context = context_of(settings, ssl.PROTOCOL_TLS_SERVER)
         if not settings.ciphers:
             self.context.set_ciphers(_WITHOUT_KNOWN_WEAKNESSES)
-        self.besides = offered_besides(self.context, settings.ciphers)
+        self.also_offered = also_offered(self.context, settings.ciphers)
         self.is_weak = load_key(self.context, material)
         self.certificate = _tried(self.context, material.chain[0])
         self.context.verify_mode = _CLIENT_AUTH[settings.client_auth]

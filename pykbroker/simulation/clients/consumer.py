@@ -142,7 +142,7 @@ class ClassicConsumer(GroupConsumer):
             if code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
                 self._member_id = answer.member_id
             if code is ErrorCode.NONE:
-                self.heard_ms = sent_ms
+                self.last_heartbeat_ms = sent_ms
                 return answer
             if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
                 self._forget()
@@ -213,7 +213,7 @@ class ClassicConsumer(GroupConsumer):
                 answer = yield from self.ask_coordinator(GROUP, self.group, HeartbeatRequest(*member), 4)
                 if member == self.membership:
                     self._check(ErrorCode(answer.error_code))
-                    self.heard_ms = sent_ms if answer.error_code == ErrorCode.NONE else self.heard_ms
+                    self.last_heartbeat_ms = sent_ms if answer.error_code == ErrorCode.NONE else self.last_heartbeat_ms
             except Disconnected:
                 continue
             except MembershipLost:

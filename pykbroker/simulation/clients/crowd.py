@@ -100,11 +100,11 @@ class Crowd(SimulatedClient):
             return
         self._committing.add(group)
         try:
-            yield from self._commit_alone(group)
+            yield from self._commit_single(group)
         finally:
             self._committing.discard(group)
 
-    def _commit_alone(self, group: str) -> Steps[None]:
+    def _commit_single(self, group: str) -> Steps[None]:
         yield from self.partitions([self._side])
         side_id = self.topic_id(self._side)
         asked = [

@@ -45,7 +45,7 @@ class GroupConsumer(SimulatedClient):
         #: Set to make it leave the group and end.
         self.leaving = False
         #: When the last request was sent that the coordinator took for a sign of life.
-        self.heard_ms = -SESSION_MS
+        self.last_heartbeat_ms = -SESSION_MS
         self.instance_id = instance_id
         self._topics = topics
         self._member_id = ""
@@ -94,7 +94,7 @@ class GroupConsumer(SimulatedClient):
         other may have come under its static name.
         """
         replaced = self.instance_id is not None and (self.leaving or not self.alive)
-        return now_ms - self.heard_ms < SESSION_MS and not replaced
+        return now_ms - self.last_heartbeat_ms < SESSION_MS and not replaced
 
     def _read(self) -> Steps[None]:
         """Fetch once, and do what is to be done with it."""

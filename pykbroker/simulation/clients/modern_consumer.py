@@ -114,10 +114,10 @@ class ModernConsumer(GroupConsumer):
                 continue
             code = ErrorCode(answer.error_code)
             if code is ErrorCode.NONE:
-                self.heard_ms = sent_ms
+                self.last_heartbeat_ms = sent_ms
                 self._generation = answer.member_epoch
                 self._reported = settled
-                yield from self._told(answer.assignment)
+                yield from self._on_heartbeat(answer.assignment)
                 yield from self._nap(HEARTBEAT_MS if self._settled == self._reported else 0)
                 continue
             if code in _FENCED:
@@ -142,7 +142,7 @@ class ModernConsumer(GroupConsumer):
             request.topic_partitions = [TopicPartitions(topic_id, indexes) for topic_id, indexes in topics.items()]
         return request
 
-    def _told(self, assignment: Assignment | None) -> Steps[None]:
+    def _on_heartbeat(self, assignment: Assignment | None) -> Steps[None]:
         """A new assignment came, or none. Topics that are gone again are left out."""
         if assignment is None:
             return

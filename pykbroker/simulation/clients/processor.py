@@ -69,7 +69,7 @@ class Processor(ClassicConsumer):
     def _transact(self, found: dict[TopicPartition, list[CommittedRecord]]) -> Steps[None]:
         if self._transactions is None:
             self._transactions = TransactionIncarnation(self, self.name, self._protocol, _TIMEOUT_MS)
-            yield from self._begin_anew(self._transactions)
+            yield from self._restart(self._transactions)
         transactions = self._transactions
         membership = self.membership
         offsets = {where: self.positions.offsets[where] for where in found if where in self.positions.offsets}
@@ -95,7 +95,7 @@ class Processor(ClassicConsumer):
             self.history.count("processor changed its mind")
             yield from self._go_back()
 
-    def _begin_anew(self, transactions: TransactionIncarnation) -> Steps[None]:
+    def _restart(self, transactions: TransactionIncarnation) -> Steps[None]:
         try:
             yield from transactions.start()
         except RequestRefused:

@@ -84,7 +84,7 @@ def read_content(
         if target is source and (seen.consecutive or source is Compression.NONE):
             return stamp(header, records, config, now_ms, seen.max_timestamp)
         walk = RecordWalk(records, header, max_record_bytes=min(limit, max_held), max_bytes=max_bytes, whole=True)
-        return _written_anew(walk, header, target, config, now_ms, breathe)
+        return _rewritten(walk, header, target, config, now_ms, breathe)
     except TooMuchContent:
         if max_bytes is None:  # a block of snappy beyond all limits
             raise KafkaError(ErrorCode.INVALID_RECORD, "The batch holds too much") from None
@@ -185,7 +185,7 @@ def stamp(
     return read_batch_header(writable), writable
 
 
-def _written_anew(
+def _rewritten(
     walk: RecordWalk,
     header: BatchHeader,
     codec: Compression,

@@ -140,9 +140,9 @@ class ReadPlan:
                 if not isinstance(error, FileNotFoundError) or self._log.segments is self._segments:
                     raise self._failed(error) from error
             # Retention or compaction has removed the segments since the plan was made.
-            self._plan_anew()
+            self._plan_again()
 
-    def _plan_anew(self) -> None:
+    def _plan_again(self) -> None:
         log = self._log
         segments = log.segments
         if self._offset < log.log_start_offset:

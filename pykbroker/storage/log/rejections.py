@@ -14,8 +14,8 @@ class RecordsRejected(KafkaError):
 
 
 class NotOneBatch(KafkaError):
-    """The bytes are not one batch of format 2; no log was accessed. ``shown``: the message is part of the answer."""
+    """The bytes are not one batch of format 2; no log was accessed. ``excerpt``: the message is part of the answer."""
 
-    def __init__(self, code: ErrorCode, message: str, *, shown: bool = False) -> None:
+    def __init__(self, code: ErrorCode, message: str, *, excerpt: bool = False) -> None:
         super().__init__(code, message)
-        self.shown = shown
+        self.excerpt = excerpt

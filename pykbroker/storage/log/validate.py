@@ -150,13 +150,13 @@ def _whole_batch(records: Buffer, start: int) -> int | None:
     length = _length_at(records, start)[0]
     if length < _LEGACY_OVERHEAD:
         message = f"Record size {length} is less than the minimum record overhead ({_LEGACY_OVERHEAD})"
-        raise NotOneBatch(ErrorCode.CORRUPT_MESSAGE, message, shown=True)
+        raise NotOneBatch(ErrorCode.CORRUPT_MESSAGE, message, excerpt=True)
     if remain <= _MAGIC_AT:
         return None
     magic = records[start + _MAGIC_AT]
     if magic > MAGIC:
         message = f"Invalid magic found in record: {magic - 256 if magic > 127 else magic}"
-        raise NotOneBatch(ErrorCode.CORRUPT_MESSAGE, message, shown=True)
+        raise NotOneBatch(ErrorCode.CORRUPT_MESSAGE, message, excerpt=True)
     size: int = LOG_OVERHEAD + length
     return size if size <= remain else None
 

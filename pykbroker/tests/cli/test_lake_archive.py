@@ -10,7 +10,7 @@ import pytest
 
 from pykbroker.lake.description import FILE, Description, Format
 from pykbroker.lake.ledger import LakePartition, LedgerEntry, PartitionProgress
-from pykbroker.lake.single_job import alone
+from pykbroker.lake.single_job import only_job
 from pykbroker.lake.values.decode_options import DecodeOptions, ValueFormat
 from pykbroker.lake.values.decode_progress import DecodeAccount, Done
 from pykbroker.testing import Kafka
@@ -20,7 +20,7 @@ from pykbroker.tests.cli.conftest import Result
 @pytest.mark.parametrize("command", ["archive", "compact"])
 def test_two_at_once(run: Callable[..., Result], tmp_path: Path, command: str) -> None:
     (tmp_path / FILE).write_text(Description(Format.PARQUET, "cluster").to_json())
-    with Kafka() as kafka, alone(str(tmp_path), command):
+    with Kafka() as kafka, only_job(str(tmp_path), command):
         options = ["--topics", "t", "--to", str(tmp_path), "-b", kafka.bootstrap_servers]
         result = run("lake", command, *(options if command == "archive" else [str(tmp_path)]))
     assert result.status == 1

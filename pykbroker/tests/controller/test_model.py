@@ -276,7 +276,7 @@ class Worker:
         assert found in ((self.tokens, self.quotas), changing)
         self.tokens, self.quotas = found
         self.produce()
-        secrets = self.world.cluster.token_secrets
+        secrets = self.world.cluster.security.token_secrets
         for token_id in self.tokens:
             assert secrets.hmac(token_id) == hmac_of(self.key.encode(), token_id)
 

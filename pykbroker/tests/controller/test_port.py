@@ -10,7 +10,7 @@ import pytest
 from pykbroker.controller import port
 from pykbroker.controller.mutation_quotas import ChargedClient
 from pykbroker.controller.topics import NewTopic
-from pykbroker.quotas.limits import Limits
+from pykbroker.quotas.limits import QuotaLimits
 from pykbroker.quotas.mutations import ClientMutations
 from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.usage import TokenUsage
@@ -70,7 +70,7 @@ def test_a_failure_keeps_how_long_its_client_is_throttled() -> None:
 
 def test_who_is_charged_and_for_how_long_the_client_is_throttled_are_values() -> None:
     controller = make_controller()
-    limits = Limits({(("user", "alice"),): {"controller_mutation_rate": 1.0}}, "controller_mutation_rate")
+    limits = QuotaLimits({(("user", "alice"),): {"controller_mutation_rate": 1.0}}, "controller_mutation_rate")
     controller.mutation_quotas = ClientMutations(TokenUsage(limits, Windows()), ManualClock())
     asked = serialising(controller)
     alice, bob = (ChargedClient(name, "", is_strict=False) for name in ("alice", "bob"))

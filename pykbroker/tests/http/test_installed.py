@@ -18,12 +18,12 @@ import asyncio, ssl, sys
 from pykbroker.http.installed import side
 side(own_process={own_process})
 import aiohttp.connector
-from pykbroker.steered.refusal import Refusal
-from pykbroker.http.console.registry import Registry
+from pykbroker.steered.refusal import VerbRefused
+from pykbroker.http.console.registry import CachedRegistry
 print(aiohttp.connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"], ssl.create_default_context().cert_store_stats()["x509"])
 try:
-    print(asyncio.run(Registry(sys.argv[1]).schema(7))["text"])
-except Refusal as refusal:
+    print(asyncio.run(CachedRegistry(sys.argv[1]).schema(7))["text"])
+except VerbRefused as refusal:
     print("refused" if "certificate verify failed" in str(refusal) else refusal)
 """
 

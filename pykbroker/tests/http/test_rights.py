@@ -29,7 +29,7 @@ _TOPIC, _GROUP, _ID = f"{_SECRET}-topic", f"{_SECRET}-group", f"{_SECRET}-id"
 _BODIES: dict[str, Any] = {
     "addFault": {"api": "*", "drop": True},
     "advanceClock": {"by": "1h"},
-    "sowSeed": {"topics": {_TOPIC: [{"value": "x"}], "another": None}},
+    "loadSeed": {"topics": {_TOPIC: [{"value": "x"}], "another": None}},
     "recordRequests": {"on": True},
     "setLevel": {"level": "TRACE"},
 }
@@ -156,7 +156,7 @@ def test_what_is_denied_does_nothing_and_shows_nothing(running: WithHttp, name: 
         shown = shown.replace(named, "") if named in said else shown
     assert _SECRET not in shown
     rights = API.get(name) or CONSOLE[name]
-    lists = all(right.name == EACH for right in rights) and name != "sowSeed"
+    lists = all(right.name == EACH for right in rights) and name != "loadSeed"
     assert answer.status == (200 if lists else 403), answer.text
     if not lists:
         assert f"{PRINCIPAL}, who asks over HTTP, may not" in answer.json["title"]

@@ -5,12 +5,12 @@ import threading
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from pykbroker.lake.bounded_calls import Stuck, called, ended_within
+from pykbroker.lake.bounded_calls import CallTimedOut, called, ended_within
 
 
 def test_a_call_that_does_not_return_is_left_alone() -> None:
     never = threading.Event()
-    with pytest.raises(Stuck):
+    with pytest.raises(CallTimedOut):
         ended_within(0.05, never.wait)
     never.set()
 

@@ -12,9 +12,9 @@ from pykbroker.lake.ledger import (
     behind,
     expired,
     flat,
-    made_anew,
     nested,
     offsets_of,
+    recreated,
     source_offsets,
 )
 
@@ -85,9 +85,9 @@ def test_topics_keep_their_ids_and_a_lake_that_knew_none_learns_them() -> None:
 def test_a_topic_made_anew_is_known_by_its_id_however_long_it_is() -> None:
     entry = LedgerEntry(0, "", 0, {A0: PartitionProgress(0, 10), B0: PartitionProgress(0, 10)}, {"a": "i"})
     ends = {A0: 99, B0: 99}
-    assert made_anew(entry, ends, {"a": "i", "b": "j"}) == {}
-    assert made_anew(entry, ends, {"b": "j"}) == {}  # it is not there now
-    assert made_anew(entry, ends, {"a": "k"}) == {A0: "archived from the topic of id i, and a has the id k now"}
+    assert recreated(entry, ends, {"a": "i", "b": "j"}) == {}
+    assert recreated(entry, ends, {"b": "j"}) == {}  # it is not there now
+    assert recreated(entry, ends, {"a": "k"}) == {A0: "archived from the topic of id i, and a has the id k now"}
 
 
 def test_what_expired_and_what_shrank() -> None:
@@ -95,7 +95,7 @@ def test_what_expired_and_what_shrank() -> None:
         0, "", 0, {A0: PartitionProgress(0, 10), A1: PartitionProgress(0, 10), B0: PartitionProgress(0, 10)}
     )
     assert list(expired(entry, {A0: 10, A1: 11})) == [(A1, (10, 11))]
-    assert made_anew(entry, {A0: 10, A1: 9}, {}) == {A1: "archived up to offset 10, and it ends at 9 now"}
+    assert recreated(entry, {A0: 10, A1: 9}, {}) == {A1: "archived up to offset 10, and it ends at 9 now"}
 
 
 def test_what_is_behind_counts_neither_what_was_read_nor_what_is_gone() -> None:

@@ -239,7 +239,7 @@ class Crowd:
         self.loop.call_later(self.random.randint(1, _LONGEST_THREAD_MS) / 1000, end)
         return later
 
-    async def begin_anew(self) -> None:
+    async def begin_again(self) -> None:
         """As Node does."""
         self.life.end(followed=True)
         self.server.forget_cluster()
@@ -260,7 +260,7 @@ class Crowd:
         if self._changing is None or self._changing.done():
             if self.random.random() < 0.5:
                 self.alter()
-            work = self.begin_anew if self.random.random() < 0.3 else self.stop_and_start
+            work = self.begin_again if self.random.random() < 0.3 else self.stop_and_start
             self._changing = self.loop.create_task(work())
 
     async def changed(self) -> None:

@@ -226,7 +226,7 @@ def test_limits_go_on_after_a_stop_and_a_new_beginning(tmp_path: Path) -> None:
         await broker.node.brokers.start(1)
         first = await broker.connect()
         assert await is_served(first)
-        await broker.node.begin_anew(lambda: (tmp_path / "a").rename(tmp_path / "b") and None)
+        await broker.node.begin_again(lambda: (tmp_path / "a").rename(tmp_path / "b") and None)
         assert await first.closed_by_broker()
         assert await broker.fares()
         later = await broker.connect()

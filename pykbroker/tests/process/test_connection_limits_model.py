@@ -127,7 +127,7 @@ class Watched(Crowd):
         return None if limiting is None else limiting.brokers[1].quotas.limits
 
     def doors(self) -> list[ConnectionAcceptor]:
-        return [] if self.sockets._limited is None else self.sockets._limited._doors
+        return [] if self.sockets._limited is None else self.sockets._limited._acceptors
 
     def held(self) -> Iterator[Wire]:
         for door in self.doors():
@@ -276,8 +276,8 @@ class Watched(Crowd):
         runtime = self.world.cluster.runtime
         assert not runtime.memory.unsent.held
         assert len(self.world.partition("t").watchers) <= SESSIONS
-        cluster = self.world.cluster  # what another has left is garbage as a whole
-        left = [each for each in self.connections if each.port not in self.joined and each.broker.cluster is cluster]
+        # What another life has left is garbage as a whole.
+        left = [each for each in self.connections if each.port not in self.joined and each.broker.runtime is runtime]
         assert not left, "what is gone is held by somebody"
         for name in LISTENERS if self.limits is not None else ():
             assert self.limiting.connections.brokers[1].has_room(name) == self.has_room(name)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from pykbroker.process.life import Life, LifeEnded, Lives
+from pykbroker.process.life import Life, LifeEnded, Lifetimes
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -68,17 +68,17 @@ def test_the_last_that_was_registered_ends_first_and_a_failure_stops_no_other(ca
 
 
 def test_followers_are_told_of_each_life_and_of_the_present_one() -> None:
-    lives, told, late = Lives(), list[Life](), list[Life]()
-    leave = lives.follow(told.append)
-    first = lives.begin(CLUSTER)
-    lives.follow(late.append)
-    lives.end(followed=True)
-    assert (lives.current, first.over, first.followed) == (None, True, True)
-    second = lives.begin(CLUSTER)
+    lifetimes, told, late = Lifetimes(), list[Life](), list[Life]()
+    leave = lifetimes.follow(told.append)
+    first = lifetimes.begin(CLUSTER)
+    lifetimes.follow(late.append)
+    lifetimes.end(followed=True)
+    assert (lifetimes.current, first.over, first.followed) == (None, True, True)
+    second = lifetimes.begin(CLUSTER)
     leave()
-    lives.end()
-    lives.end()
-    third = lives.begin(CLUSTER)
+    lifetimes.end()
+    lifetimes.end()
+    third = lifetimes.begin(CLUSTER)
     assert told == [first, second]
     assert late == [first, second, third]
     assert not second.followed

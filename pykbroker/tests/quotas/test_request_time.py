@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.quotas.limits import Limits
+from pykbroker.quotas.limits import QuotaLimits
 from pykbroker.quotas.mutations import milliseconds
 from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.request_time import ConnectionTime
@@ -70,7 +70,7 @@ class Measured:
 
     def __init__(self) -> None:
         self.clock = ManualClock(1_000_000)
-        self.usage = RateUsage(Limits({(("client-id", "c"),): {KEY: 10.0}}, KEY), Windows(11, 1000))
+        self.usage = RateUsage(QuotaLimits({(("client-id", "c"),): {KEY: 10.0}}, KEY), Windows(11, 1000))
         limit = self.usage.limits.of("", "c")
         assert limit is not None
         self.time = ConnectionTime(self.usage, self.clock, limit)
@@ -106,7 +106,7 @@ def test_a_response_that_waited_counts_from_when_it_is_complete() -> None:
 
 def test_nothing_counts_once_the_quotas_are_removed() -> None:
     made = Measured()
-    made.usage.limits = Limits({}, KEY)
+    made.usage.limits = QuotaLimits({}, KEY)
     made.clock.advance(30)
     made.time.turn_over(made.clock.monotonic() - 0.03)
     assert made.recorded() == 0

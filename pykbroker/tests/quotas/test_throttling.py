@@ -91,7 +91,7 @@ def test_a_process_that_begins_anew_forgets_the_quotas(tmp_path: Path) -> None:
         async with running_broker(tmp_path / "a") as broker:
             await limit(broker, "request_percentage", 50)
             node: Node = broker.node
-            await node.begin_anew(lambda: (tmp_path / "a").rename(tmp_path / "b") and None)
+            await node.begin_again(lambda: (tmp_path / "a").rename(tmp_path / "b") and None)
             assert not broker.server.dispatcher.places.fills(Place.THROTTLE)
 
     asyncio.run(scenario())

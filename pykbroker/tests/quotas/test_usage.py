@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from pykbroker.quotas.limits import Limit, Limits
+from pykbroker.quotas.limits import Limit, QuotaLimits
 from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.usage import RateUsage, TokenUsage
 
-NONE = Limits({}, "producer_byte_rate")
+NONE = QuotaLimits({}, "producer_byte_rate")
 
 
 def test_use_is_counted_by_holder() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.refusals import answers, shapes
-from pykbroker.refusals.answers import Refusal
+from pykbroker.refusals.answers import PlacedRefusal
 from pykbroker.tests.kit.messages import errors, in_version, request_in
 from pykbroker.wire.apis import response_class
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -28,7 +28,7 @@ EVERY = [(api, version) for api in SUPPORTED for version in range(api.min_versio
 @pytest.mark.parametrize(("api", "version"), EVERY, ids=lambda value: getattr(value, "handler", str(value)))
 def test_every_answer_says_the_error(api: ServedApi, version: int) -> None:
     request = request_in(api, version)
-    refusal = Refusal(CODE)
+    refusal = PlacedRefusal(CODE)
     site = answers.site_for(refusal, request, version)
     if site is None:  # of such requests the handler alone knows what the answer is about
         assert api.handler == "describe_log_dirs"
@@ -57,9 +57,9 @@ def test_it_stands_where_the_handler_itself_would_say_it(api: ServedApi, version
     request = request_in(api, version)
     module = importlib.import_module(f"pykbroker.handlers.{api.handler}")
     theirs = errors(in_version(module.failed(request, version, KafkaError(CODE)), version))
-    site = answers.site_for(Refusal(CODE), request, version)
+    site = answers.site_for(PlacedRefusal(CODE), request, version)
     assert site is not None
-    ours = errors(in_version(answers.built(request, site, Refusal(CODE)), version))
+    ours = errors(in_version(answers.built(request, site, PlacedRefusal(CODE)), version))
     assert set(ours) <= set(theirs)
     assert ours
 
@@ -73,18 +73,18 @@ def test_what_is_taken_out_is_what_is_refused(api: ServedApi, version: int) -> N
 
     if "partition" not in shapes.roles(type(request)):
         return
-    refusal = Refusal(CODE, wanted=wanted)
+    refusal = PlacedRefusal(CODE, wanted=wanted)
     site = answers.site_for(refusal, request, version)
     if site is None or not site.path:
         return  # it is said of the request as a whole
-    whole = answers.site_for(Refusal(CODE), request, version)
+    whole = answers.site_for(PlacedRefusal(CODE), request, version)
     assert whole is not None
-    everything = errors(answers.built(request, whole, Refusal(CODE)))
+    everything = errors(answers.built(request, whole, PlacedRefusal(CODE)))
     failed = answers.built(request, site, refusal)
     refused = errors(failed)
     assert refused
     assert answers.take_out(request, wanted)
-    rest = answers.built(request, whole, Refusal(CODE))
+    rest = answers.built(request, whole, PlacedRefusal(CODE))
     assert not set(errors(rest)) & set(refused)
     answers.merge(rest, failed, site.path)
     assert set(errors(rest)) == set(everything)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from pykbroker.runtime.clock import ManualClock
-from pykbroker.runtime.slices import Slices, each_alone
+from pykbroker.runtime.slices import Slices, independently
 from pykbroker.runtime.timers import Timers
 from pykbroker.runtime.waits import WakeQueue
 
@@ -87,7 +87,7 @@ def test_a_round_that_fails_is_followed_by_the_next(fails: str) -> None:
 def test_of_work_that_is_many_pieces_only_what_fails_is_left_undone(caplog) -> None:
     world = World()
     pieces = [world.steps("a", 2), world.steps("bad", 2, fails_at=1), world.steps("b", 2)]
-    world.slices.add(each_alone(pieces))
+    world.slices.add(independently(pieces))
     world.advance(0)
     assert world.done == ["a", "a", "bad", "b", "b"]
     assert "bad" in caplog.text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pykbroker.coordination.share.state import StateBatch
-from pykbroker.share_partitions.acquiring import Request
+from pykbroker.share_partitions.acquiring import AcquireRequest
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.states import Acknowledge, Acknowledged, Limits, RecordState
 from pykbroker.tests.kit.depth import examples
@@ -103,7 +103,7 @@ class ShareModel(RuleBasedStateMachine):
         if not read:
             return
         aborted = [batch for batch in read if batch in self.log.aborted]
-        request = Request(member, offset, read, most, size, strict=strict, aborted=aborted)
+        request = AcquireRequest(member, offset, read, most, size, strict=strict, aborted=aborted)
         before = self.share.in_flight_count
         available = {n for n in range(self.share.start_offset, self.share.end_offset) if self.is_available(n)}
         found = self.share.acquire(request, self.now)

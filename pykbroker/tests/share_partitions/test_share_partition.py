@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pykbroker.coordination.share.state import StateBatch
-from pykbroker.share_partitions.acquiring import Request
+from pykbroker.share_partitions.acquiring import AcquireRequest
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.states import Acknowledge, Acknowledged, Acquired, Limits
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -27,7 +27,9 @@ class World:
         offset = self.share.next_fetch_offset
         first = offset // 10 * 10
         read = [(first + 10 * n, first + 10 * n + 9) for n in range(batches)]
-        return self.share.acquire(Request(member, offset, read, most, options.pop("size", 500), **options), self.now)
+        return self.share.acquire(
+            AcquireRequest(member, offset, read, most, options.pop("size", 500), **options), self.now
+        )
 
     def acknowledge(self, first: int, last: int, *types: int, member: str = "m") -> list[StateBatch]:
         change = self.share.acknowledge(member, [Acknowledged(first, last, list(types))], self.now)
@@ -233,6 +235,6 @@ def test_what_compaction_removed_meanwhile_is_passed() -> None:
     world = World()
     world.acquire(batches=2)
     world.acknowledge(0, 19, Acknowledge.RELEASE)
-    request = Request("m", 0, [(20, 29)], 500, 500)
+    request = AcquireRequest("m", 0, [(20, 29)], 500, 500)
     assert world.share.acquire(request, 0) == [Acquired(20, 29, 1)]
     assert world.share.start_offset == 20

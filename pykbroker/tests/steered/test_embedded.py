@@ -207,10 +207,10 @@ if not child:
     sys.exit(7)  # as a test's function, that ends by an exception
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 assert kept is None or kept.is_dir()
-from pykbroker.client.connection import Connection
+from pykbroker.client.connection import BrokerConnection
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 host, _, port = kafka.bootstrap_servers.rpartition(":")
-connection = Connection(host, int(port), timeout_s=20, client_id="c")
+connection = BrokerConnection(host, int(port), timeout_s=20, client_id="c")
 assert len(connection.call(MetadataRequest(topics=[]), MetadataResponse, 12).brokers) == 1
 connection.close()
 if not {separate}:

@@ -198,13 +198,13 @@ def test_the_report_hands_on_nothing_that_acts_on_a_terminal(tmp_path: Path) -> 
         tmp_path,
         r"""
 from pykbroker.client.client import Client, parse_bootstrap
-from pykbroker.client.offsets import Partition, commit_offsets
+from pykbroker.client.offsets import TopicPartition, commit_offsets
 
 def test_fails(kafka):
     kafka.create_topic("t")
     name = "x\x1b]52;c;cHduZWQ=\x07\x9b2J\nFORGED\u202e\u200b"
     with Client(parse_bootstrap(kafka.bootstrap_servers), timeout_s=20, client_id=name) as client:
-        commit_offsets(client, name, {Partition("t", 0): 0})
+        commit_offsets(client, name, {TopicPartition("t", 0): 0})
     assert False
 """,
         "--log-level=INFO",

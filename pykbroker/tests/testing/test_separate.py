@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.testing import Kafka
 
 #: All that looks into the broker, or reaches into it.
@@ -77,3 +80,23 @@ def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:
         for name, call in INSIDE.items():
             with pytest.raises(RuntimeError, match="leave process=True out, or ask with a client at bootstrap_servers"):
                 pytest.fail(f"{name} gave {call(kafka)}")
+
+
+@pytest.mark.parametrize(
+    "protection",
+    [{"security": "sasl_plaintext"}, {"authorizer.class.name": STANDARD_AUTHORIZER}],
+    ids=["listener", "authorizer"],
+)
+def test_http_of_a_protected_broker_needs_the_token(protection: dict[str, str]) -> None:
+    """As in this process."""
+    with Kafka(process=True, http=0, **protection) as kafka:
+        url = f"http://{kafka.http_address}/metrics"
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(url)
+        refused.value.close()
+        assert refused.value.code == 401
+        asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {kafka.http_token}"})
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.status == 200
+    with Kafka(process=True, http=0) as kafka:
+        assert kafka.http_token is None

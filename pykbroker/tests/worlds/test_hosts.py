@@ -4,6 +4,8 @@ import asyncio
 import signal
 from typing import Any
 
+import pytest
+
 from pykbroker.tests.worlds.support import asking, echo, lived
 from pykbroker.worlds.life import live
 from pykbroker.worlds.world import World
@@ -86,6 +88,20 @@ def test_what_is_asked_to_end_may_clean_up() -> None:
         assert [each.running for each in world.hosts] == [False, True]
 
     lived(test)
+
+
+def test_what_is_asked_to_end_before_it_has_begun_ends() -> None:
+    begun: list[float] = []
+
+    async def test(world: World) -> None:
+        async def program() -> None:
+            begun.append(world.now)
+
+        world.host(program).terminate(at=0.0, restart=5)
+        await world.sleep(10)
+
+    lived(test)
+    assert begun == [pytest.approx(5, abs=0.1)]
 
 
 def test_a_paused_host_does_nothing_and_goes_on() -> None:

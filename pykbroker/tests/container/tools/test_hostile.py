@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.container.tools.table import BESIDE, TOOLS, main
+from pykbroker.container.tools.table import ADDITIONAL, TOOLS, main
 from pykbroker.runtime.escaping import escaped_layout
 from pykbroker.tests.cli.test_hostile import CHANGES
 from pykbroker.tests.kit.hostile import RECORDS, WORD, HostileBroker
@@ -92,7 +92,7 @@ RAW = {"kafka-console-consumer"}
 
 
 def test_every_command_is_here() -> None:
-    assert TOOLS.keys() | BESIDE.keys() == LINES.keys() | OTHERS.keys()
+    assert TOOLS.keys() | ADDITIONAL.keys() == LINES.keys() | OTHERS.keys()
 
 
 def check(printed: str) -> None:

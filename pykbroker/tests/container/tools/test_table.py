@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.container.tools.table import BESIDE, TOOLS, main
+from pykbroker.container.tools.table import ADDITIONAL, TOOLS, main
 from pykbroker.container.tools.unsupported import INSTEAD
 
 _OF_FILES_AND_PROCESSES = (
@@ -46,7 +46,7 @@ _ASKED = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in (*TOOLS, *BESIDE) if name != "zookeeper-server-start"])
+@pytest.mark.parametrize("name", [name for name in (*TOOLS, *ADDITIONAL) if name != "zookeeper-server-start"])
 def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(f"{name}.sh", ["--help"]) == 0
     assert f"usage: {'cub' if name == 'ub' else name}" in capsys.readouterr().out

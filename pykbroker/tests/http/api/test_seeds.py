@@ -156,7 +156,7 @@ def test_a_reset_in_the_middle_ends_it(http: WithHttp, monkeypatch) -> None:
         began.set()
         return Deferred()
 
-    monkeypatch.setattr(seeds, "sow", never)
+    monkeypatch.setattr(seeds, "load_seed", never)
     answers: list[Asked] = []
     sending = threading.Thread(target=lambda: answers.append(sow(http, LINES, "")))
     sending.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
-from pykbroker.http.console.record_json import ALONE, part, shown
+from pykbroker.http.console.record_json import SINGLE, part, record_json
 from pykbroker.wire.records import Record
 
 
@@ -26,7 +26,7 @@ def test_what_is_long_is_cut_between_characters() -> None:
 def test_a_record_of_strangers_stays_what_it_is() -> None:
     evil = "</script><script>alert(1)</script>"
     record = Record(7, -1, evil.encode(), None, [(evil, b"\x00"), ("\udcff", b"x")])
-    found = json.loads(json.dumps(shown("t", 3, record, control=False)))
+    found = json.loads(json.dumps(record_json("t", 3, record, control=False)))
     assert (found["partition"], found["offset"], found["timestamp"]) == (3, 7, -1)
     assert (found["key"]["text"], found["value"]) == (evil, None)
     assert [name for name, _ in found["headers"]] == [evil, "\ufffd"]
@@ -34,15 +34,15 @@ def test_a_record_of_strangers_stays_what_it_is() -> None:
 
 def test_headers_have_an_end() -> None:
     record = Record(0, 0, None, None, [("h" * 300, b"v" * 300)] * 150)
-    found = shown("t", 0, record, control=False)
+    found = record_json("t", 0, record, control=False)
     assert (len(found["headers"]), found["headers_left_out"]) == (20, 130)
     assert (len(found["headers"][0][0]), found["headers"][0][1]["cut"]) == (200, True)
-    found = shown("t", 0, record, control=False, most=ALONE)
+    found = record_json("t", 0, record, control=False, most=SINGLE)
     assert (len(found["headers"]), found["headers_left_out"]) == (100, 50)
     assert "cut" not in found["headers"][0][1]
 
 
 def test_internal_records_that_mean_nothing() -> None:
-    found = shown("__consumer_offsets", 0, Record(0, 0, b"\x00\x63junk", b"junk"), control=False)
+    found = record_json("__consumer_offsets", 0, Record(0, 0, b"\x00\x63junk", b"junk"), control=False)
     assert found["meaning"]["type"] == "unreadable"
-    assert "meaning" not in shown("orders", 0, Record(0, 0, b"\x00\x63junk", b"junk"), control=False)
+    assert "meaning" not in record_json("orders", 0, Record(0, 0, b"\x00\x63junk", b"junk"), control=False)

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from confluent_kafka import Producer
 
 from pykbroker.http.console import tail
@@ -90,6 +91,36 @@ def test_of_too_much_the_newest_are_handed_on_and_the_rest_is_counted(http: With
             seen, last = seen + len(values), max([last, *values])
         assert seen + line["skipped"] == 20_000
         assert line["skipped"] > 0
+
+
+def test_of_large_records_a_round_keeps_as_many_as_its_bound(http: WithHttp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few compressed kilobytes may hold megabytes each: the newest stay, and at least one."""
+    monkeypatch.setattr(tail, "_BYTES", 2_500_000)
+    held: list[int] = []
+    let_go = tail.Tail._let_go
+
+    def looked_at(self: tail.Tail, found: list[Any]) -> None:
+        let_go(self, found)
+        held.append(sum(len(each.record.value or b"") for each in found))
+
+    monkeypatch.setattr(tail.Tail, "_let_go", looked_at)
+    http.kafka.create_topic("heavy", 1)
+    producer = Producer(
+        {"bootstrap.servers": http.kafka.bootstrap_servers, "compression.type": "zstd", "linger.ms": 200}
+    )
+    with following(http, topic="heavy") as followed:
+        for number in range(12):
+            producer.produce("heavy", b"%d" % number + bytes(900_000))
+        producer.flush()
+        found, skipped = [], 0
+        while len(found) + skipped < 12:
+            line = followed.line()
+            found += [each["offset"] for each in line["records"]]
+            skipped = line["skipped"]
+        assert found == sorted(found)
+        assert found[-1] == 11
+        assert skipped
+    assert max(held) <= 2_500_000
 
 
 def test_who_does_not_read_holds_nobody_up(http: WithHttp) -> None:

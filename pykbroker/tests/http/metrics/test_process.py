@@ -28,9 +28,9 @@ def test_many_descriptors_and_an_unknown_number_are_counted_in_a_thread(
 ) -> None:
     here = http.metrics()
     in_threads = []
-    told = process._told
+    told = process._collected
     monkeypatch.setattr(process, "_open_descriptors", lambda: count)
-    monkeypatch.setattr(process, "_told", lambda given: in_threads.append(threading.get_ident()) or told(given))
+    monkeypatch.setattr(process, "_collected", lambda given: in_threads.append(threading.get_ident()) or told(given))
     there = http.metrics()
     names = {name for name in here if name.startswith(("process_", "python_"))}
     assert names == {name for name in there if name.startswith(("process_", "python_"))}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.lake.direct.log_files import MadeAnew, as_readable, find_logs, headers_from, position_of
+from pykbroker.lake.direct.log_files import RecreatedTopic, as_readable, find_logs, headers_from, position_of
 from pykbroker.lake.errors import LakeError, Missing
 from pykbroker.lake.ledger import LakePartition
 from pykbroker.storage.checkpoints import encode_offsets, encode_partition_metadata
@@ -51,7 +51,7 @@ def test_the_files_of_another_topic_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "partition.metadata").write_bytes(encode_partition_metadata(NEW))
     log = replace(log_of(tmp_path, batches(0, 5)), topic_id="AAAAAAAAAAAAAAAAAAAAAA")
     with pytest.raises(
-        MadeAnew, match=r"^flights-3 has the topic id AAECAwQFBgcICQoLDA0ODw now, and AAAAAAAAAAAAAAAAAAAAAA "
+        RecreatedTopic, match=r"^flights-3 has the topic id AAECAwQFBgcICQoLDA0ODw now, and AAAAAAAAAAAAAAAAAAAAAA "
     ):
         next(headers_from(log, 0, 5))
     (tmp_path / "partition.metadata").unlink()

@@ -11,7 +11,7 @@ import numpy as np
 
 from pykbroker.lake.direct import record_boundaries
 from pykbroker.lake.direct.record_boundaries import record_limits
-from pykbroker.lake.direct.record_guesses import guessed_beginnings
+from pykbroker.lake.direct.record_boundary_search import guessed_beginnings
 from pykbroker.lake.direct.varints import LOOK_AHEAD, Numbers
 from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, read_batch_header
 from pykbroker.wire.errors import WireError

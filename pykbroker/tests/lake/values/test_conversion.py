@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from pykbroker.lake.values.conversion import fields_fit, fit_of
-from pykbroker.lake.values.conversion_error import ConversionError, shown
+from pykbroker.lake.values.conversion_error import ConversionError, excerpt
 from pykbroker.lake.values.types import Type, array, mapping, struct
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -67,7 +67,7 @@ def test_what_fits_is_taken_as_it_is(form: Type, value: Any, fitted: Any) -> Non
         ("BINARY", "not base64", "'not base64' is no BINARY in base64"),
         ("BINARY", 5, "5 is no BINARY in base64"),
         ("DATE", "2013-13-01", "'2013-13-01' is no DATE"),
-        ("DATE", NOON, f"{shown(NOON)} is no DATE"),
+        ("DATE", NOON, f"{excerpt(NOON)} is no DATE"),
         ("TIMESTAMP", 5, "5 is no TIMESTAMP"),
         ("TIMESTAMP", "0001-01-01T00:00:00+23:00", "'0001-01-01T00:00:00+23:00' is no TIMESTAMP"),
         ("TIMESTAMP_NTZ", "2013-01-01T12:00:00Z", "'2013-01-01T12:00:00Z' is no TIMESTAMP_NTZ"),

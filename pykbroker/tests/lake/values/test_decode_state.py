@@ -28,5 +28,5 @@ def test_topics_are_known_by_what_is_written_down(tmp_path: Path) -> None:
         (tmp_path / "decoded" / "b" / "ledger" / f"{account.batch:012d}.json").write_text(account.to_json())
     found = all_known(book)
     assert [each.topic for each in found] == [".a", "b"]
-    assert [each.how for each in found] == [DecodeOptions(ValueFormat.TEXT)] * 2
+    assert [each.options for each in found] == [DecodeOptions(ValueFormat.TEXT)] * 2
     assert [each.account() for each in found] == [DecodeAccount(), accounts[1]]

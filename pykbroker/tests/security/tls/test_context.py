@@ -63,7 +63,7 @@ OLDER = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
 ])  # fmt: skip
 def test_some_suites_of_tls_1_3_are_served_by_what_is_no_weaker(asked: tuple[str, ...], least: int) -> None:
     tls = made(ciphers=asked)
-    assert set(tls.besides) <= {AES_256, CHACHA, AES_128} - set(asked)
+    assert set(tls.also_offered) <= {AES_256, CHACHA, AES_128} - set(asked)
     name, version, bits = agreed(tls.context)
     assert version == "TLSv1.3"
     assert bits >= least, name

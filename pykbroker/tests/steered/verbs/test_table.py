@@ -12,7 +12,7 @@ from pykbroker.testing import Kafka
 from pykbroker.tests.steered.test_control import tell_blocking
 
 #: What needs more than JSON, or is about who asks: of HTTP alone.
-OF_HTTP = {"sowSeed", "harvestSeed", "listRequests", "forgetRequests", "recordRequests", "listLoggers", "setLevel"}
+OF_HTTP = {"loadSeed", "dumpSeed", "listRequests", "forgetRequests", "recordRequests", "listLoggers", "setLevel"}
 
 
 def test_each_route_is_a_verb_or_of_http_alone() -> None:

@@ -63,7 +63,7 @@ def _followed_by_another(data: Bytes, candidates: Numbers) -> Any:
 def _filled(data: Bytes, at: Numbers) -> tuple[Any, Numbers]:
     """Whether a record begins there whose fields fill it, and its end. Of the headers only their number is read."""
     last = len(data) - LOOK_AHEAD
-    cursor = _Guess(data, at)
+    cursor = _Candidate(data, at)
     length = cursor.number()
     end = cursor.at + length
     good = (data[cursor.at] == 0) & (length > 0) & (end < last)
@@ -78,7 +78,7 @@ def _filled(data: Bytes, at: Numbers) -> tuple[Any, Numbers]:
     return good & np.where(headers == 0, rest == 1, rest > 1), end
 
 
-class _Guess(Cursor):
+class _Candidate(Cursor):
     """Reads bytes that may be no varint."""
 
     __slots__ = ()

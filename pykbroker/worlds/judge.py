@@ -1,0 +1,123 @@
+"""What became of records: lost, doubled, torn, out of order, each with its places. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+#: What a program promises: what may not happen to a record.
+GUARANTEES: Final = {
+    "at-most-once": ("doubled",),
+    "at-least-once": ("lost",),
+    "exactly-once": ("lost", "doubled", "torn"),
+}
+#: How many findings of a kind are told.
+_TOLD: Final = 5
+
+
+class Misjudged(AssertionError):
+    """What was written is not what was promised; the text has every finding with its places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Something written: what it is, of which key, and where (``orders-0@7``)."""
+
+    identity: Hashable
+    key: Hashable
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What happened to one identity: ``kind`` is lost, doubled, torn, out of order, or unasked (nothing was read that it is from)."""
+
+    kind: str
+    identity: Hashable
+    places: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.identity!r} ({', '.join(self.places)})"
+
+
+def findings(
+    read: Sequence[Written], written: Sequence[Sequence[Written]], guarantee: str, *, in_order: bool = False
+) -> list[Finding]:
+    """Compare what a program had to read with what it has written, to one place or to several. ``in_order`` asks that what is of one
+    key is written first in the order in which it stands. Raises ValueError for an unknown guarantee.
+    """
+    if guarantee not in GUARANTEES:
+        raise ValueError(f"{guarantee!r} is no guarantee; there are {', '.join(GUARANTEES)}")
+    forbidden = GUARANTEES[guarantee]
+    by_target = [_places(each) for each in written]
+    found = []
+    for item in {each.identity: each for each in read}.values():
+        counts = [len(places.get(item.identity, ())) for places in by_target]
+        everywhere = tuple(place for places in by_target for place in places.get(item.identity, ()))
+        if not any(counts):
+            found.append(Finding("lost", item.identity, (item.place,)))
+        elif not all(counts):
+            found.append(Finding("torn" if "torn" in forbidden else "lost", item.identity, (item.place, *everywhere)))
+        if any(count > 1 for count in counts):
+            found.append(Finding("doubled", item.identity, (item.place, *everywhere)))
+    known = {each.identity for each in read}
+    unasked = [
+        Finding("unasked", identity, tuple(places))
+        for target in by_target
+        for identity, places in target.items()
+        if identity not in known
+    ]
+    wrong = [each for each in found if each.kind in forbidden] + unasked
+    return wrong + ([each for target in written for each in _disorder(read, target)] if in_order else [])
+
+
+def _places(written: Iterable[Written]) -> dict[Hashable, list[str]]:
+    places: dict[Hashable, list[str]] = {}
+    for each in written:
+        places.setdefault(each.identity, []).append(each.place)
+    return places
+
+
+def _disorder(read: Sequence[Written], written: Sequence[Written]) -> Iterable[Finding]:
+    """What is written for the first time after something of its key that stands behind it."""
+    ranks: dict[Hashable, tuple[Hashable, int]] = {}
+    for number, each in enumerate(read):
+        ranks.setdefault(each.identity, (each.key, number))
+    latest: dict[Hashable, tuple[int, str]] = {}
+    seen = set()
+    for each in written:
+        if each.identity in seen or each.identity not in ranks:
+            continue
+        seen.add(each.identity)
+        key, rank = ranks[each.identity]
+        before, place = latest.get(key, (-1, ""))
+        if rank < before:
+            yield Finding("out of order", each.identity, (each.place, f"after {place}"))
+        else:
+            latest[key] = rank, each.place
+
+
+def check(found: Sequence[Finding], guarantee: str) -> None:
+    """Raise Misjudged if there are findings."""
+    if not found:
+        return
+    lines = []
+    for kind in dict.fromkeys(each.kind for each in found):
+        same = [each for each in found if each.kind == kind]
+        lines += [str(each) for each in same[:_TOLD]]
+        if len(same) > _TOLD:
+            lines.append(f"and {len(same) - _TOLD} more {kind}")
+    raise Misjudged(f"not {guarantee}:\n" + "\n".join(lines))
+
+
+def of_records(
+    records: Iterable[Any], identity: Callable[[Any], Hashable], key: Callable[[Any], Hashable]
+) -> list[Written]:
+    """Records as what was written."""
+    return [Written(identity(each), key(each), f"{each.topic}-{each.partition}@{each.offset}") for each in records]
+
+
+def of_effects(effects: Iterable[Hashable]) -> list[Written]:
+    """What a program has done outside of Kafka, in its order, by identity."""
+    return [Written(each, None, f"effect {number}") for number, each in enumerate(effects)]
