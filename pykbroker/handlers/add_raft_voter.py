@@ -24,7 +24,7 @@ _LISTENERS = "controller.listener.names"
 
 def handle(broker: Broker, ctx: RequestContext, request: AddRaftVoterRequest) -> Deferred[AddRaftVoterResponse]:
     check_voter(broker, request, "Add")
-    listener = broker.cluster.config[_LISTENERS][0]
+    listener = broker.config[_LISTENERS][0]
     if listener not in [each.name for each in request.listeners]:
         named = ", ".join(f"ListenerName({e.name})={e.host}/<unresolved>:{e.port}" for e in request.listeners)
         text = (
@@ -33,7 +33,7 @@ def handle(broker: Broker, ctx: RequestContext, request: AddRaftVoterRequest) ->
         )
         raise KafkaError(ErrorCode.INVALID_REQUEST, text)
     check_dynamic(broker, "adding")
-    return broker.cluster.controller.describe_quorum().map(lambda quorum: _refused(request, quorum))
+    return broker.controller.describe_quorum().map(lambda quorum: _refused(request, quorum))
 
 
 def _refused(request: AddRaftVoterRequest, quorum: QuorumDescription) -> AddRaftVoterResponse:

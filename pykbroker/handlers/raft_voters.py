@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check_voter(broker: Broker, request: AddRaftVoterRequest | RemoveRaftVoterRequest, verb: str) -> None:
     """Raises KafkaError INCONSISTENT_CLUSTER_ID for another cluster, INVALID_REQUEST for what is no voter."""
-    own = broker.cluster.metadata.image.cluster_id
+    own = broker.metadata.image.cluster_id
     if request.cluster_id is not None and request.cluster_id != own:
         text = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{own}"'
         raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, text)
@@ -29,7 +29,7 @@ def check_voter(broker: Broker, request: AddRaftVoterRequest | RemoveRaftVoterRe
 
 def check_dynamic(broker: Broker, verb: str) -> None:
     """Raises KafkaError UNSUPPORTED_VERSION where voters are static (kraft.version 0)."""
-    level = broker.cluster.metadata.image.kraft_version
+    level = broker.metadata.image.kraft_version
     if level < 1:
         text = f"Cluster doesn't support {verb} voter because the kraft.version feature is {level}"
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, text)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def handle(broker: Broker, ctx: RequestContext, request: RemoveRaftVoterRequest) -> Deferred[RemoveRaftVoterResponse]:
     check_voter(broker, request, "Remove")
     check_dynamic(broker, "removing")
-    return broker.cluster.controller.describe_quorum().map(lambda quorum: _refused(request, quorum))
+    return broker.controller.describe_quorum().map(lambda quorum: _refused(request, quorum))
 
 
 def _refused(request: RemoveRaftVoterRequest, quorum: QuorumDescription) -> RemoveRaftVoterResponse:

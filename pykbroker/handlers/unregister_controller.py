@@ -22,7 +22,7 @@ def handle(
     broker: Broker, ctx: RequestContext, request: UnregisterControllerRequest
 ) -> Deferred[UnregisterControllerResponse]:
     del ctx
-    forgotten = broker.cluster.controller.unregister_controller(request.controller_id)
+    forgotten = broker.controller.unregister_controller(request.controller_id)
     return forgotten.map(lambda _: UnregisterControllerResponse())
 
 
