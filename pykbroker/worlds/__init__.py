@@ -12,6 +12,9 @@ that fails and forgets; ``hosts.py`` and ``brokers.py`` are what lives on hosts,
 ``settling.py`` says when it rests. ``tape.py`` is what a seed decides, ``life.py`` lives once, with the process's time and
 chance (``surroundings.py``), and refuses what cannot be repeated (``refusals.py``). ``exploring.py`` looks for a failure and
 shrinks it, ``recording.py`` and ``report.py`` tell it.
+
+The loop is our own: simloop and simloom (PyPI) need Python 3.12, and have one loop for all hosts. Here each host has its own, as
+processes have, so that a program sees its own tasks only and a crash ends a loop.
 """
 
 from pykbroker.worlds.brokers import WorldKafka
