@@ -230,7 +230,7 @@ class Broker:
         ]
 
     @property
-    def is_alone(self) -> bool:
+    def is_only(self) -> bool:
         """Whether no other broker is registered and running."""
         return len(self._brokers) == 1
 
