@@ -57,15 +57,14 @@ class SchemaRegistrySide:
         app.on_response_prepare.append(add_headers)
         app.router.add_route("*", r"/{path:[\s\S]*}", self._answer)
         self._server = WebServer(app, self._options.patience_s, _MOST_CONNECTIONS)
-        self._node.schema_registry = await self._server.open(
-            self._options.host, self._options.port, "--schema-registry HOST:PORT"
-        )
-        log.info("Schema registry on http://%s", self._node.schema_registry)
+        address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT")
+        self._node.services["schema_registry"] = address
+        log.info("Schema registry on http://%s", address)
 
     async def close(self) -> None:
         """Close connections. Harmless if it was not opened."""
         server, self._server = self._server, None
-        self._node.schema_registry = None
+        self._node.services.pop("schema_registry", None)
         if server is not None:
             await server.close()
         self._registry.close()

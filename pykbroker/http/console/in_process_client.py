@@ -6,7 +6,6 @@ is where faults are removed. Authorization applies: requests have the principal 
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -153,11 +152,7 @@ class InProcessClient:
 
         If the caller is cancelled, the wait is abandoned.
         """
-        try:
-            return await outcome(self._lifetimes, wait)
-        except asyncio.CancelledError:
-            wait.abandon()
-            raise
+        return await outcome(self._lifetimes, wait)
 
     async def _whole(self, cluster: Cluster, piece: Any) -> bytes:
         """Return a piece of an answer; one that is in a file is read in a thread."""
