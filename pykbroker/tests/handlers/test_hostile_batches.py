@@ -244,11 +244,12 @@ def test_loading_of_coordinators(measuring: Watched, kind: str, of: str) -> None
         append(measuring, topic, make, index)
     measuring.restart()
     tracemalloc.reset_peak()
-    coordinator = measuring.cluster.groups if groups else measuring.cluster.transactions
+    broker = measuring.cluster.brokers[1]
+    coordinator = broker.groups if groups else broker.transactions
 
     def is_loaded() -> bool:
         with suppress(KafkaError):  # COORDINATOR_LOAD_IN_PROGRESS
-            return bool(coordinator.shards.at(None, 0))
+            return bool(coordinator.shards.at(0))
         return False
 
     measuring.until(is_loaded)
