@@ -7,6 +7,7 @@ is where faults are removed. Authorization applies: requests have the principal 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
@@ -51,6 +52,7 @@ class _Peer:
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
     time_spent: TimeSpent | None = None
+    when_lost: Callable[[], None] | None = None
     by_token = False
 
     def __init__(self, listener: str, host: str) -> None:

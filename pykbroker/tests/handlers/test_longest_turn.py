@@ -37,6 +37,7 @@ from pykbroker.wire.messages import (
     alter_configs,
     alter_partition_reassignments,
     alter_replica_log_dirs,
+    alter_share_group_offsets,
     alter_user_scram_credentials,
     consumer_group_describe,
     consumer_group_heartbeat,
@@ -47,6 +48,8 @@ from pykbroker.wire.messages import (
     delete_acls,
     delete_groups,
     delete_records,
+    delete_share_group_offsets,
+    delete_share_group_state,
     delete_topics,
     describe_acls,
     describe_client_quotas,
@@ -56,6 +59,7 @@ from pykbroker.wire.messages import (
     describe_log_dirs,
     describe_producers,
     describe_quorum,
+    describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
@@ -64,6 +68,7 @@ from pykbroker.wire.messages import (
     find_coordinator,
     incremental_alter_configs,
     init_producer_id,
+    initialize_share_group_state,
     join_group,
     leave_group,
     list_config_resources,
@@ -77,9 +82,16 @@ from pykbroker.wire.messages import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    read_share_group_state,
+    read_share_group_state_summary,
+    share_acknowledge,
+    share_fetch,
+    share_group_describe,
+    share_group_heartbeat,
     sync_group,
     txn_offset_commit,
     update_features,
+    write_share_group_state,
     write_txn_markers,
 )
 
@@ -98,6 +110,7 @@ MOST = 100_000
 LONGER = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 300_000,  # the names of one member are one record, which is written and replayed at once
     ApiKey.DELETE_GROUPS: 200_000,  # the offsets of one group go together, since nobody may see half of them
+    ApiKey.SHARE_GROUP_HEARTBEAT: 500_000,  # the same, and the topics that are to be initialized
 }
 
 #: The most bytes of memory for a byte of the request and its answer: a partition that takes four bytes in a frame is an object of
@@ -106,6 +119,7 @@ MOST_MEMORY = 36
 
 #: APIs that take more, with the reason.
 MORE_MEMORY = {
+    ApiKey.SHARE_GROUP_HEARTBEAT: 64,  # each partition of its topics gets its state
     ApiKey.UPDATE_FEATURES: 64,  # a request and an update for each, in tables by name, for an answer of one error
 }
 
@@ -454,6 +468,103 @@ ROWS: dict[ApiKey, Row | str] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda: (
         describe_topic_partitions.DescribeTopicPartitionsRequest(
             [describe_topic_partitions.TopicRequest(name) for name in [*topics(), "wide"]], 2000
+        ),
+        0,
+    ),
+    ApiKey.SHARE_GROUP_HEARTBEAT: lambda: (
+        share_group_heartbeat.ShareGroupHeartbeatRequest("share-0", "m", 0, None, topics()),
+        1,
+    ),
+    ApiKey.SHARE_GROUP_DESCRIBE: lambda: (share_group_describe.ShareGroupDescribeRequest(groups(), True), 1),
+    ApiKey.SHARE_FETCH: lambda: (
+        share_fetch.ShareFetchRequest(
+            "share-0",
+            "m",
+            max_records=1,
+            batch_size=1,
+            topics=[share_fetch.FetchTopic(bytes(16), [share_fetch.FetchPartition(n) for n in range(MANY)])],
+        ),
+        2,
+    ),
+    ApiKey.SHARE_ACKNOWLEDGE: lambda: (
+        share_acknowledge.ShareAcknowledgeRequest("share-0", "m", 1),
+        2,
+    ),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: lambda: (
+        initialize_share_group_state.InitializeShareGroupStateRequest(
+            "share-0",
+            [
+                initialize_share_group_state.InitializeStateData(
+                    bytes(16), [initialize_share_group_state.PartitionData(n) for n in range(MANY)]
+                )
+            ],
+        ),
+        0,
+    ),
+    ApiKey.READ_SHARE_GROUP_STATE: lambda: (
+        read_share_group_state.ReadShareGroupStateRequest(
+            "share-0",
+            [
+                read_share_group_state.ReadStateData(
+                    bytes(16), [read_share_group_state.PartitionData(n) for n in range(MANY)]
+                )
+            ],
+        ),
+        0,
+    ),
+    ApiKey.WRITE_SHARE_GROUP_STATE: lambda: (
+        write_share_group_state.WriteShareGroupStateRequest(
+            "share-0",
+            [
+                write_share_group_state.WriteStateData(
+                    bytes(16), [write_share_group_state.PartitionData(n) for n in range(MANY)]
+                )
+            ],
+        ),
+        0,
+    ),
+    ApiKey.DELETE_SHARE_GROUP_STATE: lambda: (
+        delete_share_group_state.DeleteShareGroupStateRequest(
+            "share-0",
+            [
+                delete_share_group_state.DeleteStateData(
+                    bytes(16), [delete_share_group_state.PartitionData(n) for n in range(MANY)]
+                )
+            ],
+        ),
+        0,
+    ),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: lambda: (
+        read_share_group_state_summary.ReadShareGroupStateSummaryRequest(
+            "share-0",
+            [
+                read_share_group_state_summary.ReadStateSummaryData(
+                    bytes(16), [read_share_group_state_summary.PartitionData(n) for n in range(MANY)]
+                )
+            ],
+        ),
+        0,
+    ),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: lambda: (
+        describe_share_group_offsets.DescribeShareGroupOffsetsRequest(
+            [describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup(name, None) for name in groups()]
+        ),
+        0,
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: lambda: (
+        alter_share_group_offsets.AlterShareGroupOffsetsRequest(
+            "share-1",
+            [
+                alter_share_group_offsets.AlterShareGroupOffsetsRequestTopic(
+                    "wide", of_wide(lambda n: alter_share_group_offsets.AlterShareGroupOffsetsRequestPartition(n, 0))
+                )
+            ],
+        ),
+        0,
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: lambda: (
+        delete_share_group_offsets.DeleteShareGroupOffsetsRequest(
+            "share-2", [delete_share_group_offsets.DeleteShareGroupOffsetsRequestTopic(name) for name in topics()]
         ),
         0,
     ),
