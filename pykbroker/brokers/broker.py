@@ -136,13 +136,13 @@ class Broker:
 
     # What it coordinates
 
-    @property
+    @cached_property
     def groups(self) -> GroupCoordinator:
         """The coordinator of the groups whose partitions the broker leads."""
         groups: GroupCoordinator = self.coordinators[GROUPS]
         return groups
 
-    @property
+    @cached_property
     def transactions(self) -> TransactionCoordinator:
         """The coordinator of the transactional ids whose partitions the broker leads."""
         transactions: TransactionCoordinator = self.coordinators[TRANSACTIONS]
@@ -174,7 +174,7 @@ class Broker:
         """The way to the share coordinators, all in this process."""
         from pykbroker.coordination.share.local_port import LocalShareStates  # noqa: PLC0415 - start-up counts
 
-        return LocalShareStates(self.runtime.timers, self._share_coordinator_of, self.auto_creation.create)
+        return LocalShareStates(self.runtime, self._share_coordinator_of, self.auto_creation.create)
 
     def _share_coordinator_of(self, key: str) -> ShareCoordinator | None:
         """The share coordinator of a key; None if it does not run here."""
