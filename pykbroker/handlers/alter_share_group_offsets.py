@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.coordination.groups.share import offsets
 from pykbroker.coordination.groups.share.requests import check_served
-from pykbroker.coordination.share.asking import Answers, ask_each
+from pykbroker.coordination.share.each_partition import Answers, ask_each
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -84,9 +84,9 @@ def _answer(
         answer = AlterShareGroupOffsetsResponseTopic(topic.topic_name)
         if image is not None:
             answer.topic_id = image.id
-        for asked in topic.partitions:
-            error = errors.get((answer.topic_id, asked.partition_index), unknown)
-            answer.partitions.append(_partition(asked.partition_index, error))
+        for requested in topic.partitions:
+            error = errors.get((answer.topic_id, requested.partition_index), unknown)
+            answer.partitions.append(_partition(requested.partition_index, error))
             yield _CHECKING
         yield _CHECKING
         response.responses.append(answer)

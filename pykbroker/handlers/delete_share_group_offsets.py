@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.coordination.groups.share import offsets
 from pykbroker.coordination.groups.share.requests import check_served
-from pykbroker.coordination.share.asking import Answers, ask_each
+from pykbroker.coordination.share.each_partition import Answers, ask_each
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError

@@ -37,12 +37,12 @@ def handle(
 ) -> DeleteShareGroupStateResponse | Deferred[DeleteShareGroupStateResponse]:
     coordinator: ShareCoordinator = broker.shares
 
-    def ask(topic: DeleteStateData, asked: PartitionData) -> Deferred[PartitionResult]:
+    def ask(topic: DeleteStateData, requested: PartitionData) -> Deferred[PartitionResult]:
         def refused(error: KafkaError) -> PartitionResult:
-            return PartitionResult(partition=asked.partition, error_code=error.code, error_message=error.message)
+            return PartitionResult(partition=requested.partition, error_code=error.code, error_message=error.message)
 
-        key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
-        return attempt(_ask, coordinator, key, asked).recover(KafkaError, refused)
+        key = SharePartitionKey(request.group_id, topic.topic_id, requested.partition)
+        return attempt(_ask, coordinator, key, requested).recover(KafkaError, refused)
 
     found = in_slices(broker, ctx, each_partition(request.topics, ask, _result_of, weight=_WEIGHT))
     return apply(lambda results: DeleteShareGroupStateResponse(results=results), found)
@@ -52,5 +52,5 @@ def _result_of(topic: DeleteStateData, results: list[PartitionResult]) -> Delete
     return DeleteStateResult(topic.topic_id, results)
 
 
-def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, asked: PartitionData) -> Deferred[PartitionResult]:
+def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, requested: PartitionData) -> Deferred[PartitionResult]:
     return coordinator.delete(key).map(lambda _: PartitionResult(partition=key.partition))

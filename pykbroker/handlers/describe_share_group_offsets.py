@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.coordination.groups.share import offsets
 from pykbroker.coordination.groups.share.requests import check_served
-from pykbroker.coordination.share.asking import ask_each
+from pykbroker.coordination.share.each_partition import ask_each
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey, ShareState
 from pykbroker.handlers.in_slices import each
 from pykbroker.runtime.waits import Deferred, apply, as_wait, attempt
@@ -45,24 +45,24 @@ def handle(
 
 
 def _group(
-    broker: Broker, ctx: RequestContext, asked: DescribeShareGroupOffsetsRequestGroup
+    broker: Broker, ctx: RequestContext, requested: DescribeShareGroupOffsetsRequestGroup
 ) -> Deferred[DescribeShareGroupOffsetsResponseGroup]:
-    answer = DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id)
+    answer = DescribeShareGroupOffsetsResponseGroup(group_id=requested.group_id)
 
     def checked() -> Deferred[dict[bytes, frozenset[int]]]:
         check_served(broker)
-        check_group_id(asked.group_id)
-        return as_wait(broker.groups.ask(asked.group_id, offsets.initialized, asked.group_id))
+        check_group_id(requested.group_id)
+        return as_wait(broker.groups.ask(requested.group_id, offsets.initialized, requested.group_id))
 
     def described(known: dict[bytes, frozenset[int]]) -> Deferred[DescribeShareGroupOffsetsResponseGroup]:
-        topics = _readable(broker, ctx, known) if asked.topics is None else _named(broker, ctx, asked, answer)
+        topics = _readable(broker, ctx, known) if requested.topics is None else _named(broker, ctx, requested, answer)
         question = partial(_summary, broker)
-        states = as_wait(broker.runtime.slices.run(ask_each(asked.group_id, topics, question)))
+        states = as_wait(broker.runtime.slices.run(ask_each(requested.group_id, topics, question)))
         return states.map(partial(_answer, broker, answer))
 
     def refused(error: KafkaError) -> DescribeShareGroupOffsetsResponseGroup:
         return DescribeShareGroupOffsetsResponseGroup(
-            group_id=asked.group_id, error_code=error.code, error_message=error.message
+            group_id=requested.group_id, error_code=error.code, error_message=error.message
         )
 
     return attempt(checked).chain(described).recover(KafkaError, refused)
@@ -80,12 +80,12 @@ def _readable(broker: Broker, ctx: RequestContext, known: dict[bytes, frozenset[
 def _named(
     broker: Broker,
     ctx: RequestContext,
-    asked: DescribeShareGroupOffsetsRequestGroup,
+    requested: DescribeShareGroupOffsetsRequestGroup,
     answer: DescribeShareGroupOffsetsResponseGroup,
 ) -> dict[bytes, frozenset[int]]:
     """The topics of the request; those that are unknown, or may not be described, are answered at once."""
     found: dict[bytes, frozenset[int]] = {}
-    for topic in asked.topics or ():
+    for topic in requested.topics or ():
         image = broker.metadata.image.topic(topic.topic_name)
         code = ErrorCode.NONE if _may_describe(broker, ctx, topic.topic_name) else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if image is None or code:

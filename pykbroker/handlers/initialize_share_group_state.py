@@ -37,12 +37,12 @@ def handle(
 ) -> InitializeShareGroupStateResponse | Deferred[InitializeShareGroupStateResponse]:
     coordinator: ShareCoordinator = broker.shares
 
-    def ask(topic: InitializeStateData, asked: PartitionData) -> Deferred[PartitionResult]:
+    def ask(topic: InitializeStateData, requested: PartitionData) -> Deferred[PartitionResult]:
         def refused(error: KafkaError) -> PartitionResult:
-            return PartitionResult(partition=asked.partition, error_code=error.code, error_message=error.message)
+            return PartitionResult(partition=requested.partition, error_code=error.code, error_message=error.message)
 
-        key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
-        return attempt(_ask, coordinator, key, asked).recover(KafkaError, refused)
+        key = SharePartitionKey(request.group_id, topic.topic_id, requested.partition)
+        return attempt(_ask, coordinator, key, requested).recover(KafkaError, refused)
 
     found = in_slices(broker, ctx, each_partition(request.topics, ask, _result_of, weight=_WEIGHT))
     return apply(lambda results: InitializeShareGroupStateResponse(results=results), found)
@@ -52,6 +52,6 @@ def _result_of(topic: InitializeStateData, results: list[PartitionResult]) -> In
     return InitializeStateResult(topic.topic_id, results)
 
 
-def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, asked: PartitionData) -> Deferred[PartitionResult]:
-    begun = coordinator.initialize(key, asked.state_epoch, asked.start_offset)
+def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, requested: PartitionData) -> Deferred[PartitionResult]:
+    begun = coordinator.initialize(key, requested.state_epoch, requested.start_offset)
     return begun.map(lambda _: PartitionResult(partition=key.partition))

@@ -35,12 +35,12 @@ def handle(
 ) -> ReadShareGroupStateResponse | Deferred[ReadShareGroupStateResponse]:
     coordinator: ShareCoordinator = broker.shares
 
-    def ask(topic: ReadStateData, asked: PartitionData) -> Deferred[PartitionResult]:
+    def ask(topic: ReadStateData, requested: PartitionData) -> Deferred[PartitionResult]:
         def refused(error: KafkaError) -> PartitionResult:
-            return PartitionResult(partition=asked.partition, error_code=error.code, error_message=error.message)
+            return PartitionResult(partition=requested.partition, error_code=error.code, error_message=error.message)
 
-        key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
-        return attempt(_ask, coordinator, key, asked).recover(KafkaError, refused)
+        key = SharePartitionKey(request.group_id, topic.topic_id, requested.partition)
+        return attempt(_ask, coordinator, key, requested).recover(KafkaError, refused)
 
     found = in_slices(broker, ctx, each_partition(request.topics, ask, _result_of, weight=_WEIGHT))
     return apply(lambda results: ReadShareGroupStateResponse(results=results), found)
@@ -50,8 +50,8 @@ def _result_of(topic: ReadStateData, results: list[PartitionResult]) -> ReadStat
     return ReadStateResult(topic.topic_id, results)
 
 
-def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, asked: PartitionData) -> Deferred[PartitionResult]:
-    return coordinator.read(key, asked.leader_epoch).map(partial(_result, key.partition))
+def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, requested: PartitionData) -> Deferred[PartitionResult]:
+    return coordinator.read(key, requested.leader_epoch).map(partial(_result, key.partition))
 
 
 def _result(index: int, state: ShareState) -> PartitionResult:

@@ -38,12 +38,12 @@ def handle(
 ) -> ReadShareGroupStateSummaryResponse | Deferred[ReadShareGroupStateSummaryResponse]:
     coordinator: ShareCoordinator = broker.shares
 
-    def ask(topic: ReadStateSummaryData, asked: PartitionData) -> Deferred[PartitionResult]:
+    def ask(topic: ReadStateSummaryData, requested: PartitionData) -> Deferred[PartitionResult]:
         def refused(error: KafkaError) -> PartitionResult:
-            return PartitionResult(partition=asked.partition, error_code=error.code, error_message=error.message)
+            return PartitionResult(partition=requested.partition, error_code=error.code, error_message=error.message)
 
-        key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
-        return attempt(_ask, coordinator, key, asked).recover(KafkaError, refused)
+        key = SharePartitionKey(request.group_id, topic.topic_id, requested.partition)
+        return attempt(_ask, coordinator, key, requested).recover(KafkaError, refused)
 
     found = in_slices(broker, ctx, each_partition(request.topics, ask, _result_of, weight=_WEIGHT))
     return apply(lambda results: ReadShareGroupStateSummaryResponse(results=results), found)
@@ -53,8 +53,8 @@ def _result_of(topic: ReadStateSummaryData, results: list[PartitionResult]) -> R
     return ReadStateSummaryResult(topic.topic_id, results)
 
 
-def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, asked: PartitionData) -> Deferred[PartitionResult]:
-    return coordinator.summary(key, asked.leader_epoch).map(partial(_result, key.partition))
+def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, requested: PartitionData) -> Deferred[PartitionResult]:
+    return coordinator.summary(key, requested.leader_epoch).map(partial(_result, key.partition))
 
 
 def _result(index: int, state: ShareState) -> PartitionResult:

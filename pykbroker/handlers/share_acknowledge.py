@@ -47,9 +47,9 @@ def handle(
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     session = sessions.next(ShareMemberKey(group_id, member_id), request.share_session_epoch)
 
-    def ask(topic: AcknowledgeTopic, asked: AcknowledgePartition) -> Deferred[PartitionData]:
-        where = (topic.topic_id, asked.partition_index)
-        done = acknowledged(broker, ctx, group_id, member_id, where, asked.acknowledgement_batches)
+    def ask(topic: AcknowledgeTopic, requested: AcknowledgePartition) -> Deferred[PartitionData]:
+        where = (topic.topic_id, requested.partition_index)
+        done = acknowledged(broker, ctx, group_id, member_id, where, requested.acknowledgement_batches)
         return done.map(partial(_data, broker, where))
 
     def answer(topics: list[ShareAcknowledgeTopicResponse]) -> ShareAcknowledgeResponse:

@@ -65,8 +65,8 @@ def _begin(broker: Broker, ctx: RequestContext, request: ShareFetchRequest) -> W
     """Check the request and begin it; raises KafkaError INVALID_REQUEST and what ``ShareSessions`` raise."""
     acknowledges = False
     for topic in request.topics:
-        for asked in topic.partitions:
-            acknowledges = acknowledges or bool(asked.acknowledgement_batches)
+        for requested in topic.partitions:
+            acknowledges = acknowledges or bool(requested.acknowledgement_batches)
             yield _CHECKING
     _check(request, acknowledges=acknowledges)
     fetch = _ShareFetch(broker, ctx, request)
@@ -78,8 +78,8 @@ def _begin(broker: Broker, ctx: RequestContext, request: ShareFetchRequest) -> W
 def logs_of(broker: Broker, version: int, request: ShareFetchRequest) -> Iterator[Partition | None]:
     """The partitions whose logs are opened before ``handle`` is called; a session's were opened when they joined it."""
     for topic in request.topics:
-        for asked in topic.partitions:
-            yield broker.partition_by_id(topic.topic_id, asked.partition_index)
+        for requested in topic.partitions:
+            yield broker.partition_by_id(topic.topic_id, requested.partition_index)
 
 
 def failed(request: ShareFetchRequest, version: int, error: KafkaError) -> ShareFetchResponse:
@@ -146,9 +146,9 @@ class _ShareFetch:
         """Begin to carry out the acknowledgements of the request."""
         waits: list[Deferred[None]] = []
         for topic in self.request.topics:
-            for asked in topic.partitions:
-                if asked.acknowledgement_batches:
-                    where, batches = (topic.topic_id, asked.partition_index), asked.acknowledgement_batches
+            for requested in topic.partitions:
+                if requested.acknowledgement_batches:
+                    where, batches = (topic.topic_id, requested.partition_index), requested.acknowledgement_batches
                     done = acknowledged(self.broker, self.ctx, self.group_id, self.member_id, where, batches)
                     waits.append(done.map(partial(self._note, where)))
                     yield _WEIGHT

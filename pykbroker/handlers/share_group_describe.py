@@ -33,12 +33,12 @@ def handle(
 ) -> ShareGroupDescribeResponse | Deferred[ShareGroupDescribeResponse]:
     operations = partial(_with_operations, broker.authorizer, ctx)
 
-    def described_as_asked(group_id: str) -> Deferred[DescribedGroup]:
+    def with_operations(group_id: str) -> Deferred[DescribedGroup]:
         described = _describe(broker, group_id)
         return described.map(operations) if request.include_authorized_operations else described
 
     weight = 3 if broker.authorizer is None else _WEIGHT_WITH_AUTHORIZER
-    described = each(broker, ctx, request.group_ids, described_as_asked, weight=weight, once=str)
+    described = each(broker, ctx, request.group_ids, with_operations, weight=weight, once=str)
     return apply(lambda groups: ShareGroupDescribeResponse(groups=groups), described)
 
 

@@ -37,12 +37,12 @@ def handle(
 ) -> WriteShareGroupStateResponse | Deferred[WriteShareGroupStateResponse]:
     coordinator: ShareCoordinator = broker.shares
 
-    def ask(topic: WriteStateData, asked: PartitionData) -> Deferred[PartitionResult]:
+    def ask(topic: WriteStateData, requested: PartitionData) -> Deferred[PartitionResult]:
         def refused(error: KafkaError) -> PartitionResult:
-            return PartitionResult(partition=asked.partition, error_code=error.code, error_message=error.message)
+            return PartitionResult(partition=requested.partition, error_code=error.code, error_message=error.message)
 
-        key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
-        return attempt(_ask, coordinator, key, asked).recover(KafkaError, refused)
+        key = SharePartitionKey(request.group_id, topic.topic_id, requested.partition)
+        return attempt(_ask, coordinator, key, requested).recover(KafkaError, refused)
 
     found = in_slices(broker, ctx, each_partition(request.topics, ask, _result_of, weight=_WEIGHT))
     return apply(lambda results: WriteShareGroupStateResponse(results=results), found)
@@ -52,15 +52,15 @@ def _result_of(topic: WriteStateData, results: list[PartitionResult]) -> WriteSt
     return WriteStateResult(topic.topic_id, results)
 
 
-def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, asked: PartitionData) -> Deferred[PartitionResult]:
+def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, requested: PartitionData) -> Deferred[PartitionResult]:
     change = ShareState(
-        state_epoch=asked.state_epoch,
-        leader_epoch=asked.leader_epoch,
-        start_offset=asked.start_offset,
-        delivery_complete_count=asked.delivery_complete_count,
+        state_epoch=requested.state_epoch,
+        leader_epoch=requested.leader_epoch,
+        start_offset=requested.start_offset,
+        delivery_complete_count=requested.delivery_complete_count,
         batches=tuple(
             StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
-            for each in asked.state_batches
+            for each in requested.state_batches
         ),
     )
     return coordinator.write(key, change).map(lambda _: PartitionResult(partition=key.partition))

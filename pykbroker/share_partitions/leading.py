@@ -126,7 +126,7 @@ class LedSharePartition:
     def _not_opened(self, error: KafkaError) -> None:
         """Raises KafkaError COORDINATOR_NOT_AVAILABLE or another of ``_SHOWN_AS``."""
         self.end()
-        raise _shown(error) from error
+        raise _for_members(error) from error
 
     def end(self) -> None:
         """It can be used no more: waiting fetches are told."""
@@ -186,7 +186,7 @@ class LedSharePartition:
         def read() -> tuple[Buffer, list[tuple[int, int, int]]]:
             found = plan.read()
             if isinstance(found, StoredRecords):
-                raise TypeError("all that was asked for is read")
+                raise TypeError("all that was requested for is read")
             aborted = (
                 log.aborted_transactions(offset, plan.end_offset, read_blocking) if self.settings.is_committed else []
             )
@@ -264,7 +264,7 @@ class LedSharePartition:
         def finish(done: Deferred[None]) -> None:
             self._complete(change, persisted=done.error is None)
             if isinstance(done.error, KafkaError):
-                error = _shown(done.error)
+                error = _for_members(done.error)
                 if error.code in _FENCED:
                     self.end()
                 raise error from done.error
@@ -315,6 +315,6 @@ class LedSharePartition:
         return self._share
 
 
-def _shown(error: KafkaError) -> KafkaError:
+def _for_members(error: KafkaError) -> KafkaError:
     """The error that clients get for one of the share coordinator."""
     return KafkaError(_SHOWN_AS.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR), error.given_message)

@@ -74,7 +74,7 @@ class LocalShareStates:
     def _attempt(
         self, key: str, question: Callable[[ShareCoordinator], Deferred[T]], answer: Deferred[T], count: int
     ) -> None:
-        def asked() -> Deferred[T]:
+        def requested() -> Deferred[T]:
             coordinator = self._coordinator_of(key)
             if coordinator is None:
                 return self._create([SHARE_GROUP_STATE]).chain(lambda _: _not_available())
@@ -89,7 +89,7 @@ class LocalShareStates:
             else:
                 done.pass_to(answer)
 
-        attempt(asked).when_done(ended)
+        attempt(requested).when_done(ended)
 
     def _again(
         self, key: str, question: Callable[[ShareCoordinator], Deferred[T]], answer: Deferred[T], count: int

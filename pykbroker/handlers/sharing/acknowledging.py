@@ -24,7 +24,7 @@ _WEIGHT = 0.3
 _MOST_TYPES = 10_000
 
 
-class AskedBatch(Protocol):
+class AcknowledgedBatch(Protocol):
     """One batch of acknowledgements of a request."""
 
     first_offset: int
@@ -38,7 +38,7 @@ def acknowledged(
     group_id: str,
     member_id: str,
     where: tuple[bytes, int],
-    asked: Iterable[AskedBatch],
+    requested: Iterable[AcknowledgedBatch],
 ) -> Deferred[KafkaError | None]:
     """The error of a partition's acknowledgements, None if they are persisted."""
 
@@ -47,14 +47,14 @@ def acknowledged(
         may_renew = broker.share_partitions.settings(group_id).may_renew
 
         def check(_: None) -> Deferred[list[Acknowledged]]:
-            return as_wait(broker.runtime.slices.run(checked(asked, led.start_offset, may_renew=may_renew)))
+            return as_wait(broker.runtime.slices.run(checked(requested, led.start_offset, may_renew=may_renew)))
 
         return opened(led).chain(check).chain(lambda batches: led.acknowledge(member_id, batches))
 
     return attempt(carry_out).map(_nothing).recover(KafkaError, _as_value)
 
 
-def checked(asked: Iterable[AskedBatch], start_offset: int, *, may_renew: bool) -> Work[list[Acknowledged]]:
+def checked(requested: Iterable[AcknowledgedBatch], start_offset: int, *, may_renew: bool) -> Work[list[Acknowledged]]:
     """The batches of a partition, without those before its start, which are done with.
 
     Raises KafkaError INVALID_REQUEST unless they are in order and complete.
@@ -62,7 +62,7 @@ def checked(asked: Iterable[AskedBatch], start_offset: int, *, may_renew: bool) 
     batches: list[Acknowledged] = []
     previous = -1
     most = Acknowledge.RENEW if may_renew else Acknowledge.REJECT
-    for batch in asked:
+    for batch in requested:
         first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
         if first > last or first <= previous or len(types) not in (1, last - first + 1) or len(types) > _MOST_TYPES:
             raise KafkaError(ErrorCode.INVALID_REQUEST)

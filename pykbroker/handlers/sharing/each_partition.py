@@ -27,8 +27,8 @@ def each_partition(
     found: list[Deferred[T]] = []
     for topic in topics:
         waits: list[Deferred[R]] = []
-        for asked in topic.partitions:
-            waits.append(ask(topic, asked))
+        for requested in topic.partitions:
+            waits.append(ask(topic, requested))
             yield weight
         found.append(gather(waits).map(lambda answers, topic=topic: result(topic, answers)))  # type: ignore[misc]
         yield 1

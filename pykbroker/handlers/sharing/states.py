@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.share.offsets import begin_deletion
-from pykbroker.coordination.share.asking import Answers, ask_each
+from pykbroker.coordination.share.each_partition import Answers, ask_each
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode
 
@@ -22,8 +22,8 @@ def forget_group(broker: Broker, group_id: str) -> Deferred[None]:
     def forget(topics: dict[bytes, frozenset[int]] | None) -> Deferred[None]:
         if not topics:
             return Deferred.completed(None)
-        asked = ask_each(group_id, topics, broker.share_states.delete)
-        return as_wait(broker.runtime.slices.run(asked)).map(_check_all)
+        requested = ask_each(group_id, topics, broker.share_states.delete)
+        return as_wait(broker.runtime.slices.run(requested)).map(_check_all)
 
     return as_wait(broker.groups.ask(group_id, begin_deletion, group_id)).chain(forget)
 

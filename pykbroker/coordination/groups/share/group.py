@@ -203,7 +203,7 @@ class ShareGroup(Group):
 
     # Life in the shard
 
-    def heard_of(self, member_id: str) -> None:
+    def keep_alive(self, member_id: str) -> None:
         """Restart a member's session timeout."""
         self._expect(member_id, self.session_timeout_ms / 1000)
 
@@ -229,7 +229,7 @@ class ShareGroup(Group):
     def loaded(self) -> Outcome:
         """See ``Group``."""
         for member_id in self.members:
-            self.heard_of(member_id)
+            self.keep_alive(member_id)
         return Outcome()
 
     def die(self) -> None:

@@ -119,7 +119,7 @@ class ShareHeartbeat:
         group = find_of_kind(self.find, group_id, ShareGroup)
         if group is not None:
             group.metadata_is_stale = False
-            group.heard_of(self.request.member_id)
+            group.keep_alive(self.request.member_id)
         return Outcome()
 
     def _answer(self, group: ShareGroup, before: ShareMember, after: ShareMember) -> ShareGroupHeartbeatResponse:

@@ -16,7 +16,7 @@ from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.share.group import ShareGroup, TopicState
 from pykbroker.coordination.groups.share.records import state_record
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
-from pykbroker.coordination.share.asking import Answers, ask_each
+from pykbroker.coordination.share.each_partition import Answers, ask_each
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey
 from pykbroker.runtime.waits import Deferred, as_wait
 
@@ -93,12 +93,12 @@ class Initializing:
     def __init__(self, coordinator: EffectContext) -> None:
         self._coordinator = coordinator
 
-    def __call__(self, loaded: Loaded[Any], asked: Initialization) -> None:
+    def __call__(self, loaded: Loaded[Any], requested: Initialization) -> None:
         """Ask the share coordinator for each partition, then go on with the group."""
         host = self._coordinator.host
 
         def initialize(key: SharePartitionKey) -> Deferred[None]:
-            return host.share_states.initialize(key, asked.state_epoch, UNINITIALIZED)
+            return host.share_states.initialize(key, requested.state_epoch, UNINITIALIZED)
 
         def go_on(answers: Answers) -> None:
             ready: dict[bytes, set[int]] = {}
@@ -106,7 +106,7 @@ class Initializing:
             for key, error in answers.items():
                 (ready if error is None else failed).setdefault(key.topic_id, set()).add(key.partition)
             for error in [each for each in answers.values() if each is not None][:1]:
-                log.warning("Partitions of share group %s cannot be initialized: %s", asked.group_id, error)
+                log.warning("Partitions of share group %s cannot be initialized: %s", requested.group_id, error)
 
             def step(group: Group | None, topics: dict[bytes, set[int]], initialized: bool) -> Outcome:
                 if not isinstance(group, ShareGroup):
@@ -118,12 +118,12 @@ class Initializing:
                 if topics:
                     self._coordinator.go_on(
                         loaded,
-                        asked.group_id,
+                        requested.group_id,
                         lambda group, topics=topics, now=initialized_now: step(group, topics, now),  # type: ignore[misc]
                     )
 
-        found = as_wait(host.runtime.slices.run(ask_each(asked.group_id, asked.topics, initialize)))
-        found.map(go_on).or_log("initializing share group %s", asked.group_id)
+        found = as_wait(host.runtime.slices.run(ask_each(requested.group_id, requested.topics, initialize)))
+        found.map(go_on).or_log("initializing share group %s", requested.group_id)
 
 
 def _begun(group: ShareGroup, topic_id: bytes, now_ms: int) -> frozenset[int]:
