@@ -17,6 +17,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, overload
 
+from pykbroker.wire.errors import KafkaError
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -72,8 +74,12 @@ class Deferred(Generic[T]):
                 self._run_callbacks()
 
     def fail(self, error: BaseException) -> None:
-        """Set an error instead of a result."""
+        """Set an error instead of a result. A KafkaError, which is an answer, loses its traceback: its frames refer to this Deferred,
+        and a request with many refused items would leave them all to the collector of cycles.
+        """
         if not self.done:
+            if isinstance(error, KafkaError):
+                error.__traceback__ = None
             self.error = error
             self.done = True
             if self._callbacks is not None:
