@@ -44,7 +44,7 @@ class AclPlanner:
             try:
                 _check(acl)
             except KafkaError as error:
-                errors.append(error)
+                errors.append(error.kept())
                 continue
             errors.append(None)
             if acl not in self._ids and acl not in new:
@@ -61,7 +61,7 @@ class AclPlanner:
             try:
                 _check_filter(each)
             except KafkaError as error:
-                results.append(error)
+                results.append(error.kept())
                 continue
             matching = [acl for acl in self._ids if each.matches(acl)]
             results.append(matching)

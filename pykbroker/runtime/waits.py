@@ -74,13 +74,9 @@ class Deferred(Generic[T]):
                 self._run_callbacks()
 
     def fail(self, error: BaseException) -> None:
-        """Set an error instead of a result. A KafkaError, which is an answer, loses its traceback: its frames refer to this Deferred,
-        and a request with many refused items would leave them all to the collector of cycles.
-        """
+        """Set an error instead of a result; a KafkaError, which is an answer, without its traceback."""
         if not self.done:
-            if isinstance(error, KafkaError):
-                error.__traceback__ = None
-            self.error = error
+            self.error = error.kept() if isinstance(error, KafkaError) else error
             self.done = True
             if self._callbacks is not None:
                 self._run_callbacks()
