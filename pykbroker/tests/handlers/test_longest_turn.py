@@ -103,7 +103,7 @@ MORE_MEMORY = {
 }
 
 #: The most objects that a request leaves in cycles: a full collection of garbage, which finds them, is a long turn.
-MOST_IN_CYCLES = 1000
+MOST_IN_CYCLES = 3000
 
 #: APIs that leave more, with the reason.
 MORE_IN_CYCLES = {
