@@ -157,3 +157,18 @@ def test_basic_authentication_and_tokens() -> None:
         with pytest.raises(SchemaRegistryError) as caught:
             SchemaRegistryClient({"url": where, "basic.auth.user.info": "alice:secret"}).get_subjects()
         assert caught.value.http_status_code == 401
+
+
+def test_an_open_transaction_on_the_topic_hides_no_registration(client: SchemaRegistryClient, kafka: Kafka) -> None:
+    first = client.register_schema("a", Schema('"string"', "AVRO"))
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": "stranger"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("_schemas", b"{}", b'{"keytype":"NOOP","magic":0}')
+    assert producer.flush(30) == 0
+    second = client.register_schema("b", Schema('"int"', "AVRO"))
+    third = client.register_schema("c", Schema('"long"', "AVRO"))
+    producer.abort_transaction(30)
+    assert len({first, second, third}) == 3
+    fresh = SchemaRegistryClient({"url": kafka.schema_registry_url})
+    assert fresh.get_subjects() == ["a", "b", "c"]

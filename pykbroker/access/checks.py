@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker.handlers.contract import CloseConnection
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.handlers.table import SUPPORTED
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.security.operations import OPERATION_NAMES
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID, USER
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from pykbroker.access.rows import Row
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer, Failed
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.message import Message
 
 #: The error of a denial, by the type of the resource.
 ERROR_OF = {
@@ -35,6 +36,10 @@ ERROR_OF = {
     USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 _HANDLERS = {int(api.key): api.handler for api in SUPPORTED}
+
+#: The weight of a check, and of one that ends in a line of the log.
+WEIGHT = 1
+WEIGHT_OF_A_DENIAL = 5
 
 Proceed = Callable[[], "Answer"]
 
@@ -59,33 +64,41 @@ class CheckedRequest:
             return str(getattr(topic, name))
         return self.broker.topic_name(topic.topic_id)
 
-    def refused(self, code: ErrorCode, message: str | None = None) -> Message:
-        """The answer with an error for the whole request: the handler's, or one built from the request."""
+    def refused(self, code: ErrorCode, message: str | None = None) -> Answer:
+        """The answer with an error for the whole request."""
+        return in_slices(self.broker, self.ctx, self.refusal(code, message))
+
+    def refusal(
+        self, code: ErrorCode, message: str | None = None, *, only: dict[str, Any] | None = None
+    ) -> Generator[float, None, Any]:
+        """The same in slices: the handler's answer, or one built from the request. ``only`` replaces lists of the request."""
         handler = importlib.import_module(f"pykbroker.handlers.{_HANDLERS[self.ctx.api_key]}")
         failed: Failed | None = getattr(handler, "failed", None)
-        if failed is not None:
-            return failed(self.request, self.ctx.api_version, KafkaError(code, message))
-        answer: Message = self.mirrored(code)[0]
-        return answer
+        if failed is None:
+            return (yield from self.mirrored(code, only=only))[0]
+        error, version = KafkaError(code, message), self.ctx.api_version
+        return (yield from self._in_parts(lambda part: failed(part, version, error), only))
 
-    def without(self, **lists: Any) -> CheckedRequest:
-        """A copy of the request with other lists."""
-        request = copy.copy(self.request)
-        for name, items in lists.items():
-            setattr(request, name, items)
-        return CheckedRequest(self.authorizer, self.broker, self.ctx, request)
-
-    def mirrored(self, code: ErrorCode, *, worded: bool = True, **only: Any) -> tuple[Any, str]:
-        """An answer with the error for each item of the request, and the name of the list that has them. ``only`` replaces
-        lists of the request; without ``worded`` the message field stays empty, as in Kafka.
+    def mirrored(
+        self, code: ErrorCode, *, worded: bool = True, only: dict[str, Any] | None = None
+    ) -> Generator[float, None, tuple[Any, str]]:
+        """In slices an answer with the error for each item of the request, and the name of the list that has them. Without
+        ``worded`` the message field stays empty, as in Kafka.
         """
         from pykbroker.refusals import answers  # noqa: PLC0415 - nothing of it is needed before the first refusal
 
-        request = self.without(**only).request
-        site = answers.deepest_site(request, self.ctx.api_version)
-        return answers.built(
-            request, site._replace(worded=worded and site.worded), answers.PlacedRefusal(code)
-        ), site.path[0]
+        site = answers.deepest_site(self.request, self.ctx.api_version)
+        site = site._replace(worded=worded and site.worded)
+        built = yield from self._in_parts(lambda part: answers.built(part, site, answers.PlacedRefusal(code)), only)
+        return built, site.path[0]
+
+    def _in_parts(self, refuse: Callable[[Any], Any], only: dict[str, Any] | None) -> Generator[float, None, Any]:
+        from pykbroker.refusals import in_parts  # noqa: PLC0415 - nothing of it is needed before the first refusal
+
+        request = copy.copy(self.request)
+        for name, items in (only or {}).items():
+            setattr(request, name, items)
+        return (yield from in_parts.refused(request, refuse))
 
 
 class Check(Protocol):
@@ -102,6 +115,18 @@ class Check(Protocol):
 def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
     """Change an answer, now or when it is complete."""
     return answer.map(change) if isinstance(answer, Deferred) else change(answer)
+
+
+def later(checked: CheckedRequest, answer: Answer, change: Callable[[CheckedRequest, Any], Work[Any]]) -> Answer:
+    """Change an answer in slices, now or when it is complete."""
+
+    def changed(response: Any) -> Any:
+        return in_slices(checked.broker, checked.ctx, change(checked, response))
+
+    if isinstance(answer, Deferred):
+        return answer.chain(lambda response: as_wait(changed(response)))
+    changed_answer: Answer = changed(answer)
+    return changed_answer
 
 
 def with_refused(answer: Answer, refused: Any, items: str) -> Answer:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
 
-from pykbroker.access.checks import ERROR_OF, CheckedRequest, Proceed, may_do_to_cluster, then, with_refused
+from pykbroker.access.checks import (
+    ERROR_OF,
+    WEIGHT,
+    WEIGHT_OF_A_DENIAL,
+    CheckedRequest,
+    Proceed,
+    later,
+    may_do_to_cluster,
+    with_refused,
+)
 from pykbroker.access.rows import Row
-from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, in_slices
+from pykbroker.handlers.in_slices import in_slices, kept
 from pykbroker.security.operations import OPERATION_NAMES
 
 if TYPE_CHECKING:
@@ -19,11 +30,6 @@ if TYPE_CHECKING:
 #: Items of a request that are checked at once. One with more and with records was copied when it was decoded (``requests/large.py``),
 #: so that it may be handled in a later turn.
 _AT_ONCE = 400
-#: Denied items whose answers are built at once.
-_REFUSED_AT_ONCE = 200
-#: The weight of a check, and of one that ends in a line of the log.
-_WEIGHT = 1
-_WEIGHT_OF_A_DENIAL = 5
 
 
 @dataclass(eq=False)
@@ -69,50 +75,39 @@ class EachOf:
         if len(named) > _AT_ONCE:
             return in_slices(checked.broker, checked.ctx, self._of_many(checked, proceed, named))
         denied = [item for item in named if not self._may(checked, item)]
-        if denied and self.unique:
-            denied = self._named_once(denied, named)
         if not denied:
             return proceed()
-        return self._answered(checked, proceed, denied, self._refused(checked, denied))
+        return in_slices(checked.broker, checked.ctx, self._answered(checked, proceed, named, denied))
 
     def _of_many(self, checked: CheckedRequest, proceed: Proceed, named: list[Any]) -> Work[Any]:
         denied = []
         for item in named:
             if self._may(checked, item):
-                yield _WEIGHT
+                yield WEIGHT
             else:
                 denied.append(item)
-                yield _WEIGHT_OF_A_DENIAL
-        if denied and self.unique:
-            denied = self._named_once(denied, named)
+                yield WEIGHT_OF_A_DENIAL
         if not denied:
             return proceed()
-        refused, items = self._refused(checked, denied[:_REFUSED_AT_ONCE])
-        for begin in range(_REFUSED_AT_ONCE, len(denied), _REFUSED_AT_ONCE):
-            yield WEIGHT_OF_A_PART
-            more, _ = self._refused(checked, denied[begin : begin + _REFUSED_AT_ONCE])
-            getattr(refused, items).extend(getattr(more, items))
-        yield WEIGHT_OF_A_PART
-        return self._answered(checked, proceed, denied, (refused, items))
+        return (yield from self._answered(checked, proceed, named, denied))
 
-    def _answered(
-        self, checked: CheckedRequest, proceed: Proceed, denied: list[Any], refusal: tuple[Any, str]
-    ) -> Answer:
+    def _answered(self, checked: CheckedRequest, proceed: Proceed, named: list[Any], denied: list[Any]) -> Work[Any]:
         """The answer to the items that are left, joined with the refusal of the others."""
-        refused, items = refusal
-        taken_out = {id(item) for item in denied}
-        left = [item for item in getattr(checked.request, self.items) if id(item) not in taken_out]
-        if not left and not self.goes_on:
-            answer: Answer = refused
-            return answer
-        setattr(checked.request, self.items, left)
-        return with_refused(proceed(), refused, items)
-
-    def _refused(self, checked: CheckedRequest, denied: list[Any]) -> tuple[Any, str]:
+        if self.unique:
+            denied = yield from self._named_once(denied, named)
+            if not denied:
+                return proceed()
         code, only = ERROR_OF[self.resource_type], {self.items: denied}
         if self.answers is not None:
-            return checked.without(**only).refused(code), self.answers
-        return checked.mirrored(code, worded=self.worded, **only)
+            refused, items = (yield from checked.refusal(code, only=only)), self.answers
+        else:
+            refused, items = yield from checked.mirrored(code, worded=self.worded, only=only)
+        taken_out = set(map(id, denied))
+        left = yield from kept(named, lambda item: id(item) not in taken_out)
+        if not left and not self.goes_on:
+            return refused
+        setattr(checked.request, self.items, left)
+        return with_refused(proceed(), refused, items)
 
     def _may(self, checked: CheckedRequest, item: Any) -> bool:
         if self.only is not None and not self.only(item):
@@ -125,10 +120,10 @@ class EachOf:
             checked.authorizer.grant_by_id(checked.ctx, self.operation, self.resource_type, item.topic_id, name)
         return allowed
 
-    def _named_once(self, denied: list[Any], named: list[Any]) -> list[Any]:
-        assert self.name is not None
-        times = Counter(getattr(each, self.name) for each in named)
-        return [item for item in denied if times[getattr(item, self.name)] == 1]
+    def _named_once(self, denied: list[Any], named: list[Any]) -> Generator[float, None, list[Any]]:
+        name = attrgetter(cast("str", self.name))
+        times = Counter(map(name, named))
+        return (yield from kept(denied, lambda item: times[name(item)] == 1))
 
 
 class AllOf:
@@ -145,8 +140,17 @@ class AllOf:
 
     def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
         names = getattr(checked.request, self._items) or ()
-        denied = [name for name in names if not checked.may(self._operation, self._resource_type, name)]
-        return checked.refused(ERROR_OF[self._resource_type]) if denied else proceed()
+        return in_slices(checked.broker, checked.ctx, self._of(checked, proceed, names)) if names else proceed()
+
+    def _of(self, checked: CheckedRequest, proceed: Proceed, names: Iterable[str]) -> Work[Any]:
+        is_denied = False
+        for name in names:
+            if checked.may(self._operation, self._resource_type, name):
+                yield WEIGHT
+            else:
+                is_denied = True
+                yield WEIGHT_OF_A_DENIAL
+        return (yield from checked.refusal(ERROR_OF[self._resource_type])) if is_denied else proceed()
 
 
 class OnlyPermitted:
@@ -181,12 +185,14 @@ class OnlyPermitted:
         if self._unless is not None and may_do_to_cluster(checked, self._unless, tells=False):
             return proceed()
 
-        def permitted(response: Any) -> Any:
-            for each in [response] if self._within is None else getattr(response, self._within):
-                setattr(each, self._items, [item for item in getattr(each, self._items) if self._may(checked, item)])
-            return response
+        return later(checked, proceed(), self._shown)
 
-        return then(proceed(), permitted)
+    def _shown(self, checked: CheckedRequest, response: Any) -> Work[Any]:
+        for each in [response] if self._within is None else getattr(response, self._within):
+            items = yield from kept(getattr(each, self._items), partial(self._may, checked), WEIGHT)
+            setattr(each, self._items, items)
+            yield WEIGHT
+        return response
 
     def _may(self, checked: CheckedRequest, item: Any) -> bool:
         return checked.may(self._operation, self._resource_type, getattr(item, self._name), tells=False)

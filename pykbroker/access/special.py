@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.access.checks import ERROR_OF, CheckedRequest, Proceed, may_do_to_cluster, then, with_refused
+from pykbroker.access.checks import (
+    ERROR_OF,
+    WEIGHT,
+    WEIGHT_OF_A_DENIAL,
+    CheckedRequest,
+    Proceed,
+    later,
+    may_do_to_cluster,
+    with_refused,
+)
 from pykbroker.access.rows import Row
 from pykbroker.handlers import create_delegation_token
+from pykbroker.handlers.in_slices import WEIGHT_OF_LITTLE, in_slices, kept
 from pykbroker.handlers.produce import failed, is_transactional, settle
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.security.operations import (
@@ -24,6 +37,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.slices import Work
 
 #: The resource type of FindCoordinator's key types.
 _OF_KEYS = {0: GROUP, 1: TRANSACTIONAL_ID}
@@ -99,16 +113,27 @@ class CoordinatorKeys:
             if checked.may(DESCRIBE, resource_type, request.key):
                 return proceed()
             return checked.refused(ERROR_OF[resource_type])
-        keys = request.coordinator_keys
-        denied = [key for key in keys if not checked.may(DESCRIBE, resource_type, key)]
+        return in_slices(checked.broker, checked.ctx, self._of_many(checked, proceed, resource_type))
+
+    def _of_many(self, checked: CheckedRequest, proceed: Proceed, resource_type: int) -> Work[Any]:
+        allowed, denied = [], []
+        for key in checked.request.coordinator_keys:
+            if checked.may(DESCRIBE, resource_type, key):
+                allowed.append(key)
+                yield WEIGHT
+            else:
+                denied.append(key)
+                yield WEIGHT_OF_A_DENIAL
         if not denied:
             return proceed()
-        taken_out = set(denied)
-        refused, items = checked.mirrored(ERROR_OF[resource_type], worded=False, coordinator_keys=denied)
+        refused, items = yield from checked.mirrored(
+            ERROR_OF[resource_type], worded=False, only={"coordinator_keys": denied}
+        )
         for each in refused.coordinators:
             each.port = -1
-        request.coordinator_keys = [key for key in keys if key not in taken_out]
-        return with_refused(proceed(), refused, items) if request.coordinator_keys else refused
+            yield WEIGHT_OF_LITTLE
+        checked.request.coordinator_keys = allowed
+        return with_refused(proceed(), refused, items) if allowed else refused
 
 
 class NewTopics:
@@ -134,36 +159,44 @@ class NewTopics:
     )
 
     def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        return in_slices(checked.broker, checked.ctx, self._of_all(checked, proceed))
+
+    def _of_all(self, checked: CheckedRequest, proceed: Proceed) -> Work[Any]:
         request = checked.request
-        times = Counter(topic.name for topic in request.topics)
+        times = Counter(map(attrgetter("name"), request.topics))
         denied = set()
         if not may_do_to_cluster(checked, CREATE, tells=False):
-            denied = {
-                name
-                for name, count in times.items()
-                if count == 1 and name != CLUSTER_METADATA and not checked.may(CREATE, TOPIC, name)
-            }
-        silent = {name for name in times if not checked.may(DESCRIBE_CONFIGS, TOPIC, name, tells=False)}
+            for name, count in times.items():
+                if count == 1 and name != CLUSTER_METADATA and not checked.may(CREATE, TOPIC, name):
+                    denied.add(name)
+                yield WEIGHT_OF_A_DENIAL
+        silent = set()
+        for name in times:
+            if not checked.may(DESCRIBE_CONFIGS, TOPIC, name, tells=False):
+                silent.add(name)
+            yield WEIGHT
         answer: Answer
         if denied:
-            refused, items = checked.mirrored(
-                ERROR_OF[TOPIC], topics=[topic for topic in request.topics if topic.name in denied]
-            )
+            only = yield from kept(request.topics, lambda topic: topic.name in denied)
+            refused, items = yield from checked.mirrored(ERROR_OF[TOPIC], only={"topics": only})
             for topic in refused.topics:
                 topic.error_message = "Authorization failed."
-            request.topics = [topic for topic in request.topics if topic.name not in denied]
+                yield WEIGHT_OF_LITTLE
+            request.topics = yield from kept(request.topics, lambda topic: topic.name not in denied)
             answer = with_refused(proceed(), refused, items) if request.topics else refused
         else:
             answer = proceed()
-        return then(answer, lambda response: _without_settings(response, silent))
+        return later(checked, answer, partial(_without_settings, silent)) if silent else answer
 
 
-def _without_settings(response: Any, silent: set[str]) -> Any:
+def _without_settings(silent: set[str], checked: CheckedRequest, response: Any) -> Work[Any]:
+    del checked
     for topic in response.topics:
         if topic.name in silent and topic.error_code == ErrorCode.NONE:
             topic.topic_config_error_code = ERROR_OF[TOPIC]
             topic.configs = []
             topic.num_partitions = topic.replication_factor = -1
+        yield WEIGHT_OF_LITTLE
     return response
 
 
@@ -184,23 +217,30 @@ class MembersTopics:
     _WORDS = "The group has described topic(s) that the client is not authorized to describe."
 
     def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
-        return then(proceed(), lambda response: self._permitted(checked, response))
+        return later(checked, proceed(), self._shown)
 
-    def _permitted(self, checked: CheckedRequest, response: Any) -> Any:
-        response.groups = [
-            group if self._may_see(checked, group) else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id)
-            for group in response.groups
-        ]
+    def _shown(self, checked: CheckedRequest, response: Any) -> Work[Any]:
+        groups = []
+        for group in response.groups:
+            may_see = yield from self._may_see(checked, group)
+            groups.append(group if may_see else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id))
+            yield WEIGHT
+        response.groups = groups
         return response
 
-    def _may_see(self, checked: CheckedRequest, group: Any) -> bool:
-        names = {
-            partitions.topic_name
-            for member in group.members
-            for assignment in (member.assignment, member.target_assignment)
-            for partitions in assignment.topic_partitions
-        }
-        return all(checked.may(DESCRIBE, TOPIC, name) for name in sorted(names))
+    def _may_see(self, checked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
+        names = set()
+        for member in group.members:
+            for assignment in (member.assignment, member.target_assignment):
+                for partitions in assignment.topic_partitions:
+                    names.add(partitions.topic_name)
+                    yield WEIGHT_OF_LITTLE
+            yield WEIGHT_OF_LITTLE
+        for name in sorted(names):
+            if not checked.may(DESCRIBE, TOPIC, name):
+                return False
+            yield WEIGHT
+        return True
 
 
 class TokensForOthers:

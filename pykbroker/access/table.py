@@ -179,6 +179,33 @@ CHECKS: dict[int, tuple[Check, ...]] = {
         Within(Row(TOPIC, (DESCRIBE,), "each that a pattern stands for", None, "not assigned")),
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (EachOf("group_ids", GROUP, DESCRIBE), MembersTopics()),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (OfOne(GROUP, READ, "group_id"), AllOf("subscribed_topic_names", TOPIC, DESCRIBE)),
+    ApiKey.SHARE_GROUP_DESCRIBE: (EachOf("group_ids", GROUP, DESCRIBE), MembersTopics()),
+    ApiKey.SHARE_FETCH: (
+        OfOne(GROUP, READ, "group_id"),
+        Within(Row(TOPIC, (READ,), "each topic, also of the session", _NO_TOPIC, "the partitions")),
+    ),
+    ApiKey.SHARE_ACKNOWLEDGE: (
+        OfOne(GROUP, READ, "group_id"),
+        Within(Row(TOPIC, (READ,), "each of `topics`", _NO_TOPIC, "the partitions")),
+    ),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: (OfCluster(CLUSTER_ACTION),),
+    ApiKey.READ_SHARE_GROUP_STATE: (OfCluster(CLUSTER_ACTION),),
+    ApiKey.WRITE_SHARE_GROUP_STATE: (OfCluster(CLUSTER_ACTION),),
+    ApiKey.DELETE_SHARE_GROUP_STATE: (OfCluster(CLUSTER_ACTION),),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (OfCluster(CLUSTER_ACTION),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
+        EachOf("groups", GROUP, DESCRIBE, name="group_id"),
+        Within(Row(TOPIC, (DESCRIBE,), "each topic of a group", _NO_TOPIC, "the partitions, or left out")),
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (
+        OfOne(GROUP, READ, "group_id"),
+        EachOf("topics", TOPIC, READ, name="topic_name"),
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (
+        OfOne(GROUP, DELETE, "group_id"),
+        EachOf("topics", TOPIC, READ, name="topic_name"),
+    ),
     ApiKey.LIST_CONFIG_RESOURCES: (OfCluster(DESCRIBE_CONFIGS),),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
         Within(

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.access.checks import ERROR_OF, CheckedRequest, Proceed, may_do_to_cluster, needs
 from pykbroker.access.rows import Row
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.security.resources import CLUSTER
 
 if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.slices import Steps, Work
 
 _ALWAYS = range(0x8000)
 
@@ -86,11 +88,14 @@ class Stated:
 
     rows: tuple[Row, ...] = ()
 
-    def __init__(self, check: Callable[[Any], None]) -> None:
+    def __init__(self, check: Callable[[Any], Steps]) -> None:
         self._check = check
 
     def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
-        self._check(checked.request)
+        return in_slices(checked.broker, checked.ctx, self._of(checked, proceed))
+
+    def _of(self, checked: CheckedRequest, proceed: Proceed) -> Work[Any]:
+        yield from self._check(checked.request)
         return proceed()
 
 

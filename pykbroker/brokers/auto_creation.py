@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The most topics that one request creates, and those that a log line names.
+#: The most topics that one request creates, those of one change of the metadata, and those that a log line names.
 _AT_ONCE = 500
+_IN_A_CHANGE = 30
 _SHOWN = 10
 
 
@@ -36,10 +37,7 @@ class AutoCreation:
         """Completes when the controller has answered for the names, of which the first 500 are created: the client asks again
         for the others. Refusals are logged; those topics do not exist.
         """
-        from pykbroker.controller.internal_topics import topic_to_create  # noqa: PLC0415 - start-up counts
-
-        over: Deferred[None] = Deferred()
-        waits = [over]
+        waits: list[Deferred[None]] = []
         new: list[str] = []
         for name in dict.fromkeys(islice(names, _AT_ONCE)):
             under_way = self._under_way.get(name)
@@ -47,16 +45,21 @@ class AutoCreation:
                 new.append(name)
             else:
                 waits.append(under_way)
-        if new:
-            self._under_way.update(dict.fromkeys(new, over))
-            topics = [topic_to_create(name, self._config) for name in new]
-            created = attempt(self._controller.create_topics, topics).map(_tell_refused)
-            told = created.recover(KafkaError, partial(_tell_failed, new))
-            told.or_log("creating the topics %s", _few(new))
-            told.settled().map(lambda _: self._end(new)).pass_to(over)
-        else:
-            over.complete(None)
+        waits += [self._begin(new[first : first + _IN_A_CHANGE]) for first in range(0, len(new), _IN_A_CHANGE)]
         return gather(waits).map(lambda _: None)
+
+    def _begin(self, names: list[str]) -> Deferred[None]:
+        """Create topics in one change of the metadata, which is published in one turn of the loop."""
+        from pykbroker.controller.internal_topics import topic_to_create  # noqa: PLC0415 - start-up counts
+
+        over: Deferred[None] = Deferred()
+        self._under_way.update(dict.fromkeys(names, over))
+        topics = [topic_to_create(name, self._config) for name in names]
+        created = attempt(self._controller.create_topics, topics).map(_tell_refused)
+        told = created.recover(KafkaError, partial(_tell_failed, names))
+        told.or_log("creating the topics %s", _few(names))
+        told.settled().map(lambda _: self._end(names)).pass_to(over)
+        return over
 
     def _end(self, names: Sequence[str]) -> None:
         for name in names:

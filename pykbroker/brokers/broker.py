@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.brokers.producer_ids import ProducerIds
 from pykbroker.config.java_classes import RACK_AWARE
-from pykbroker.coordination.coordinators import GROUPS, TRANSACTIONS, Coordinators
+from pykbroker.coordination.coordinators import GROUPS, SHARES, TRANSACTIONS, Coordinators
 from pykbroker.partitions.fetch_sessions import FetchSessions
 from pykbroker.wire.errors import ErrorCode
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pykbroker.config.loggers import LogLevels
     from pykbroker.controller.port import ControllerPort
     from pykbroker.coordination.groups.coordinator import GroupCoordinator
-    from pykbroker.coordination.host import MarkerPort, TransactionPort
+    from pykbroker.coordination.host import MarkerPort, ShareStatePort, TransactionPort
+    from pykbroker.coordination.share.coordinator import ShareCoordinator
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.features import Features
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.delegation_tokens import TokenSecrets
+    from pykbroker.share_partitions.manager import SharePartitions
 
 #: Idle time after which a fetch session may be evicted for another, in milliseconds (KIP-227; a constant in Kafka, too).
 _SESSION_EVICTION_MS = 120_000
@@ -118,6 +120,7 @@ class Broker:
         self.connections_made = 0
         self.producer_ids = ProducerIds(lambda: shared.controller.allocate_producer_ids(node_id))
         self.coordinators = Coordinators(self)
+        self._share_partitions: SharePartitions | None = None
         self._unsubscribe: Callable[[], None] | None = None
         if self.authorizer is not None:
             self._unsubscribe = metadata.subscribe(self._follow_access)
@@ -125,6 +128,8 @@ class Broker:
     def close(self) -> None:
         """The broker has stopped; what waits in it is answered."""
         self.fetch_sessions.close()
+        if self._share_partitions is not None:
+            self._share_partitions.close()
         self.coordinators.close()
         if self._unsubscribe is not None:
             self._unsubscribe()
@@ -163,6 +168,35 @@ class Broker:
         partition = image.partition(TRANSACTIONS.topic, TRANSACTIONS.partition_of(transactional_id, image, self.config))
         leader = None if partition is None else self._brokers.get(partition.leader)
         return None if leader is None else leader.transactions
+
+    @cached_property
+    def share_states(self) -> ShareStatePort:
+        """The way to the share coordinators, all in this process."""
+        from pykbroker.coordination.share.local_port import LocalShareStates  # noqa: PLC0415 - start-up counts
+
+        return LocalShareStates(self.runtime.timers, self._share_coordinator_of, self.auto_creation.create)
+
+    def _share_coordinator_of(self, key: str) -> ShareCoordinator | None:
+        """The share coordinator of a key; None if it does not run here."""
+        image = self.metadata.image
+        partition = image.partition(SHARES.topic, SHARES.partition_of(key, image, self.config))
+        leader = None if partition is None else self._brokers.get(partition.leader)
+        return None if leader is None else leader.shares
+
+    @property
+    def shares(self) -> ShareCoordinator:
+        """The coordinator of the share partitions whose state is in partitions that the broker leads."""
+        shares: ShareCoordinator = self.coordinators[SHARES]
+        return shares
+
+    @property
+    def share_partitions(self) -> SharePartitions:
+        """The share partitions that the broker leads, created on first use."""
+        if self._share_partitions is None:
+            from pykbroker.share_partitions.manager import SharePartitions  # noqa: PLC0415 - start-up counts
+
+            self._share_partitions = SharePartitions(self)
+        return self._share_partitions
 
     # Its partitions
 

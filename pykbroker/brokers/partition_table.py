@@ -75,6 +75,7 @@ class PartitionTable:
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, created if it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self._dormant.partitions.discard(partition)
+        self._dormant.new.discard(partition)
         return self._logs.open(
             partition.topic,
             partition.topic_id,
@@ -121,7 +122,8 @@ class PartitionTable:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id and self._is_here(change.after):
                 key = change.topic.name, change.after.index
-                self._add(Partition(self, change.topic.name, change.topic.id, change.after))
+                self._add(partition := Partition(self, change.topic.name, change.topic.id, change.after))
+                self._dormant.new.add(partition)
                 self._logs.directories.place(key)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
@@ -144,6 +146,7 @@ class PartitionTable:
             del self.by_name[topic, index]
         partition.mark_deleted()
         self._dormant.partitions.discard(partition)
+        self._dormant.new.discard(partition)
         self._discards.add(partition, config)
 
     def _reconfigure(self, topic: str) -> None:

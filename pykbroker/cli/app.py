@@ -33,6 +33,7 @@ _GROUPS = (
     "brokers",
     "faults",
     "perf",
+    "schemas",
     "lake",
 )
 #: Single commands, each a function of the same name, with their modules.

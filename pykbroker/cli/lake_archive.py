@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from pykbroker.cli.lake_options import (
     KafkaOptions,
     Keep,
     Master,
+    SparkConnection,
     Teller,
     checked_cluster,
     checked_lake,
@@ -23,7 +25,17 @@ from pykbroker.cli.lake_options import (
     session,
 )
 from pykbroker.cli.lake_progress import watched
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import (
+    BOOTSTRAP,
+    TIMEOUT,
+    Bootstrap,
+    CommandConfig,
+    ConnectionOptions,
+    Json,
+    Timeout,
+    connect,
+)
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
 from pykbroker.cli.sizes import format_size
@@ -35,27 +47,21 @@ from pykbroker.lake.description import Format
 from pykbroker.lake.single_job import only_job
 
 
-def archive(
-    *,
-    topics: Annotated[
-        str, typer.Option("--topics", metavar="REGEX", help="Topics whose whole name matches, new ones included.")
-    ],
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="The lake: a folder or a Hadoop URI.")],
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
-    as_json: Json = False,
-    table: Annotated[
-        Format | None, typer.Option("--format", help="Table format of a new lake (default parquet).")
-    ] = None,
+@dataclass(frozen=True, slots=True)
+class ArchivedBatches:
+    """How batches are made, and the table that they go to."""
+
+    table: Annotated[Format | None, typer.Option("--format", help="Table format of a new lake (default parquet).")] = (
+        None
+    )
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep archiving new records; else stop at the current ends.")
-    ] = False,
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: time between batches.")] = "1m",
-    batch: Annotated[
-        int, typer.Option("--batch-records", min=1, metavar="N", help="Most offsets in one batch.")
-    ] = 5_000_000,
-    keep: Keep = "1d",
+    ] = False
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="With --follow: time between batches.")] = "1m"
+    batch: Annotated[int, typer.Option("--batch-records", min=1, metavar="N", help="Most offsets in one batch.")] = (
+        5_000_000
+    )
+    keep: Keep = "1d"
     on_data_loss: Annotated[
         str,
         typer.Option(
@@ -63,24 +69,39 @@ def archive(
             metavar="fail|record",
             help="If records expired before they were read: fail, or record the loss and continue.",
         ),
-    ] = "fail",
+    ] = "fail"
+
+
+@with_option_values
+def archive(
+    *,
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="REGEX", help="Topics whose whole name matches, new ones included.")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="The lake: a folder or a Hadoop URI.")],
+    source: ConnectionOptions,
+    as_json: Json = False,
+    batches: ArchivedBatches,
     kafka: KafkaOptions = None,
-    master: Master = None,
-    conf: Conf = None,
-    jars: Jars = None,
+    spark_at: SparkConnection,
 ) -> None:
     """Archive every committed record of the topics exactly once; a later run continues where this one ended."""
     out = Output(as_json=as_json)
-    if on_data_loss not in ("fail", "record"):
-        raise UsageError(f"--on-data-loss is fail or record, not {on_data_loss!r}.")
-    interval_s = parse_duration(every) / 1000 if follow else None
-    keep_s = parse_duration(keep) / 1000
-    found = checked_target(to, table)
-    table = table or found or Format.PARQUET
+    if batches.on_data_loss not in ("fail", "record"):
+        raise UsageError(f"--on-data-loss is fail or record, not {batches.on_data_loss!r}.")
+    interval_s = parse_duration(batches.every) / 1000 if batches.follow else None
+    keep_s = parse_duration(batches.keep) / 1000
+    found = checked_target(to, batches.table)
+    table = batches.table or found or Format.PARQUET
     with lake_errors():
         requirements.need_atomic_renames(to, table)
-    options = checked_cluster(bootstrap, timeout, command_config, kafka)
-    with lake_errors(), only_job(to, "archive"), all_end_as_ctrl_c(), session(master, conf, jars, table) as spark:
+    options = checked_cluster(source, kafka)
+    with (
+        lake_errors(),
+        only_job(to, "archive"),
+        all_end_as_ctrl_c(),
+        session(spark_at.master, spark_at.conf, spark_at.jars, table) as spark,
+    ):
         from pykbroker.lake.archive import Archive, ArchiveOptions
         from pykbroker.lake.cluster import SourceCluster
         from pykbroker.lake.description import Description
@@ -90,7 +111,11 @@ def archive(
         cluster = SourceCluster(spark, options.bootstrap, options.settings)
         cluster.pattern(topics)  # before there is a lake
         lake = Lake.create(spark, to, Description(table, cluster.cluster_id()), SnapshotRetention(keep_s))
-        job = Archive(lake, cluster, ArchiveOptions(topics, interval_s, batch, record_losses=on_data_loss == "record"))
+        job = Archive(
+            lake,
+            cluster,
+            ArchiveOptions(topics, interval_s, batches.batch, record_losses=batches.on_data_loss == "record"),
+        )
         with Teller(out) as teller, ends_are_noted() as ended:
             job.run(teller.tell, ended, out.remark)
             stopped = ended()

@@ -15,15 +15,14 @@ import typer
 
 from pykbroker.cli.lake_options import (
     At,
-    Conf,
-    Jars,
-    Master,
+    SparkConnection,
     Teller,
     checked_lake,
     checked_pattern,
     lake_errors,
     session,
 )
+from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
@@ -37,27 +36,24 @@ _LOOK_S = 0.2
 HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
 
 
-def decode(
-    at: At,
-    *,
-    as_json: Json = False,
-    topics: Annotated[
-        str, typer.Option("--topics", metavar="REGEX", help="Archived topics whose whole name matches.")
-    ] = ".*",
+@dataclass(frozen=True, slots=True)
+class ValueOptions:
+    """The format of values and keys, and the columns that they become."""
+
     kind: Annotated[
         ValueFormat | None, typer.Option("--as", help="Format of the values; a topic keeps the one it began with.")
-    ] = None,
+    ] = None
     schema: Annotated[
         Path | None,
         typer.Option(
             "--schema", metavar="FILE", help="Avro's .avsc, Protobuf's .proto or .desc, for JSON columns in SQL."
         ),
-    ] = None,
+    ] = None
     types: Annotated[
         str | None,
         typer.Option("--types", metavar="COLUMNS", help="JSON's columns in SQL, as in 'delay BIGINT, at TIMESTAMP'."),
-    ] = None,
-    message: Annotated[str | None, typer.Option("--message", metavar="NAME", help="Protobuf's message.")] = None,
+    ] = None
+    message: Annotated[str | None, typer.Option("--message", metavar="NAME", help="Protobuf's message.")] = None
     registry: Annotated[
         str | None,
         typer.Option(
@@ -66,14 +62,42 @@ def decode(
             envvar="PYKBROKER_SCHEMA_REGISTRY",
             help="The schema registry of the schema ids in values.",
         ),
-    ] = None,
-    key: Annotated[KeyFormat, typer.Option("--key", help="What keys become.")] = KeyFormat.BYTES,
+    ] = None
+    key: Annotated[KeyFormat, typer.Option("--key", help="What keys become.")] = KeyFormat.BYTES
     new_columns: Annotated[
         NewColumns, typer.Option("--new-columns", help="What to do with fields that have no column yet.")
-    ] = NewColumns.ADD,
-    most_columns: Annotated[
-        int, typer.Option("--most-columns", min=1, metavar="N", help="Most columns to add.")
-    ] = 1000,
+    ] = NewColumns.ADD
+    most_columns: Annotated[int, typer.Option("--most-columns", min=1, metavar="N", help="Most columns to add.")] = 1000
+
+    def decode_options(self) -> DecodeOptions | None:
+        """What --as and its companions ask for; None without --as. Raises UsageError and ClientError."""
+        if self.kind is None and (self.schema or self.message or self.types):
+            raise UsageError("--schema, --types and --message need --as; give it, too.")
+        if self.types is not None and (self.kind is not ValueFormat.JSON or self.schema is not None):
+            raise UsageError("--types is for --as json, in place of --schema.")
+        if self.kind is None:
+            return None
+        with lake_errors():
+            return _decode_options(self.kind, self.schema, self.message, self.key, self.new_columns, self.most_columns)
+
+    def json_columns(self) -> tuple[str, str] | None:
+        """The columns of JSON in SQL, and where they are written; None if they are not given."""
+        if self.kind is not ValueFormat.JSON:
+            return None
+        if self.schema is not None:
+            return _text(self.schema), str(self.schema)
+        return None if self.types is None else (self.types, "--types")
+
+
+@with_option_values
+def decode(
+    at: At,
+    *,
+    as_json: Json = False,
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="REGEX", help="Archived topics whose whole name matches.")
+    ] = ".*",
+    values: ValueOptions,
     again: Annotated[
         bool, typer.Option("--again", help="Decode the quarantine again, and all if columns have other types now.")
     ] = False,
@@ -85,31 +109,27 @@ def decode(
     batch: Annotated[
         int, typer.Option("--batch-records", min=1, metavar="N", help="Approximate records per batch.")
     ] = 1_000_000,
-    master: Master = None,
-    conf: Conf = None,
-    jars: Jars = None,
+    spark_at: SparkConnection,
 ) -> None:
     """Decode archived values into columns, exactly once; what cannot be decoded goes to a quarantine, with the reason."""
     out = Output(as_json=as_json)
     checked_lake(at)
     checked_pattern(topics)
-    with lake_errors():
-        wanted = None if kind is None else _decode_options(kind, schema, message, key, new_columns, most_columns)
-    if wanted is None and (schema or message or types):
-        raise UsageError("--schema, --types and --message need --as; give it, too.")
-    if types is not None and (kind is not ValueFormat.JSON or schema is not None):
-        raise UsageError("--types is for --as json, in place of --schema.")
+    wanted = values.decode_options()
     if anew and (again or wanted is not None):
         raise UsageError("--anew decodes as before: it takes neither --again nor --as.")
     interval_s = parse_duration(every) / 1000
-    known = _registry(registry) if registry else None
-    with lake_errors(), all_end_as_ctrl_c(), session(master, conf, jars, lake=at, tasks=True) as spark:
+    known = _registry(values.registry) if values.registry else None
+    with (
+        lake_errors(),
+        all_end_as_ctrl_c(),
+        session(spark_at.master, spark_at.conf, spark_at.jars, lake=at, tasks=True) as spark,
+    ):
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.values.schema_survey import Surveyor
 
-        if wanted is not None and kind is ValueFormat.JSON and (schema is not None or types is not None):
-            text, where = (types, "--types") if schema is None else (_text(schema), str(schema))
-            wanted = _with_columns(wanted, text or "", where)
+        if wanted is not None and (columns := values.json_columns()) is not None:
+            wanted = _with_columns(wanted, *columns)
         lake, surveyor = Lake.open(spark, at), Surveyor(known)
         with ends_are_noted() as ended:
             while True:

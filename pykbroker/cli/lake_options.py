@@ -6,13 +6,13 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Self
 
 import typer
 
 from pykbroker.cli import command_config as config_file
-from pykbroker.cli.options import address, connect_by, name_and_value
+from pykbroker.cli.options import ConnectionOptions, address, connect_by, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.progress import ProgressLine
 from pykbroker.client.errors import ClientError, UsageError
@@ -59,6 +59,15 @@ Jars = Annotated[
 ]  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class SparkConnection:
+    """The Spark that a command runs on."""
+
+    master: Master = None
+    conf: Conf = None
+    jars: Jars = None
+
+
 @contextmanager
 def lake_errors() -> Iterator[None]:
     """Turn errors of a lake's job into ClientError, also those raised in a task of Spark."""
@@ -90,20 +99,18 @@ class ClusterOptions(NamedTuple):
         return {**self.file, **self.more}
 
 
-def checked_cluster(
-    bootstrap: str | None, timeout: float, command_config: Path | None, kafka: list[str] | None
-) -> ClusterOptions:
+def checked_cluster(source: ConnectionOptions, kafka: list[str] | None) -> ClusterOptions:
     """Check that a broker can be reached.
 
     Raises Unreachable, and ClientError if it refuses the credentials of --command-config.
 
     Security settings of --kafka are checked by Spark's client later.
     """
-    file, more = config_file.read(command_config), dict(map(name_and_value, kafka or ()))
+    file, more = config_file.read(source.command_config), dict(map(name_and_value, kafka or ()))
     config_file.warn_of_unknown(file)
-    where = address(bootstrap, file)
+    where = address(source.bootstrap, file)
     if more.get("security.protocol", "PLAINTEXT") == "PLAINTEXT":
-        with connect_by(file, where, timeout) as client:
+        with connect_by(file, where, source.timeout) as client:
             client.any()
     file.pop("bootstrap.servers", None)
     return ClusterOptions(where, file, more)

@@ -8,10 +8,8 @@ import typer
 
 from pykbroker.cli.lake_options import (
     At,
-    Conf,
-    Jars,
     KafkaOptions,
-    Master,
+    SparkConnection,
     checked_cluster,
     checked_lake,
     checked_pattern,
@@ -19,17 +17,17 @@ from pykbroker.cli.lake_options import (
     session,
 )
 from pykbroker.cli.lake_progress import watched
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.client.errors import ClientError
 
 
+@with_option_values
 def verify(
     at: At,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    source: ConnectionOptions,
     as_json: Json = False,
     topics: Annotated[
         str | None, typer.Option("--topics", metavar="REGEX", help="Topics to compare; else all archived ones.")
@@ -37,17 +35,15 @@ def verify(
     ranges: Annotated[int, typer.Option("--range-records", min=1, metavar="N", help="Offsets per checksum.")] = 100_000,
     sample: Annotated[int, typer.Option("--sample", min=1, metavar="N", help="Most differences to show.")] = 100,
     kafka: KafkaOptions = None,
-    master: Master = None,
-    conf: Conf = None,
-    jars: Jars = None,
+    spark_at: SparkConnection,
 ) -> None:
     """Compare lake and broker: counts and checksums of each range of offsets and, where they differ, each record."""
     out = Output(as_json=as_json)
     checked_lake(at)
     if topics is not None:
         checked_pattern(topics)
-    options = checked_cluster(bootstrap, timeout, command_config, kafka)
-    with lake_errors(), session(master, conf, jars, lake=at) as spark:
+    options = checked_cluster(source, kafka)
+    with lake_errors(), session(spark_at.master, spark_at.conf, spark_at.jars, lake=at) as spark:
         from pykbroker.lake.cluster import SourceCluster
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.verify import Verification

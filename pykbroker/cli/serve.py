@@ -149,7 +149,9 @@ def _manual_time(options: argparse.Namespace) -> ManualTime | None:
 def _services(
     options: argparse.Namespace, config: BrokerConfig, seed: Seed | None, time: ManualTime | None
 ) -> Callable[[Node], Sequence[Service]]:
-    """Return what creates the control socket and, if they are on, the HTTP side and the schema registry. Raises ConfigError."""
+    """Return what creates the control socket and, if they are on, the HTTP side, the schema registry and chaos. Raises
+    ConfigError and BadChaos.
+    """
     found, registry = http_options(options, config), registry_options(options, config)
     make = None
     if found is not None or registry is not None:
@@ -165,6 +167,12 @@ def _services(
         folder = Path(node.config.metadata_log_dir).parent if options.ephemeral else None
         return of_node(node, folder, None if seed is None else partial(_load_seed, seed), time)
 
+    chaos = None
+    if options.chaos is not None:
+        from pykbroker.faults.chaos import Chaos
+
+        chaos = Chaos.parse(options.chaos)
+
     def open_services(node: Node) -> Sequence[Service]:
         from pykbroker.steered.control import Control
 
@@ -174,6 +182,10 @@ def _services(
             from pykbroker.steered.http_side import schema_registry
 
             sides.append(schema_registry(node, registry))
+        if chaos is not None:
+            from pykbroker.steered.chaos import ChaosService
+
+            sides.append(ChaosService(node, chaos))
         if make is not None and found is not None:
             sides.append(make(node, found, control.steering))
         return sides
@@ -208,22 +220,26 @@ class ServerStart(NamedTuple):
         return EXIT_OK
 
     async def _serve(self) -> None:
-        from pykbroker.process.node import serve
+        from pykbroker.process.node import Node, serve
 
         options = self.options
-        await serve(
+        node = Node(
             self.config,
             options.brokers,
-            self._announce,
             racks=options.racks,
             durable=not options.ephemeral,
-            with_parent=options.exit_with_parent,
             as_reached=as_reached(options),
             release=options.as_version,
+            clock=None if self.time is None else self.time.clock,
+        )
+        if self.time is not None:
+            node.lifetimes.follow(self.time.follow)
+        await serve(
+            node,
+            self._announce,
+            with_parent=options.exit_with_parent,
             services=self.services,
             before_clients=None if self.seed is None else partial(_load_seed, self.seed),
-            follow=None if self.time is None else self.time.follow,
-            clock=None if self.time is None else self.time.clock,
         )
 
     def _announce(self, node: Node) -> None:
@@ -267,8 +283,9 @@ def _load_seed(seed: Seed, cluster: Cluster) -> Deferred[None]:
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
-    http = "" if node.http is None else f"; HTTP at {node.http}"
-    registry = "" if node.schema_registry is None else f"; schema registry at http://{node.schema_registry}"
+    services = node.services
+    http = f"; HTTP at {services['http']}" if "http" in services else ""
+    registry = f"; schema registry at http://{services['schema_registry']}" if "schema_registry" in services else ""
     _say(f"pykbroker ready: {where}{http}{registry}")
 
 

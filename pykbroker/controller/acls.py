@@ -59,14 +59,21 @@ class AclPlanner:
         results: list[list[Acl] | KafkaError] = []
         for each in filters:
             try:
-                _check_filter(each)
+                check_filter(each)
             except KafkaError as error:
                 results.append(error.kept())
                 continue
-            matching = [acl for acl in self._ids if each.matches(acl)]
+            matching = self._matching(each)
             results.append(matching)
             gone.update((self._ids[acl], RemoveAccessControlEntryRecord(id=self._ids[acl])) for acl in matching)
         return list(gone.values()), results
+
+    def _matching(self, wanted: AclFilter) -> list[Acl]:
+        """The entries that a filter matches; a filter of one entry is looked up."""
+        only = wanted.only
+        if only is not None:
+            return [only] if only in self._ids else []
+        return [acl for acl in self._ids if wanted.matches(acl)]
 
 
 def _check(acl: Acl) -> None:
@@ -90,7 +97,7 @@ def _check(acl: Acl) -> None:
         )
 
 
-def _check_filter(asked: AclFilter) -> None:
+def check_filter(asked: AclFilter) -> None:
     """Raises KafkaError INVALID_REQUEST for unknown codes."""
     kinds = (name_of(asked.resource_type, TYPE_NAMES), name_of(asked.pattern_type, PATTERN_NAMES))
     if TYPE_NAMES[resources.UNKNOWN] in kinds:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pykbroker.coordination.placement import partition_for
-from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from pykbroker.metadata.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
@@ -71,7 +71,16 @@ TRANSACTIONS = CoordinatorKind(
     loads_at_start=True,  # open transactions must be aborted when they time out
 )
 
-KINDS = (GROUPS, TRANSACTIONS)
+SHARES = CoordinatorKind(
+    SHARE_GROUP_STATE,
+    key_type=2,
+    found_since=6,
+    module="pykbroker.coordination.share.coordinator",
+    class_name="ShareCoordinator",
+    partitions="share.coordinator.state.topic.num.partitions",
+)
+
+KINDS = (GROUPS, TRANSACTIONS, SHARES)
 
 
 class Coordinators:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
+    from pykbroker.coordination.share.state import SharePartitionKey, ShareState
     from pykbroker.coordination.transactions.transaction import TopicPartition
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
@@ -59,6 +60,34 @@ class MarkerPort(Protocol):
         ...
 
 
+class ShareStatePort(Protocol):
+    """The port to the share coordinator of a share partition: the requests about its state.
+
+    All fail with KafkaError COORDINATOR_NOT_AVAILABLE if no coordinator answers within a few seconds, beside what the
+    coordinator answers.
+    """
+
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, /) -> Deferred[None]:
+        """InitializeShareGroupState."""
+        ...
+
+    def read(self, key: SharePartitionKey, leader_epoch: int, /) -> Deferred[ShareState]:
+        """ReadShareGroupState."""
+        ...
+
+    def summary(self, key: SharePartitionKey, leader_epoch: int, /) -> Deferred[ShareState]:
+        """ReadShareGroupStateSummary."""
+        ...
+
+    def write(self, key: SharePartitionKey, change: ShareState, /) -> Deferred[None]:
+        """WriteShareGroupState."""
+        ...
+
+    def delete(self, key: SharePartitionKey, /) -> Deferred[None]:
+        """DeleteShareGroupState."""
+        ...
+
+
 class MarkedOffsets(Protocol):
     """Notified of markers in ``__consumer_offsets``."""
 
@@ -81,6 +110,8 @@ class CoordinationHost(Protocol):
     def marker_port(self) -> MarkerPort: ...
     @property
     def transaction_port(self) -> TransactionPort: ...
+    @property
+    def share_states(self) -> ShareStatePort: ...
     @property
     def groups(self) -> MarkedOffsets: ...
     def partition(self, topic: str, index: int, /) -> Partition | None:

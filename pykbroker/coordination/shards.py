@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykbroker.coordination.shard import Shard
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
 from pykbroker.runtime.waits import attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.log_replay import LogReplay
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
     from pykbroker.runtime.timers import Timer
     from pykbroker.runtime.waits import Deferred
 
@@ -181,6 +183,9 @@ class Shards(Generic[S]):
         index = found.index
         if index not in self._loading and index not in self._failed:
             replay = self._loading[index] = self._begin(found)
+            if found in self._host.dormant.new:
+                self._open(replay)
+                return self.loaded[index]
             warm = attempt(self._host.dormant.bring_into_memory, found).settled()
             warm.map(lambda _: self._load_some(replay)).or_log("loading %r", found)
         loaded = self.loaded.get(index)
@@ -199,8 +204,8 @@ class Shards(Generic[S]):
             if more is None:
                 self._open(replay)
             else:
-                after = self._host.runtime.timers.after
-                more.map(lambda _: after(0, partial(self._load_some, replay))).or_log("loading %r", found)
+                add = self._host.runtime.slices.add
+                more.map(lambda _: add(self._load_later(replay))).or_log("loading %r", found)
         except KafkaError as error:
             log.warning("Coordinator state in %s cannot be loaded: %s", _name(found), error)
             replay.close()
@@ -214,6 +219,11 @@ class Shards(Generic[S]):
             replay.close()
             self._drop(found.index)
             self._failed.add(found.index)
+
+    def _load_later(self, replay: LogReplay[S]) -> Steps:
+        """The work of one turn: partitions that are loaded at the same time take turns."""
+        self._load_some(replay)
+        yield WEIGHT_OF_A_TURN
 
     def _open(self, replay: LogReplay[S]) -> None:
         found = replay.partition

@@ -62,8 +62,11 @@ class FaultBook:
     def __init__(self) -> None:
         self.rules: dict[int, Rule] = {}
         self._numbers = 0
-        #: Called after each change of a rule, and each time one acts or is removed.
-        self.on_change: Callable[[Rule], None] | None = None
+        self._followers: dict[Callable[[Rule], None], None] = {}
+
+    def follow(self, changed: Callable[[Rule], None]) -> None:
+        """Call ``changed`` after each change of a rule, and each time one acts or is removed; once, however often it is given."""
+        self._followers[changed] = None
 
     def add(self, fault: Fault) -> Rule:
         self._numbers += 1
@@ -85,5 +88,5 @@ class FaultBook:
         return [self.remove(number) for number in list(self.rules)]
 
     def changed(self, rule: Rule) -> None:
-        if self.on_change is not None:
-            self.on_change(rule)
+        for follower in list(self._followers):
+            follower(rule)

@@ -13,6 +13,7 @@ from pykbroker.requests.pipeline import Place, through
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.faults.chaos import RequestChaos
     from pykbroker.requests.dispatcher import Dispatcher
 
 
@@ -32,10 +33,23 @@ class Injector:
         rule = self.book.add(fault)
         if fault.stale:
             rule.kept = old_image(self._cluster().metadata.image)
+        self._enter()
+        return rule
+
+    def begin_chaos(self, chaos: RequestChaos) -> None:
+        """Let chaos befall the requests that no rule acts on."""
+        self._step.chaos = chaos
+        self._enter()
+
+    def end_chaos(self) -> None:
+        """End it; what has begun goes on."""
+        self._step.chaos = None
+        self._leave()
+
+    def _enter(self) -> None:
         if not self._is_in:
             self._places.fill(Place.INTERCEPT, through(self._step))
             self._is_in = True
-        return rule
 
     def _check_there(self, fault: Fault) -> None:
         cluster = self._cluster()
@@ -64,10 +78,11 @@ class Injector:
     def forget(self) -> None:
         """Remove all rules and what is left of them: their cluster ends."""
         self.clear()
+        self._step.chaos = None
         self._step.forget()
         self._leave()
 
     def _leave(self) -> None:
-        if self._is_in and not self.book.rules and not self._step.is_muting:
+        if self._is_in and not self.book.rules and not self._step.is_muting and self._step.chaos is None:
             self._places.empty(Place.INTERCEPT)
             self._is_in = False

@@ -19,6 +19,7 @@ from pykbroker.wire.headers import begin_response
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.faults.book import FaultBook, Rule
+    from pykbroker.faults.chaos import RequestChaos
     from pykbroker.faults.fault import Fault
     from pykbroker.handlers.contract import Answer
     from pykbroker.metadata.image import MetadataImage
@@ -32,6 +33,8 @@ class FaultStep:
 
     def __init__(self, book: FaultBook) -> None:
         self._book = book
+        #: What befalls requests that no rule acts on.
+        self.chaos: RequestChaos | None = None
         #: The rules of delayed frames, by correlation id: such a frame is handled a second time.
         self._delayed: WeakKeyDictionary[Peer, dict[int, Rule]] = WeakKeyDictionary()
         #: Throttled connections, whose requests wait.
@@ -60,7 +63,8 @@ class FaultStep:
             if matches(rule.fault, broker, ctx, request) and rule.acts():
                 self._book.changed(rule)
                 return self._begin(rule, broker, ctx, request, proceed)
-        return proceed()
+        befalls = None if self.chaos is None else self.chaos.choose(ctx.client_id, ctx.api_key, ctx.api_version)
+        return proceed() if befalls is None else self._begin(befalls, broker, ctx, request, proceed)
 
     def released(self, rule: Rule) -> None:
         """Let the requests continue that a removed rule held."""

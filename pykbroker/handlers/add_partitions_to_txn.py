@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import in_slices, whole
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, WEIGHT_OF_LITTLE, in_slices, whole
 from pykbroker.metadata.names import is_internal
 from pykbroker.runtime.waits import Deferred, as_wait, attempt, gather
 from pykbroker.security.operations import WRITE
@@ -88,9 +88,14 @@ def _ask(
                 spoilt[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             yield _WEIGHT
         yield _WEIGHT
-    spoilt |= dict.fromkeys(_denied(broker, ctx, wanted), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    denied = yield from _denied(broker, ctx, transaction)
+    if denied:
+        for each in wanted:
+            if each[0] in denied:
+                spoilt[each] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            yield WEIGHT_OF_LITTLE
     if spoilt:
-        return Deferred.completed({each: spoilt.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in wanted})
+        return Deferred.completed(dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED) | spoilt)
 
     def refused(error: KafkaError) -> Codes:
         code = error.code
@@ -111,14 +116,19 @@ def _ask(
     return attempt(asked).recover(KafkaError, refused)
 
 
-def _denied(broker: Broker, ctx: RequestContext, wanted: list[TopicPartition]) -> list[TopicPartition]:
-    """The partitions that a client may not write to. For brokers (version 4) CLUSTER_ACTION is checked instead."""
+def _denied(
+    broker: Broker, ctx: RequestContext, transaction: AddPartitionsToTxnTransaction
+) -> Generator[float, None, set[str]]:
+    """The topics that a client may not write to. For brokers (version 4) CLUSTER_ACTION is checked instead."""
     authorizer = broker.authorizer
+    denied: set[str] = set()
     if authorizer is None or ctx.api_version >= _MANY_SINCE:
-        return []
-    topics = dict.fromkeys(topic for topic, _ in wanted)
-    denied = {name for name in topics if is_internal(name) or not authorizer.may(ctx, WRITE, TOPIC, name)}
-    return [each for each in wanted if each[0] in denied]
+        return denied
+    for name in {topic.name for topic in transaction.topics if topic.partitions}:
+        if is_internal(name) or not authorizer.may(ctx, WRITE, TOPIC, name):
+            denied.add(name)
+        yield WEIGHT_OF_A_QUESTION
+    return denied
 
 
 def failed(request: AddPartitionsToTxnRequest, version: int, error: KafkaError) -> AddPartitionsToTxnResponse:

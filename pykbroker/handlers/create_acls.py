@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.contract import CloseConnection
-from pykbroker.handlers.in_slices import flat, in_slices, in_turn, mapped
+from pykbroker.handlers.in_slices import flat, in_slices, in_turn, kept, mapped
+from pykbroker.runtime.waits import as_wait
 from pykbroker.security.access_lists import NO_AUTHORIZER, check_codes
 from pykbroker.security.acl import Acl
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -22,45 +23,48 @@ from pykbroker.wire.messages.create_acls import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.runtime.slices import Work
+    from pykbroker.runtime.slices import Steps, Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
 
 #: Access lists that are added together.
 _AT_ONCE = 100
+#: The weight of a look at an access list.
+_WEIGHT = 0.5
 
 
 def handle(
     broker: Broker, ctx: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse | Deferred[CreateAclsResponse]:
-
-    check(request)
-    if broker.authorizer is None:
-        return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
     return in_slices(broker, ctx, _work(broker, ctx, request))
 
 
 def _work(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> Work[CreateAclsResponse]:
+    yield from check(request)
+    if broker.authorizer is None:
+        raise KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
     from pykbroker.controller.acls import says_any  # noqa: PLC0415 - needed only with an authorizer
 
     acls = yield from mapped(request.creations, _acl)
-    if any(map(says_any, acls)):
-        return _response([(ErrorCode.UNKNOWN_SERVER_ERROR, None)] * len(acls))  # as Apache Kafka answers it
-
+    odd = yield from kept(acls, says_any, _WEIGHT)
+    if odd:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as Apache Kafka answers it
     answered = in_turn(broker, ctx, acls, broker.controller.create_acls, _AT_ONCE)
-    return answered.map(
-        lambda parts: _response(
-            [(ErrorCode.NONE, "") if error is None else (error.code, error.message) for error in flat(parts)]
-        )
-    )
+    return answered.chain(lambda parts: as_wait(in_slices(broker, ctx, _answered(parts))))
 
 
-def check(request: CreateAclsRequest) -> None:
-    """Raises CloseConnection for a request that Kafka cannot parse, before any authorization."""
+def _answered(parts: list[list[KafkaError | None]]) -> Work[CreateAclsResponse]:
+    results = yield from mapped(flat(parts), _result)
+    return CreateAclsResponse(results=results)
+
+
+def check(request: CreateAclsRequest) -> Steps:
+    """In slices, before any authorization. Raises CloseConnection for a request that Kafka cannot parse."""
     try:
         for creation in request.creations:
             check_codes(creation, creation.resource_type, creation.resource_pattern_type)
+            yield _WEIGHT
     except KafkaError as error:
         raise CloseConnection(f"CREATE_ACLS failed: {error}") from error
 
@@ -68,13 +72,14 @@ def check(request: CreateAclsRequest) -> None:
 def failed(request: CreateAclsRequest, version: int, error: KafkaError) -> CreateAclsResponse:
     """The request as a whole is refused: every access list carries the error."""
     del version
-    return _response([(error.code, error.message)] * len(request.creations))
+    return CreateAclsResponse(results=[_result(error)] * len(request.creations))
 
 
-def _response(results: list[tuple[ErrorCode, str | None]]) -> CreateAclsResponse:
-    return CreateAclsResponse(
-        results=[AclCreationResult(error_code=code, error_message=message) for code, message in results]
-    )
+def _result(error: KafkaError | None) -> AclCreationResult:
+    if error is None:
+        return AclCreationResult(error_code=ErrorCode.NONE, error_message="")
+    said = None if error.code is ErrorCode.UNKNOWN_SERVER_ERROR else error.message
+    return AclCreationResult(error_code=error.code, error_message=said)
 
 
 def _acl(creation: AclCreation) -> Acl:

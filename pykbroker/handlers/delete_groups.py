@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers.in_slices import each
-from pykbroker.runtime.waits import apply, attempt
-from pykbroker.wire.errors import KafkaError
+from pykbroker.handlers.sharing.states import forget_group
+from pykbroker.runtime.waits import apply, as_wait, attempt
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 #: The weight of deleting a group with its offsets.
-_WEIGHT = 5
+_WEIGHT = 8
 
 
 def handle(
@@ -33,6 +34,9 @@ def handle(
 
 
 def _delete(broker: Broker, group_id: str) -> Deferred[DeletableGroupResult]:
-    asked = attempt(lambda: broker.groups.ask(group_id, GroupShard.delete_group, group_id))
+    def delete(_: object) -> Deferred[ErrorCode]:
+        return as_wait(broker.groups.ask(group_id, GroupShard.delete_group, group_id))
+
+    asked = attempt(forget_group, broker, group_id).chain(delete)
     deleted = asked.recover(KafkaError, lambda error: error.code)
     return deleted.map(lambda code: DeletableGroupResult(group_id=group_id, error_code=code))

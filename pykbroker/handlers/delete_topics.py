@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 #: Topics that are deleted together.
-_AT_ONCE = 50
+_AT_ONCE = 40
 #: The weight of looking at a topic of the request.
 _WEIGHT = 0.3
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.contract import CloseConnection
+from pykbroker.handlers.in_slices import in_slices
 from pykbroker.security.access_lists import NO_AUTHORIZER_ON_THE_BROKER, check_codes
 from pykbroker.security.acl import Acl, AclFilter
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -20,13 +21,21 @@ from pykbroker.wire.messages.describe_acls import (
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.runtime.slices import Steps, Work
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
 
+#: The weight of an access list that a filter is compared with.
+_WEIGHT = 0.5
 
-def handle(broker: Broker, ctx: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    check(request)
+
+def handle(
+    broker: Broker, ctx: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse | Deferred[DescribeAclsResponse]:
+    for _ in check(request):
+        pass
     if broker.authorizer is None:
-        return failed(request, ctx.api_version, KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_THE_BROKER))
+        raise KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_THE_BROKER)
     wanted = AclFilter(
         request.resource_type_filter,
         request.resource_name_filter,
@@ -36,18 +45,25 @@ def handle(broker: Broker, ctx: RequestContext, request: DescribeAclsRequest) ->
         request.operation,
         request.permission_type,
     )
+    return in_slices(broker, ctx, _described(broker, wanted))
+
+
+def _described(broker: Broker, wanted: AclFilter) -> Work[DescribeAclsResponse]:
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
-    for acl in map(Acl.of, broker.metadata.image.acls.values()):
+    for record in list(broker.metadata.image.acls.values()):
+        acl = Acl.of(record)
         if wanted.matches(acl):
             resource = resources.setdefault(acl[:3], DescribeAclsResource(*acl[:3]))
             resource.acls.append(AclDescription(acl.principal, acl.host, acl.operation, acl.permission_type))
+        yield _WEIGHT
     return DescribeAclsResponse(error_message="", resources=list(resources.values()))
 
 
-def check(request: DescribeAclsRequest) -> None:
-    """Raises CloseConnection for a request that Kafka cannot parse, before any authorization."""
+def check(request: DescribeAclsRequest) -> Steps:
+    """One step, before any authorization. Raises CloseConnection for a request that Kafka cannot parse."""
     try:
         check_codes(request, request.resource_type_filter, request.pattern_type_filter)
+        yield _WEIGHT
     except KafkaError as error:
         raise CloseConnection(f"DESCRIBE_ACLS failed: {error}") from error
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, WEIGHT_OF_OPERATIONS, in_slices
 from pykbroker.metadata.names import is_internal, is_valid_topic_name
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.operations import DESCRIBE
@@ -58,13 +58,13 @@ def _described(
         for name in names:
             if not authorizer.may(ctx, DESCRIBE, TOPIC, name):
                 hidden.add(name)
-            yield _WEIGHT
+            yield WEIGHT_OF_A_QUESTION
     shown = [name for name in names if name not in hidden] if hidden else names
     response = yield from _page(image, ctx.listener, shown, request, max(limit, 1))
     for topic in response.topics:
         assert topic.name is not None
         topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
-        yield _TOPIC_WEIGHT
+        yield WEIGHT_OF_OPERATIONS
     if request.topics:
         response.topics += [_refusal(name) for name in names if name in hidden]
     return response

@@ -1,10 +1,8 @@
-"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group or a transactional id.
+"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group, a transactional id or a share partition.
 
 Many keys at once from version 4 (KIP-699). The answer names the broker's endpoint on the listener of the request. The first
-request creates ``__consumer_offsets`` or ``__transaction_state``, and its answer waits for that (Apache Kafka answers
+request creates the coordinator's topic, and its answer waits for that (Apache Kafka answers
 COORDINATOR_NOT_AVAILABLE, which costs the client a retry backoff).
-
-Left out: share coordinators; their keys are answered COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.coordinators import KINDS
+from pykbroker.coordination.coordinators import KINDS, SHARES
 from pykbroker.handlers.in_slices import each
 from pykbroker.runtime.waits import apply, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -26,17 +24,15 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 
-#: The type of share partitions, whose coordinator is not served, and the version from which on it is known.
-_SHARE, _SHARE_SINCE = 2, 6
 _KINDS = {kind.key_type: kind for kind in KINDS}
 _MANY_KEYS_SINCE = 4
 
 
 def handle(broker: Broker, ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
     kind = _KINDS.get(request.key_type)
-    if kind is None and request.key_type != _SHARE:
+    if kind is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if kind is None or ctx.api_version < kind.found_since or broker.metadata.image.topic(kind.topic) is not None:
+    if ctx.api_version < kind.found_since or broker.metadata.image.topic(kind.topic) is not None:
         return _answer(broker, ctx, request)
     return broker.auto_creation.create([kind.topic]).chain(lambda _: as_wait(_answer(broker, ctx, request)))
 
@@ -75,14 +71,19 @@ def _coordinator(broker: Broker, ctx: RequestContext, key_type: int, key: str) -
 
 def _find(broker: Broker, ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
     """Node id and endpoint of the coordinator. Raises KafkaError INVALID_REQUEST or COORDINATOR_NOT_AVAILABLE."""
-    kind = _KINDS.get(key_type)
-    if ctx.api_version < (_SHARE_SINCE if kind is None else kind.found_since):
+    kind = _KINDS[key_type]
+    if ctx.api_version < kind.found_since or (kind is SHARES and not _is_share_partition(key)):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    if kind is None:
-        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     image = broker.metadata.image
     partition = image.partition(kind.topic, kind.partition_of(key, image, broker.config))
     endpoint = None if partition is None else image.endpoint(partition.leader, ctx.listener)
     if partition is None or endpoint is None:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return partition.leader, endpoint
+
+
+def _is_share_partition(key: str) -> bool:
+    """Whether a key has a group, a topic id and a partition, with colons between them."""
+    group_id, _, rest = key.partition(":")
+    topic_id, _, index = rest.rpartition(":")
+    return bool(group_id and topic_id) and index.isdecimal()

@@ -25,7 +25,11 @@ U = TypeVar("U")
 
 #: Partitions of a request that are appended and replayed together, and their weight.
 AT_ONCE = 200
-WEIGHT_OF_A_PART = 400
+WEIGHT_OF_A_PART = 500
+#: The weight of a look at an item, of a question to the authorizer, and of those about all operations on a resource.
+WEIGHT_OF_LITTLE = 0.1
+WEIGHT_OF_A_QUESTION = 1
+WEIGHT_OF_OPERATIONS = 5
 
 
 def in_slices(broker: Broker, ctx: RequestContext, work: Work[T]) -> T | Deferred[T]:
@@ -174,13 +178,27 @@ def flat(parts: Iterable[Iterable[T]]) -> list[T]:
     return [item for part in parts for item in part]
 
 
-def mapped(items: Iterable[U], function: Callable[[U], T], weight: float = 0.2) -> Generator[float, None, list[T]]:
+def mapped(
+    items: Iterable[U], function: Callable[[U], T], weight: float = 2 * WEIGHT_OF_LITTLE
+) -> Generator[float, None, list[T]]:
     """``function`` of each item, for a handler that goes on with all of them."""
     results: list[T] = []
     for item in items:
         results.append(function(item))
         yield weight
     return results
+
+
+def kept(
+    items: Iterable[U], keeps: Callable[[U], object], weight: float = WEIGHT_OF_LITTLE
+) -> Generator[float, None, list[U]]:
+    """The items of which ``keeps`` is true."""
+    found: list[U] = []
+    for item in items:
+        if keeps(item):
+            found.append(item)
+        yield weight
+    return found
 
 
 def whole(work: Generator[float, None, T]) -> T:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, WEIGHT_OF_OPERATIONS, in_slices
 from pykbroker.metadata.answers import question
 from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.names import CLUSTER_METADATA, is_internal, is_valid_topic_name
@@ -49,7 +49,7 @@ _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _MOST_KEPT = 200
 #: The weight of a partition or topic, and of a name in the request (``runtime/slices.py``).
 _WEIGHT = 0.3
-_NAMING = 0.05
+_NAMING = 0.1
 
 
 def handle(
@@ -97,7 +97,7 @@ def _answer(
         for topic in topics:
             if topic.name is not None and topic.error_code != _DENIED:
                 topic.topic_authorized_operations = authorized_operations(authorizer, ctx, TOPIC, topic.name)
-            yield _WEIGHT
+            yield WEIGHT_OF_OPERATIONS
     return MetadataResponse(
         brokers=_brokers(image, ctx.listener),
         cluster_id=image.cluster_id,
@@ -127,6 +127,7 @@ def _requested(
             found = yield from _by_id(broker, image, topic_id, ctx)
             topics.append(found)
         return topics
+    weight = _WEIGHT if broker.authorizer is None else WEIGHT_OF_A_QUESTION
     missing: dict[str, int] = {}  # topics that do not exist, and their places in the answer
     for name in names:
         topic = image.topic(name)
@@ -137,7 +138,7 @@ def _requested(
             topics.append(_unknown(name))
         else:
             topics.append((yield from _topic(image, topic, ctx)))
-        yield _WEIGHT
+        yield weight
     if missing and request.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]:
         for name in _create(broker, ctx, list(missing)):
             topics[missing[name]] = _refusal(name, internal=is_internal(name))

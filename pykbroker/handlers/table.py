@@ -90,6 +90,18 @@ SUPPORTED: tuple[ServedApi, ...] = (
     ServedApi(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, "consumer_group_describe"),
     ServedApi(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, "list_config_resources"),
     ServedApi(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, "describe_topic_partitions"),
+    ServedApi(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, "share_group_heartbeat"),
+    ServedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, "share_group_describe"),
+    ServedApi(ApiKey.SHARE_FETCH, 1, 2, "share_fetch"),
+    ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, "share_acknowledge"),
+    ServedApi(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, "initialize_share_group_state"),
+    ServedApi(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, "read_share_group_state"),
+    ServedApi(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, "write_share_group_state"),
+    ServedApi(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, "delete_share_group_state"),
+    ServedApi(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, "read_share_group_state_summary"),
+    ServedApi(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, "describe_share_group_offsets"),
+    ServedApi(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, "alter_share_group_offsets"),
+    ServedApi(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, "delete_share_group_offsets"),
 )
 
 _TABLE_WIDTH = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hmac
@@ -35,6 +36,8 @@ _MOST_CONNECTIONS: Final = 256
 _LARGEST_BODY: Final = 4 * 1024 * 1024
 _KIND: Final = "application/vnd.schemaregistry.v1+json"
 _KINDS: Final = (_KIND, "application/vnd.schemaregistry+json", "application/json")
+#: Items of a list that are encoded in one turn of the loop.
+_AT_ONCE: Final = 20
 #: What bodies are sent as; no page of another site can, without asking first.
 _TAKEN: Final = (*_KINDS, "application/octet-stream")
 
@@ -54,15 +57,14 @@ class SchemaRegistrySide:
         app.on_response_prepare.append(add_headers)
         app.router.add_route("*", r"/{path:[\s\S]*}", self._answer)
         self._server = WebServer(app, self._options.patience_s, _MOST_CONNECTIONS)
-        self._node.schema_registry = await self._server.open(
-            self._options.host, self._options.port, "--schema-registry HOST:PORT"
-        )
-        log.info("Schema registry on http://%s", self._node.schema_registry)
+        address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT")
+        self._node.services["schema_registry"] = address
+        log.info("Schema registry on http://%s", address)
 
     async def close(self) -> None:
         """Close connections. Harmless if it was not opened."""
         server, self._server = self._server, None
-        self._node.schema_registry = None
+        self._node.services.pop("schema_registry", None)
         if server is not None:
             await server.close()
         self._registry.close()
@@ -83,9 +85,10 @@ class SchemaRegistrySide:
             return _error(request, 500, STORE, "the registry failed to answer this: the broker's log says why")
         if found is None:
             return web.Response(status=204)
-        if isinstance(found, Text):
-            return web.Response(body=found.text.encode("utf-8", "replace"), content_type=_accepted(request))
-        return web.json_response(found, content_type=_accepted(request), dumps=compact)
+        if isinstance(found, list) and len(found) > _AT_ONCE:
+            return await _in_pieces(request, found)
+        text = found.text if isinstance(found, Text) else compact(found)
+        return web.Response(body=text.encode("utf-8", "replace"), content_type=_accepted(request))
 
     async def _carried_out(self, request: web.Request) -> Any:
         handler, words, query = find(request.method, request.rel_url.raw_path, request.query)
@@ -137,6 +140,19 @@ def _accepted(request: web.Request) -> str:
     """The type of the answer: the first of the registry's own that the client names."""
     said = request.headers.get(hdrs.ACCEPT, "")
     return next((each for each in _KINDS if each in said), _KIND)
+
+
+async def _in_pieces(request: web.Request, found: list[Any]) -> web.StreamResponse:
+    """Answer with a long list, with the broker's clients served between its pieces."""
+    answer = web.StreamResponse(headers={hdrs.CONTENT_TYPE: _accepted(request)})
+    await answer.prepare(request)
+    for begin in range(0, len(found), _AT_ONCE):
+        piece = ",".join(compact(each) for each in found[begin : begin + _AT_ONCE])
+        await answer.write(f"{',' if begin else '['}{piece}".encode("utf-8", "replace"))
+        await asyncio.sleep(0)
+    await answer.write(b"]")
+    await answer.write_eof()
+    return answer
 
 
 def _error(request: web.Request, status: int, code: int, message: str) -> web.Response:

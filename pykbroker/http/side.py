@@ -91,12 +91,13 @@ class HttpSide:
         """Listen, and start to count. Raises StartFailed if the address cannot be bound."""
         app = self._application()
         server = self._server = WebServer(app, self._options.patience_s, _MOST_CONNECTIONS)
-        self._node.http = await server.open(self._options.host, self._options.port, "--http HOST:PORT")
+        address = await server.open(self._options.host, self._options.port, "--http HOST:PORT")
+        self._node.services["http"] = address
         self._is_open = True
         self._node.server.dispatcher.places.fill(Place.MEASURE, self._meter.around)
         self._leave = [self._node.lifetimes.follow(each.follow) for each in (self._brokers, self._storage)]
         self._lag.start()
-        log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", self._node.http)
+        log.info("HTTP on %s: /console, /health, /ready, /metrics, /api/v1", address)
 
     def _application(self) -> web.Application:
         app = web.Application(middlewares=[at_work, guard(self._options, page.PATHS)])
@@ -123,7 +124,7 @@ class HttpSide:
 
     def _own_registry(self) -> str | None:
         """The URL of the node's own schema registry, which has the same token."""
-        own, token = self._node.schema_registry, self._options.token
+        own, token = self._node.services.get("schema_registry"), self._options.token
         return None if own is None else registry_url(own, token)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
@@ -166,7 +167,7 @@ class HttpSide:
             server.stop_listening()
             self._lag.stop()
             self._node.server.dispatcher.places.empty(Place.MEASURE)
-            self._node.http = None
+            self._node.services.pop("http", None)
             while self._leave:
                 self._leave.pop()()
             await self._scrapes.stop()

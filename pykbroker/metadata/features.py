@@ -12,6 +12,7 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
+SHARE_VERSION = "share.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 
 #: Finalized in a new cluster, in the order of Kafka's records. A level of 0 has no entry.
@@ -19,6 +20,7 @@ BOOTSTRAP_LEVELS: dict[str, int] = {
     METADATA_VERSION: 33,  # 4.4-IV2
     ELR_VERSION: 1,
     GROUP_VERSION: 1,
+    SHARE_VERSION: 1,  # 2 stands for dead letters
     TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
 
@@ -29,7 +31,7 @@ SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
     KRAFT_VERSION: (0, 1),
     GROUP_VERSION: (0, 1),
     TRANSACTION_VERSION: (0, 2),
-    "share.version": (0, 2),
+    SHARE_VERSION: (0, 2),
     "streams.version": (0, 1),
     ELR_VERSION: (0, 1),
 }

@@ -41,13 +41,21 @@ class BrokerRules(ConnectionRules, Protocol):
 class Limited:
     """See the module. ``has_descriptors`` says whether the process may have one more connection."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, has_descriptors: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        has_descriptors: Callable[[], bool],
+        rules: BrokerRules,
+        inside: Iterable[Connection],
+    ) -> None:
         self._loop = loop
         self._has_descriptors = has_descriptors
         self._acceptors: list[ConnectionAcceptor] = []
         self._inside: dict[Connection, str] = {}
         self._going: set[Connection] = set()
         self._entering: set[asyncio.Task[bool]] = set()
+        self._rules = rules
+        self.hold_to(rules, inside)
 
     def hold_to(self, rules: BrokerRules, inside: Iterable[Connection]) -> None:
         """Apply ``rules`` from now on; ``inside`` are the open connections."""

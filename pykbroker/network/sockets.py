@@ -114,8 +114,9 @@ class BrokerSockets:
         if self._limited is None:
             from pykbroker.network.limited import Limited  # noqa: PLC0415 - few brokers have limits
 
-            self._limited = Limited(self._loop, self._has_room)
-        self._limited.hold_to(rules, self.connections)
+            self._limited = Limited(self._loop, self._has_room, rules, self.connections)
+        else:
+            self._limited.hold_to(rules, self.connections)
         if self._serving:
             self._open_acceptors(self._limited)
 

@@ -29,6 +29,8 @@ class DormantLogs:
         self._runtime = runtime
         self._directories = directories
         self.partitions: set[Partition] = set()
+        #: Partitions that were created since the start and whose logs have not been opened: nothing was written to them.
+        self.new: set[Partition] = set()
 
     def open(self, partitions: Collection[Partition]) -> Deferred[None]:
         """Open these logs, some in each turn. A thread reads the files first, so that the loop does not wait for the

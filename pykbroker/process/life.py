@@ -12,9 +12,10 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pykbroker.runtime.waits import Deferred
+
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,21 @@ class LifeEnded(Exception):
 
     def __init__(self) -> None:
         super().__init__(BETWEEN)
+
+
+async def awaited(wait: Deferred[T]) -> T:
+    """The result of a wait, for tasks: the one place where a task awaits what the brokers do. Raises its error. If the task is
+    cancelled, the wait is abandoned.
+    """
+    if not wait.done:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("ending a task's wait")
+        try:
+            await over
+        except asyncio.CancelledError:
+            wait.abandon()
+            raise
+    return wait.value
 
 
 class Life:
@@ -62,16 +78,14 @@ class Life:
         """The result of a wait. Raises its error, and LifeEnded if the life ends before."""
         if self.over:
             raise LifeEnded
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        take_back = self.at_end(lambda: None if over.done() else over.set_exception(LifeEnded()))
+        outcome: Deferred[T] = Deferred()
+        outcome.when_abandoned = wait.abandon
+        wait.pass_to(outcome)
+        take_back = self.at_end(lambda: outcome.fail(LifeEnded()))
         try:
-            wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log(
-                "waiting for an outcome"
-            )
-            await over
+            return await awaited(outcome)
         finally:
             take_back()
-        return wait.value
 
 
 class Lifetimes:

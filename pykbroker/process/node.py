@@ -26,12 +26,12 @@ from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
 from pykbroker.process import descriptors, log_directories
 from pykbroker.process.housekeeping import Housekeeping
-from pykbroker.process.life import Life, LifeEnded, Lifetimes
+from pykbroker.process.life import LifeEnded, Lifetimes, awaited
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
-from pykbroker.process.single_brokers import SingleBrokers, done
+from pykbroker.process.single_brokers import SingleBrokers
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
@@ -67,28 +67,18 @@ class Service(Protocol):
 
 
 async def serve(
-    config: BrokerConfig,
-    brokers: int,
+    node: Node,
     announce: Callable[[Node], None],
     *,
-    racks: Sequence[str] | None = None,
-    durable: bool = True,
     with_parent: bool = False,
-    as_reached: bool = False,
-    release: Release | None = None,
     services: Callable[[Node], Sequence[Service]] = lambda _: (),
     before_clients: Prepare | None = None,
-    follow: Callable[[Life], None] | None = None,
-    clock: Clock | None = None,
 ) -> None:
     """Run a Node until SIGTERM, SIGINT or SIGHUP, which are handled from the beginning, since the first process of a container
     is not stopped by them otherwise. With ``with_parent`` the end of the parent process stops it, too. ``services`` creates
-    the services beside it, ``follow`` follows its lives. ``before_clients`` is called before clients are accepted,
-    ``announce`` afterwards. Raises StartFailed.
+    the services beside it. ``before_clients`` is called before clients are accepted, ``announce`` afterwards. Raises
+    StartFailed.
     """
-    node = Node(config, brokers, racks=racks, durable=durable, as_reached=as_reached, release=release, clock=clock)
-    if follow is not None:
-        node.lifetimes.follow(follow)
     node.server.stop_on_signals()
     if with_parent:
         node.server.stop_with_parent()
@@ -153,10 +143,8 @@ class Node:
         #: The lives of the cluster, which who outlives one follows.
         self.lifetimes = Lifetimes()
         self._clock = clock or SystemClock()
-        #: The address of the HTTP side, if it is on.
-        self.http: str | None = None
-        #: The address of the schema registry, if it is on.
-        self.schema_registry: str | None = None
+        #: The addresses of the services beside the brokers that are open: ``http``, ``schema_registry``.
+        self.services: dict[str, str] = {}
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
         #: Installs quotas and connection limits.
@@ -245,7 +233,7 @@ class Node:
         """The process as JSON, as docs/operating.md describes it: ``bootstrap`` has what clients connect to, ``brokers`` the
         addresses of all listeners.
         """
-        beside = {"http": self.http, "schema_registry": self.schema_registry}
+        beside = {name: self.services.get(name) for name in ("http", "schema_registry")}
         return {
             "bootstrap": ",".join(self.addresses().values()),
             "pid": os.getpid(),
@@ -305,7 +293,7 @@ class Node:
         life = self.lifetimes.begin(cluster)
         life.at_end(cluster.log_levels.restore)
         if before_clients is not None:
-            await done(before_clients(cluster))
+            await awaited(before_clients(cluster))
         await self.server.start_serving()
         self._housekeeping.start()
 

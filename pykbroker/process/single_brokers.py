@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.brokers.broker import WrongBroker
+from pykbroker.process.life import awaited
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.lifecycle import BrokerLifecycle
     from pykbroker.network.server import Server
-    from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +44,9 @@ class SingleBrokers:
             if abrupt:
                 self._server.sockets(node_id).cut()
             else:
-                await done(lifecycle.begin_stop(node_id))
+                await awaited(lifecycle.begin_stop(node_id))
                 await self._server.sockets(node_id).finish()
-            await done(lifecycle.stop(node_id))
+            await awaited(lifecycle.stop(node_id))
         log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
 
     async def start(self, node_id: int) -> None:
@@ -60,7 +60,7 @@ class SingleBrokers:
             sockets = self._server.sockets(node_id)
             await sockets.open_again()
             try:
-                await done(lifecycle.start(node_id))
+                await awaited(lifecycle.start(node_id))
             except KafkaError:
                 sockets.close()
                 raise
@@ -92,11 +92,3 @@ class SingleBrokers:
         brokers = self._changeable().cluster.brokers
         found = [str(each) for each in self._ids if (each in brokers) == (state == "running")]
         return f"broker {node_id} is not {state} in this process; these are: {', '.join(found) or 'none'}"
-
-
-async def done(wait: Deferred[None]) -> None:
-    """Await a Deferred. Raises the error with which it failed."""
-    over = asyncio.get_running_loop().create_future()
-    wait.settled().map(lambda _: over.set_result(None)).or_log("telling who waits for a broker")
-    await over
-    _ = wait.value

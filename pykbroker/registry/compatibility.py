@@ -48,9 +48,9 @@ def incompatibilities(type_: str, schema: Parsed, level: str, earlier: Sequence[
         for each in compared:
             found = list(_messages(type_, schema, level, each))
             if found:
-                shown = [*found[:_MOST], *([f"and {len(found) - _MOST} more"] if len(found) > _MOST else [])]
+                messages = [*found[:_MOST], *([f"and {len(found) - _MOST} more"] if len(found) > _MOST else [])]
                 about = f"{{oldSchemaVersion: {each.version}}}, {{oldSchema: '{each.text[:2000]}'}}"
-                return [*shown, about, f"{{compatibility: '{level}'}}"]
+                return [*messages, about, f"{{compatibility: '{level}'}}"]
     except Malformed as error:
         raise invalid_schema(f"Compatibility cannot be checked: {error}") from error
     return []

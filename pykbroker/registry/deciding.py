@@ -35,7 +35,7 @@ from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qua
 _HIGHEST_ID: Final = 2**31 - 1
 
 
-class Asked(NamedTuple):
+class Registration(NamedTuple):
     """A registration. The id and the version are given in mode IMPORT only, else -1 and 0."""
 
     subject: str
@@ -44,46 +44,48 @@ class Asked(NamedTuple):
     version: int = 0
 
 
-def completed(state: State, asked: Asked) -> Asked:
+def completed(state: State, registration: Registration) -> Registration:
     """A registration with what it leaves out: the schema's text is that of the version before, metadata and rules too, and the configuration
     adds its own. Raises RegistryError.
     """
-    if state.mode_in_scope(asked.subject) == IMPORT:
-        return asked
-    schema, before = asked.schema, state.latest(asked.subject)
+    if state.mode_in_scope(registration.subject) == IMPORT:
+        return registration
+    schema, before = registration.schema, state.latest(registration.subject)
     if not schema.text.strip():
         if before is None:
             raise invalid_schema("Empty schema")
         kept = before.schema
         schema = replace(schema, text=kept.text, type=kept.type, references=kept.references)
-    found = metadata_and_rules(state.config_in_scope(asked.subject), schema, None if before is None else before.schema)
-    return asked._replace(schema=found)
+    found = metadata_and_rules(
+        state.config_in_scope(registration.subject), schema, None if before is None else before.schema
+    )
+    return registration._replace(schema=found)
 
 
-def check_may_register(state: State, asked: Asked) -> None:
+def check_may_register(state: State, registration: Registration) -> None:
     """Raises RegistryError if the mode forbids it."""
-    mode = state.mode_in_scope(asked.subject)
-    _check_writable(state, asked.subject)
-    if asked.id >= 0 and mode != IMPORT:
-        raise not_permitted(f"Subject {asked.subject} is not in import mode")
-    if asked.id < 0 and mode != READWRITE:
-        raise not_permitted(f"Subject {asked.subject} is not in read-write mode")
-    if asked.id > _HIGHEST_ID or not 0 <= asked.version + 1 <= _HIGHEST_ID:
+    mode = state.mode_in_scope(registration.subject)
+    _check_writable(state, registration.subject)
+    if registration.id >= 0 and mode != IMPORT:
+        raise not_permitted(f"Subject {registration.subject} is not in import mode")
+    if registration.id < 0 and mode != READWRITE:
+        raise not_permitted(f"Subject {registration.subject} is not in read-write mode")
+    if registration.id > _HIGHEST_ID or not 0 <= registration.version + 1 <= _HIGHEST_ID:
         raise invalid_schema("an id or a version is out of range")
 
 
-def registered(state: State, asked: Asked) -> Version | None:
+def registered(state: State, registration: Registration) -> Version | None:
     """The version that has the schema of a registration already, under the same subject."""
-    if asked.version:
+    if registration.version:
         return None
-    number = state.id_of(context_of(asked.subject), asked.schema)
-    if number is None or asked.id not in (-1, number):
+    number = state.id_of(context_of(registration.subject), registration.schema)
+    if number is None or registration.id not in (-1, number):
         return None
-    return _same(state.versions(asked.subject), asked.schema)
+    return _same(state.versions(registration.subject), registration.schema)
 
 
 def looked_up(state: State, subject: str, schema: Schema, *, deleted: bool) -> Version | None:
-    """The version of a subject with this content. A schema that is asked for without metadata and rules has those of any version."""
+    """The version of a subject with this content. A schema that is registration for without metadata and rules has those of any version."""
     return _same(state.versions(subject, deleted=deleted), schema)
 
 
@@ -99,17 +101,17 @@ def _same(versions: list[Version], schema: Schema) -> Version | None:
     return None
 
 
-def register(state: State, asked: Asked) -> tuple[Version, list[Change]]:
+def register(state: State, registration: Registration) -> tuple[Version, list[Change]]:
     """The new version, and its records. Compatibility has been checked. Raises RegistryError."""
-    subject, context = asked.subject, context_of(asked.subject)
+    subject, context = registration.subject, context_of(registration.subject)
     versions = state.versions(subject, deleted=True)
     next_version = 1 + max((each.version for each in versions), default=0)
     is_import = state.mode_in_scope(subject) == IMPORT
-    version = next_version if asked.version <= 0 else asked.version
+    version = next_version if registration.version <= 0 else registration.version
     if version != next_version and not is_import:
         raise invalid_schema("Version is not one more than previous version")
-    number = _id(state, asked, context)
-    made = Version(subject, version, number, asked.schema, asked.schema.guid())
+    number = _id(state, registration, context)
+    made = Version(subject, version, number, registration.schema, registration.schema.guid())
     changes: list[Change] = []
     if context != DEFAULT_CONTEXT and context not in state.contexts():
         changes.append((ContextKey(context), {"tenant": "default", "context": context}))
@@ -119,13 +121,13 @@ def register(state: State, asked: Asked) -> tuple[Version, list[Change]]:
     return made, changes
 
 
-def _id(state: State, asked: Asked, context: str) -> int:
-    known = state.id_of(context, asked.schema)
-    if asked.id < 0:
+def _id(state: State, registration: Registration, context: str) -> int:
+    known = state.id_of(context, registration.schema)
+    if registration.id < 0:
         return state.next_id(context) if known is None else known
-    if any(each.schema != asked.schema for each in state.with_id(context, asked.id)):
-        raise not_permitted(f"Overwrite new schema with id {asked.id} is not permitted.")
-    return asked.id
+    if any(each.schema != registration.schema for each in state.with_id(context, registration.id)):
+        raise not_permitted(f"Overwrite new schema with id {registration.id} is not permitted.")
+    return registration.id
 
 
 def delete_version(state: State, subject: str, version: int, *, permanent: bool) -> tuple[int, list[Change]]:

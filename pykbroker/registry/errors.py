@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pykbroker.registry.schema import shown
+from pykbroker.registry.schema import abbreviated
 
 SUBJECT_NOT_FOUND: Final = 40401
 VERSION_NOT_FOUND: Final = 40402
@@ -39,7 +39,7 @@ class RegistryError(Exception):
 
 
 def subject_not_found(subject: str) -> RegistryError:
-    return RegistryError(SUBJECT_NOT_FOUND, f"Subject '{shown(subject)}' not found.")
+    return RegistryError(SUBJECT_NOT_FOUND, f"Subject '{abbreviated(subject)}' not found.")
 
 
 def version_not_found(version: int) -> RegistryError:
@@ -58,7 +58,7 @@ def invalid_version(text: str) -> RegistryError:
     """No version has this number."""
     return RegistryError(
         INVALID_VERSION,
-        f"The specified version '{shown(text)}' is not a valid version id. Allowed values are between [1, 2^31-1] and the string \"latest\"",
+        f"The specified version '{abbreviated(text)}' is not a valid version id. Allowed values are between [1, 2^31-1] and the string \"latest\"",
     )
 
 
@@ -70,5 +70,5 @@ def reference_exists(subject: str, version: int) -> RegistryError:
     """A version that others refer to cannot be deleted."""
     return RegistryError(
         REFERENCE_EXISTS,
-        f"One or more references exist to the schema {{magic=1,keytype=SCHEMA,subject={shown(subject)},version={version}}}.",
+        f"One or more references exist to the schema {{magic=1,keytype=SCHEMA,subject={abbreviated(subject)},version={version}}}.",
     )

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from pykbroker.extras import install_hint
 from pykbroker.registry.errors import TOO_LARGE, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import LARGEST, Malformed, Parsed
-from pykbroker.registry.schema import AVRO, JSON, PROTOBUF, shown
+from pykbroker.registry.schema import AVRO, JSON, PROTOBUF, abbreviated
 
 _MODULES: Final = {AVRO: "avro", JSON: "json_schema", PROTOBUF: "protobuf"}
 _PACKAGES: Final = {AVRO: "avro", JSON: "jsonschema", PROTOBUF: "grpc_tools"}
@@ -60,7 +60,7 @@ class Parser:
 
 def _parsed(source: Source) -> Parsed:
     if source.type not in _MODULES:
-        raise invalid_schema(f"Invalid schema type {shown(source.type)}")
+        raise invalid_schema(f"Invalid schema type {abbreviated(source.type)}")
     if source.size > LARGEST:
         raise RegistryError(TOO_LARGE, f"A schema has at most {LARGEST} characters here, with those that it refers to")
     if find_spec(_PACKAGES[source.type]) is None:

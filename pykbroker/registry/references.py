@@ -8,7 +8,7 @@ from typing import Final
 from pykbroker.registry.errors import TOO_LARGE, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import LARGEST
 from pykbroker.registry.parsing import Source
-from pykbroker.registry.schema import Reference, Schema, shown
+from pykbroker.registry.schema import Reference, Schema, abbreviated
 from pykbroker.registry.state import State
 from pykbroker.registry.subjects import LATEST
 
@@ -53,5 +53,5 @@ def _collect(state: State, subject: str, schema: Schema, texts: dict[str, str], 
 
 def _missing(reference: Reference) -> RegistryError:
     return invalid_schema(
-        f'No schema reference found for subject "{shown(reference.subject)}" and version {reference.version}'
+        f'No schema reference found for subject "{abbreviated(reference.subject)}" and version {reference.version}'
     )

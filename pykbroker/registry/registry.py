@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker.registry import deciding
 from pykbroker.registry.compatibility import NONE, Earlier, incompatibilities
-from pykbroker.registry.deciding import Asked
+from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import INCOMPATIBLE, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import Parsed
 from pykbroker.registry.parsing import Parser
@@ -32,8 +32,8 @@ _THREADS: Final = 2
 class Registry:
     """See the module. Belongs to the loop; schemas are parsed and compared in threads. All methods raise RegistryError."""
 
-    def __init__(self, lives: Lifetimes) -> None:
-        self._topic = SchemasTopic(lives)
+    def __init__(self, lifetimes: Lifetimes) -> None:
+        self._topic = SchemasTopic(lifetimes)
         self._writing = asyncio.Lock()
         self._parser = Parser()
         self._pool = ThreadPoolExecutor(_THREADS, "schemas")
@@ -50,27 +50,33 @@ class Registry:
         """The state as of now, to be used before the next wait."""
         return await self._topic.state()
 
-    async def register(self, asked: Asked, *, normalize: bool = False) -> Version:
+    async def register(self, registration: Registration, *, normalize: bool = False) -> Version:
         """Register a schema; the version that has it, if there is one."""
+        if registration.schema.text.strip():  # parsed before the others' turn, who then do not wait for it
+            await self._canonical(
+                await self.state(), registration.subject, registration.schema, new=True, normalize=normalize
+            )
         async with self._writing:
             state = await self.state()
-            deciding.check_may_register(state, asked)
-            asked = deciding.completed(state, asked)
-            config = state.config_in_scope(asked.subject)
-            schema, parsed = await self._canonical(state, asked.subject, asked.schema, new=True, normalize=normalize)
-            asked = asked._replace(schema=schema)
-            found = deciding.registered(state, asked)
+            deciding.check_may_register(state, registration)
+            registration = deciding.completed(state, registration)
+            config = state.config_in_scope(registration.subject)
+            schema, parsed = await self._canonical(
+                state, registration.subject, registration.schema, new=True, normalize=normalize
+            )
+            registration = registration._replace(schema=schema)
+            found = deciding.registered(state, registration)
             if found is not None:
                 return found
-            if state.mode_in_scope(asked.subject) != "IMPORT":
-                versions = _of_group(state.versions(asked.subject), schema, config.get("compatibilityGroup"))
+            if state.mode_in_scope(registration.subject) != "IMPORT":
+                versions = _of_group(state.versions(registration.subject), schema, config.get("compatibilityGroup"))
                 why = await self._compared(state, config.get("compatibilityLevel", NONE), schema, parsed, versions)
                 if why:
                     raise RegistryError(
                         INCOMPATIBLE,
-                        f'Schema being registered is incompatible with an earlier schema for subject "{asked.subject}", details: [{", ".join(why)}]',
+                        f'Schema being registered is incompatible with an earlier schema for subject "{registration.subject}", details: [{", ".join(why)}]',
                     )
-            made, changes = deciding.register(state, asked)
+            made, changes = deciding.register(state, registration)
             await self._append(changes)
             return made
 

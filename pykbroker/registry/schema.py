@@ -13,12 +13,12 @@ AVRO: Final = "AVRO"
 JSON: Final = "JSON"
 PROTOBUF: Final = "PROTOBUF"
 TYPES: Final = (JSON, PROTOBUF, AVRO)
-_MOST_SHOWN: Final = 300
+_MOST_CHARACTERS: Final = 300
 
 
-def shown(text: str) -> str:
+def abbreviated(text: str) -> str:
     """A stranger's words, as a message repeats them: bounded."""
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 
 
 def compact(value: Any) -> str:

@@ -7,7 +7,7 @@ import unicodedata
 from typing import Final
 
 from pykbroker.registry.errors import INVALID_SUBJECT, RegistryError, invalid_version
-from pykbroker.registry.schema import shown
+from pykbroker.registry.schema import abbreviated
 
 DEFAULT_CONTEXT: Final = "."
 #: In place of a context, all of them.
@@ -44,7 +44,7 @@ def checked(subject: str) -> str:
     control = any(unicodedata.category(each) == "Cc" for each in subject)
     name = split(subject)[1]
     if not subject or control or name in _RESERVED or len(subject) > _LONGEST:
-        raise RegistryError(INVALID_SUBJECT, f"The specified subject '{shown(subject)}' is not a valid subject.")
+        raise RegistryError(INVALID_SUBJECT, f"The specified subject '{abbreviated(subject)}' is not a valid subject.")
     return normal(subject)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pykbroker.controller.topics import NewTopic
@@ -15,14 +13,17 @@ from pykbroker.process.life import LifeEnded
 from pykbroker.registry.errors import STORE, TOO_LARGE, RegistryError
 from pykbroker.registry.records import Change, Unreadable, decode, encode
 from pykbroker.registry.state import State
-from pykbroker.seeding.dumping import committed_records
+from pykbroker.wire.compression import TooMuchContent
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.records import Record, decode_some, unpacked
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.partitions.partition import Partition
     from pykbroker.process.life import Lifetimes
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.wire.batch_header import BatchHeader
+    from pykbroker.wire.primitives import Buffer
 
 log = logging.getLogger(__name__)
 
@@ -33,17 +34,21 @@ _MOST_REPLICAS: Final = 3
 #: Records that are replayed in one turn of the loop, and bytes of one that is read there.
 _AT_ONCE: Final = 20
 _READ_HERE: Final = 16 * 1024
+#: What a batch of others may hold, decompressed; and lines in the log about records that are none.
+_LARGEST_BATCH: Final = 64 * 1024 * 1024
+_MOST_LINES: Final = 10
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 class SchemasTopic:
     """The state as of the end of the topic. It follows the lives of the cluster: after a reset it is read anew. Belongs to the loop."""
 
-    def __init__(self, lives: Lifetimes) -> None:
-        self._lives = lives
+    def __init__(self, lifetimes: Lifetimes) -> None:
+        self._lifetimes = lifetimes
         self._state = State()
         self._partition: Partition | None = None
         self._next = 0
+        self._unread = 0
         self._reading = asyncio.Lock()
 
     async def state(self) -> State:
@@ -76,55 +81,67 @@ class SchemasTopic:
         return self._cluster().logs.cluster_id
 
     def _cluster(self) -> Cluster:
-        if self._lives.current is None:
+        if self._lifetimes.current is None:
             raise RegistryError(STORE, "The brokers are stopping or being reset")
-        return self._lives.current.cluster
+        return self._lifetimes.current.cluster
 
     async def _outcome(self, wait: Deferred[T]) -> T:
         try:
-            return await self._lives.outcome(wait)
+            return await self._lifetimes.outcome(wait)
         except LifeEnded as error:
             raise RegistryError(STORE, str(error)) from error
 
     def _is_read(self) -> bool:
         partition = self._cluster().partition(TOPIC, 0)
-        return partition is self._partition and (partition is None or self._next == partition.last_stable_offset)
+        return partition is self._partition and (partition is None or self._next == partition.high_watermark)
 
     async def _read(self) -> None:
         while not self._is_read():
             cluster = self._cluster()
             partition = cluster.partition(TOPIC, 0)
             if partition is not self._partition:
-                self._partition, self._state, self._next = partition, State(), 0
+                self._partition, self._state, self._next, self._unread = partition, State(), 0, 0
             if partition is None:
                 return
             if partition in cluster.dormant.partitions:
                 await self._outcome(cluster.dormant.open([partition]))
                 continue
-            end = partition.last_stable_offset
             self._next = max(self._next, partition.log_start_offset)
-            for record in list(islice(committed_records(partition, self._next, end), _AT_ONCE)):
-                await self._replay(record.key, record.value, record.offset)
-                if self._partition is not partition:
-                    return
-                self._next = record.offset + 1
-            self._next = self._next if self._has_more(partition, end) else end
-            await asyncio.sleep(0)
+            found = next(iter(partition.log.batches(self._next)), None)
+            if found is None or found[0].base_offset >= partition.high_watermark:
+                self._next = partition.high_watermark
+                return
+            await self._read_batch(partition, *found)
 
-    def _has_more(self, partition: Partition, end: int) -> bool:
-        return next(committed_records(partition, self._next, end), None) is not None
-
-    async def _replay(self, key: bytes | None, value: bytes | None, offset: int) -> None:
-        """A record that is not understood is left alone, with a line in the log."""
+    async def _read_batch(self, partition: Partition, header: BatchHeader, batch: Buffer) -> None:
+        """Replay a batch, of transactions too, as the other registry reads them. What it holds, decompressed, is bounded."""
+        state = self._state
         try:
-            if len(value or b"") <= _READ_HERE:
-                change = decode(key, value)
+            if not header.is_control:
+                payload = await asyncio.to_thread(unpacked, bytes(batch), header, _LARGEST_BATCH)
+                for some in decode_some(payload, header, _AT_ONCE):
+                    for record in some:
+                        if record.offset >= self._next:
+                            await self._replay(state, record)
+                    await asyncio.sleep(0)
+        except (TooMuchContent, WireError) as error:
+            log.warning("The batch at offset %d of %s is left alone: %s", header.base_offset, TOPIC, error)
+        if self._partition is partition:
+            self._next = header.last_offset + 1
+
+    async def _replay(self, state: State, record: Record) -> None:
+        """A record that is not understood is left alone; the first ones of a topic have a line in the log."""
+        try:
+            if len(record.value or b"") <= _READ_HERE:
+                change = decode(record.key, record.value)
             else:
-                change = await asyncio.to_thread(partial(decode, key, value))
+                change = await asyncio.to_thread(decode, record.key, record.value)
             if change is not None:
-                self._state.replay(change)
+                state.replay(change)
         except Unreadable as error:
-            log.warning("Record %d of %s is left alone: %s", offset, TOPIC, error)
+            self._unread += 1
+            if self._unread <= _MOST_LINES:
+                log.warning("Record %d of %s is left alone: %s", record.offset, TOPIC, error)
 
     async def _existing(self, cluster: Cluster) -> Partition:
         found = cluster.partition(TOPIC, 0)

@@ -1,1 +1,8 @@
-"""Earlier releases of Kafka that the broker emulates: their APIs, settings and different responses."""
+"""Earlier releases of Kafka that the broker emulates: their APIs, settings and different responses.
+
+Earlier releases of Kafka (``--as-version``): each is a value (``release.py``) with its APIs, features, settings and
+amendments. APIs and versions go into the dispatcher's table; protocols of later features (KIP-848, KIP-890, KIP-966) are off
+because the cluster does not finalize the feature; settings, defaults and rules go into the configuration's definitions;
+other differences of answers are amendments, one per API, in the place AMEND (``amendments.py``, ``over_zookeeper.py``). No
+handler knows the release. Imported on request.
+"""

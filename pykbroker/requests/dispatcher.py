@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
-from pykbroker.requests.large import LargeRequests, decoded_in_place, encoded_later, large_from
+from pykbroker.requests.large import LargeRequests, decoded_in_place, finished_later, large_from
 from pykbroker.requests.pipeline import Guard, Pipeline, Place
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import Peer, RequestContext
@@ -26,7 +26,7 @@ from pykbroker.wire.headers import begin_response, read_request_header
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.handlers.contract import Answer, Failed, Handle, Handler, LogsOf
+    from pykbroker.handlers.contract import Failed, Handle, Handler, LogsOf
     from pykbroker.partitions.partition import Partition
     from pykbroker.wire.headers import RequestHeader
 
@@ -53,15 +53,8 @@ class _Route:
     def logs_of(self, broker: Broker, version: int, request: Any) -> Iterable[Partition | None]:
         return () if self.opens is None else self.opens(broker, version, request)
 
-    def respond(self, broker: Broker, ctx: RequestContext, request: Any) -> Answer:
-        try:
-            return self.handle(broker, ctx, request)
-        except KafkaError as error:
-            response: Answer = _failure(self, request, ctx.api_version, error)
-            return response
-
-    def settled(self, request: Any, version: int, response: Deferred[Any]) -> Any:
-        return response.result if response.error is None else _failed(self, request, version, response)
+    def refusal(self, request: Any, version: int, error: KafkaError) -> Any:
+        return _failure(self, request, version, error)
 
 
 class Dispatcher:
@@ -212,9 +205,7 @@ def _later(route: _Route, broker: Broker, ctx: RequestContext, request: Any, res
     """Encodes a response when it is complete."""
     sent: Deferred[Any]
     if ctx.in_slices and ctx.connection is not None:
-        sent = response.fold(partial(route.settled, request, ctx.api_version)).chain(
-            partial(encoded_later, broker, ctx)
-        )
+        sent = finished_later(broker, ctx, route, request, response)
         ctx.connection.hold(sent)
     else:
         sent = response.fold(partial(_encoded, route, ctx, request))

@@ -10,13 +10,13 @@ from __future__ import annotations
 import gc
 import importlib
 from collections.abc import Callable, Generator, Iterable
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import APIS, ApiKey
-from pykbroker.wire.errors import WireError
+from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.headers import begin_response
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _AT_ONCE = 400
 #: Partial collections after which a full one would come.
 _NEVER = 1 << 30
 #: The weight of decoding or encoding an element.
-_WEIGHT = 0.25
+_WEIGHT = 0.3
 
 _WITH_RECORDS = frozenset({ApiKey.PRODUCE})
 
@@ -112,12 +112,12 @@ class HandledApi(Protocol):
         """The partitions whose logs must be open."""
         ...
 
-    def respond(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
-        """Call the handler; a KafkaError becomes the response. Raises CloseConnection."""
+    def handle(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
+        """Call the handler. Raises CloseConnection, and a KafkaError of any code."""
         ...
 
-    def settled(self, request: Any, version: int, response: Deferred[Any], /) -> Any:
-        """The response that was waited for; a KafkaError becomes one. Raises any other error."""
+    def refusal(self, request: Any, version: int, error: KafkaError, /) -> Any:
+        """The response with an error for each item of the request. Raises CloseConnection if the API has none."""
         ...
 
 
@@ -154,24 +154,39 @@ class _Large:
     def _handle(self, request: Any) -> Work[Any]:
         ctx = self._ctx
         try:
-            response = self._api.respond(self._broker, ctx, request)
+            response = self._api.handle(self._broker, ctx, request)
         except NotYet as error:  # an injected delay, for instance
             run = self._broker.runtime.slices.run
             return error.until.settled().chain(lambda _: as_wait(run(self._handle(request))))
+        except KafkaError as error:
+            response = Deferred.failed(error)
         if not ctx.in_slices:
             self.handled.complete(None)
         if isinstance(response, Deferred):
             if not response.done:
                 self._abandon = response.abandon
-                later = response.fold(partial(self._api.settled, request, ctx.api_version))
-                return later.chain(partial(encoded_later, self._broker, ctx))
-            response = self._api.settled(request, ctx.api_version, response)
+                return finished_later(self._broker, ctx, self._api, request, response)
+            return (yield from _finished(ctx, self._api, request, response))
         return (yield from encoded(ctx, response))
 
 
-def encoded_later(broker: Broker, ctx: RequestContext, response: Any) -> Deferred[Any]:
+def finished_later(
+    broker: Broker, ctx: RequestContext, api: HandledApi, request: Any, response: Deferred[Any]
+) -> Deferred[Any]:
     """The wait for the pieces of the answer's frame."""
-    return as_wait(broker.runtime.slices.run(encoded(ctx, response)))
+    run = broker.runtime.slices.run
+    return response.fold(lambda done: as_wait(run(_finished(ctx, api, request, done)))).chain(lambda pieces: pieces)
+
+
+def _finished(ctx: RequestContext, api: HandledApi, request: Any, done: Deferred[Any]) -> Work[Any]:
+    """The pieces of the answer's frame, of a response that is there; a KafkaError becomes one."""
+    if isinstance(done.error, KafkaError):
+        from pykbroker.refusals.in_parts import refused  # noqa: PLC0415 - needed for refusals only
+
+        error = done.error
+        response = yield from refused(request, lambda part: api.refusal(part, ctx.api_version, error))
+        return (yield from encoded(ctx, response))
+    return (yield from encoded(ctx, done.value))
 
 
 def decoded_in_place(api_key: int, frame: memoryview, at: int, version: int) -> Any:

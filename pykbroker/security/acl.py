@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from pykbroker.security import resources
@@ -42,7 +43,10 @@ class Acl(NamedTuple):
 
     @classmethod
     def of(cls, record: AclRecord) -> Acl:
-        return cls(*(getattr(record, name) for name in cls._fields))
+        return cls(*_fields_of(record))
+
+
+_fields_of = attrgetter(*Acl._fields)
 
 
 class AclFilter(NamedTuple):
@@ -55,6 +59,16 @@ class AclFilter(NamedTuple):
     host: str | None = None
     operation: int = ANY
     permission_type: int = ANY
+
+    @property
+    def only(self) -> Acl | None:
+        """The one ACL that matches; None if a field is left open."""
+        type_, name, pattern, principal, host, operation, permission = self
+        if name is None or principal is None or host is None:
+            return None
+        if pattern == MATCH or ANY in (type_, pattern, operation, permission):
+            return None
+        return Acl(type_, name, pattern, principal, host, operation, permission)
 
     def matches(self, acl: Acl) -> bool:
         """Whether the ACL passes the filter. Hosts and principals are compared as text: ``*`` matches ACLs with ``*`` only."""

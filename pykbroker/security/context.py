@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,6 +34,8 @@ class Peer(Protocol):
     client_software: tuple[str, str]
     #: Set while a quota on request time applies to the client.
     time_spent: TimeSpent | None
+    #: Called once when the connection has ended, if set.
+    when_lost: Callable[[], None] | None
 
     @property
     def local_host(self) -> str:

@@ -45,12 +45,12 @@ _DENIED_BY_DEFAULT = Verdict(allowed=False)
 SUPER_USER = Verdict(allowed=True)
 
 
-class _OfType:
-    """The ACLs for resources of one type, by name."""
+class _ByName:
+    """ACLs for resources of one type, by name."""
 
     def __init__(self) -> None:
-        self.literal: dict[str, list[Acl]] = {}
-        self.prefixed: dict[str, list[Acl]] = {}
+        self.literal: dict[str, dict[Acl, None]] = {}
+        self.prefixed: dict[str, dict[Acl, None]] = {}
         #: The number of prefixes by length.
         self.lengths: Counter[int] = Counter()
 
@@ -58,20 +58,22 @@ class _OfType:
         if acl.pattern_type == PREFIXED:
             if acl.resource_name not in self.prefixed:
                 self.lengths[len(acl.resource_name)] += 1
-            self.prefixed.setdefault(acl.resource_name, []).append(acl)
+            self.prefixed.setdefault(acl.resource_name, {})[acl] = None
         elif acl.pattern_type == LITERAL:
-            self.literal.setdefault(acl.resource_name, []).append(acl)
+            self.literal.setdefault(acl.resource_name, {})[acl] = None
 
     def remove(self, acl: Acl) -> None:
         names = self.prefixed if acl.pattern_type == PREFIXED else self.literal
         found = names[acl.resource_name]
-        found.remove(acl)
+        del found[acl]
         if found:
             return
         del names[acl.resource_name]
         if acl.pattern_type == PREFIXED:
-            self.lengths[len(acl.resource_name)] -= 1
-            self.lengths += Counter()  # removes zero counts
+            length = len(acl.resource_name)
+            self.lengths[length] -= 1
+            if not self.lengths[length]:
+                del self.lengths[length]
 
     def about(self, name: str) -> Iterator[Acl]:
         """The ACLs that match a resource name."""
@@ -93,30 +95,38 @@ class AclRules:
 
     def __init__(self, acls: Iterable[Acl] = (), *, otherwise: bool = False) -> None:
         self._otherwise = Verdict(otherwise)
-        self._by_type: dict[int, _OfType] = {}
+        #: Of each type of resource, all ACLs (principal None), and those of each principal: others are not looked at.
+        self._lists: dict[tuple[int, str | None], _ByName] = {}
         for acl in acls:
             self.add(acl)
 
     def add(self, acl: Acl) -> None:
-        self._by_type.setdefault(acl.resource_type, _OfType()).add(acl)
+        for principal in (None, acl.principal):
+            self._lists.setdefault((acl.resource_type, principal), _ByName()).add(acl)
 
     def remove(self, acl: Acl) -> None:
         """Remove an ACL that was added."""
-        self._by_type[acl.resource_type].remove(acl)
+        for key in ((acl.resource_type, None), (acl.resource_type, acl.principal)):
+            lists = self._lists[key]
+            lists.remove(acl)
+            if not (lists.literal or lists.prefixed):
+                del self._lists[key]
 
     def decide(self, action: Action) -> Verdict:
         """The decision on an action."""
-        of_type = self._by_type.get(action.resource_type)
-        verdict = self._otherwise
-        for acl in () if of_type is None else of_type.about(action.resource_name):
-            if not _applies(acl, action):
-                if verdict is self._otherwise:
-                    verdict = _DENIED_BY_DEFAULT
-            elif acl.permission_type == DENY:
-                return Verdict(allowed=False, acl=acl)
-            else:
+        verdict = None
+        for lists in self._of(action.resource_type, action.principal):
+            for acl in lists.about(action.resource_name):
+                if not _applies(acl, action):
+                    continue
+                if acl.permission_type == DENY:
+                    return Verdict(allowed=False, acl=acl)
                 verdict = Verdict(allowed=True, acl=acl)
-        return verdict
+        if verdict is not None:
+            return verdict
+        everyone = self._lists.get((action.resource_type, None))
+        is_named = everyone is not None and next(everyone.about(action.resource_name), None) is not None
+        return _DENIED_BY_DEFAULT if is_named else self._otherwise
 
     def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
         """Whether some possible resource of the type has an ACL that allows the operation and none that denies it
@@ -124,15 +134,21 @@ class AclRules:
         """
         lists = [
             acl
-            for acl in self._by_type.get(resource_type, ())
-            if acl.host in (host, WILDCARD)
-            and acl.principal in (principal, EVERYBODY)
-            and acl.operation in (operation, operations.ALL)
+            for lists in self._of(resource_type, principal)
+            for acl in lists
+            if acl.host in (host, WILDCARD) and acl.operation in (operation, operations.ALL)
         ]
         denied = {(acl.pattern_type, acl.resource_name) for acl in lists if acl.permission_type == DENY}
         if (LITERAL, WILDCARD) in denied:
             return False
         return any(not _is_dominated(acl, denied) for acl in lists if acl.permission_type != DENY)
+
+    def _of(self, resource_type: int, principal: str) -> Iterator[_ByName]:
+        """The ACLs of a principal, and of everybody."""
+        for who in (principal, EVERYBODY) if principal != EVERYBODY else (EVERYBODY,):
+            lists = self._lists.get((resource_type, who))
+            if lists is not None:
+                yield lists
 
 
 def _is_dominated(allowing: Acl, denied: set[tuple[int, str]]) -> bool:
@@ -147,8 +163,8 @@ def _is_dominated(allowing: Acl, denied: set[tuple[int, str]]) -> bool:
 
 
 def _applies(acl: Acl, action: Action) -> bool:
-    """Whether an ACL that matches the resource also matches the action's principal, host and operation."""
-    if acl.principal not in (action.principal, EVERYBODY) or acl.host not in (action.host, WILDCARD):
+    """Whether an ACL that matches the resource and the principal also matches the action's host and operation."""
+    if acl.host not in (action.host, WILDCARD):
         return False
     if acl.operation in (action.operation, operations.ALL):
         return True

@@ -287,10 +287,13 @@ def _acknowledged(kind: Acknowledge, count: int, limits: Limits) -> RecordState:
 
 def _check_held(run: Run, member: str) -> None:
     """Raises KafkaError INVALID_RECORD_STATE."""
+    whole = run.batch == (run.first, run.last)
     if run.state is not RecordState.ACQUIRED:
-        message = "The batch cannot be acknowledged. The batch is not in the acquired state."
+        message = "The offset cannot be acknowledged. The offset is not acquired."
+        if whole:
+            message = "The batch cannot be acknowledged. The batch is not in the acquired state."
     elif run.member != member:
-        message = "Member is not the owner of batch record"
+        message = f"Member is not the owner of {'batch record' if whole else 'offset'}"
     elif run.change is not None:
         message = "The record state is invalid. The acknowledgement of delivery could not be completed."
     else:

@@ -22,6 +22,7 @@ from pykbroker.steered.steering import Steering
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.faults.chaos import Chaos
     from pykbroker.process.life import Life
     from pykbroker.releases.release import Release
     from pykbroker.seeding.seed import Seed
@@ -35,7 +36,8 @@ class Setup:
     """What brokers are started with: ``name`` of their thread, settings as text, and how many they are.
 
     Data is temporary without ``data_dir``. ``seed`` has the topics and records at the start and after each reset; ``time``
-    is the manual clock, if there is one; ``log`` is the request log. ``followers`` follow the lives of the cluster.
+    is the manual clock, if there is one; ``log`` is the request log. ``followers`` follow the lives of the cluster; ``chaos`` befalls
+    its clients.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Setup:
     time: ManualTime | None = None
     log: RequestLog | None = None
     followers: tuple[Callable[[Life], None], ...] = ()
+    chaos: Chaos | None = None
 
     def config(self, directory: Path) -> BrokerConfig:
         """The settings with data in ``directory``."""
@@ -146,6 +149,10 @@ class Embedded:
             if folder is not None:
                 folder.remove()
             raise
+        if setup.chaos is not None:
+            from pykbroker.steered.chaos import ChaosService  # noqa: PLC0415 - few ask for it
+
+            await ChaosService(node, setup.chaos).open()
         snapshots = Snapshots(node, folder, permanent=folder is None, seed=setup.load_seed, disk=self.disk)
         control = Control(directory, lambda: Steering(node, snapshots, setup.time, setup.log))
         await control.open()

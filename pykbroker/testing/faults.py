@@ -179,7 +179,7 @@ class Faults:
 
     def _injector(self) -> Injector:
         injector = self._host.node.faults
-        injector.book.on_change = self._tell
+        injector.book.follow(self._tell)
         return injector
 
     def _tell(self, _: Rule) -> None:

@@ -30,6 +30,7 @@ from pykbroker.testing.separate import Separate
 from pykbroker.testing.settings import texts
 
 if TYPE_CHECKING:
+    from pykbroker.faults.chaos import Chaos
     from pykbroker.process.life import Life
     from pykbroker.process.node import Node
     from pykbroker.releases.release import Release
@@ -53,6 +54,9 @@ class Kafka(Queries, Actions, Observations):
     ``schema_registry`` opens a schema registry, whose state is a topic: True, a port, or ``host:port``; ``schema_registry_url`` is what clients are
     configured with.
 
+    ``chaos`` is a seed, or text such as "7 profile=network intensity=2 quiet_after=30s", by which there befalls clients what Apache
+    Kafka may do to them (docs/faults.md).
+
     ``as_version`` is the emulated release of Kafka: "2.8", "3.9", "4.3" or "4.4".
 
     With ``process=True`` the broker is a process of its own, which ends with this one: it can be killed, and leaves this
@@ -74,6 +78,7 @@ class Kafka(Queries, Actions, Observations):
         as_version: str | None = None,
         strict_faults: bool = False,
         seed: Seedable | None = None,
+        chaos: str | int | None = None,
         process: bool = False,
         security: str | None = None,
         users: Mapping[str, str] | None = None,
@@ -104,7 +109,11 @@ class Kafka(Queries, Actions, Observations):
         sown = None if seed is None else read_seed(seed)
         address = None if http is None else str(http)
         registry = None if schema_registry is False else "0" if schema_registry is True else str(schema_registry)
-        beside = ("--http", address), ("--schema-registry", registry), ("--as-version", as_version)
+        befalls = _chaos(chaos)
+        beside = (
+            *(("--http", address), ("--schema-registry", registry), ("--as-version", as_version)),
+            ("--chaos", None if chaos is None else str(chaos)),
+        )
         self._separate = None
         if process:
             token = None if address is None else _token(given, release)
@@ -113,7 +122,9 @@ class Kafka(Queries, Actions, Observations):
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
         self._embedded = Embedded(
-            Setup(name, given, brokers, folder, self._dispatcher, release, sown, time, self._requests, followers)
+            Setup(
+                name, given, brokers, folder, self._dispatcher, release, sown, time, self._requests, followers, befalls
+            )
         )
         self._faults = Faults(self._embedded, strict=strict_faults)
         self._http_side = None if process else _http_side(address, registry, self._embedded)
@@ -214,7 +225,7 @@ class Kafka(Queries, Actions, Observations):
     @property
     def http_address(self) -> str:
         """``host:port`` of health, metrics and the interface for other languages. Raises RuntimeError without ``http``."""
-        found = self.node.http if self._separate is None else self._separate.http
+        found = self.node.services.get("http") if self._separate is None else self._separate.http
         if found is None:
             raise RuntimeError("the HTTP side is off, or the broker is not running; write Kafka(http=0) to open it")
         return found
@@ -224,7 +235,7 @@ class Kafka(Queries, Actions, Observations):
         """The URL of the schema registry; where the broker is protected, with a user and a password. Raises RuntimeError without
         ``schema_registry``.
         """
-        found = self.node.schema_registry if self._separate is None else self._separate.schema_registry
+        found = self.node.services.get("schema_registry") if self._separate is None else self._separate.schema_registry
         if found is None:
             raise RuntimeError(
                 "there is no schema registry, or the broker is not running; write Kafka(schema_registry=True)"
@@ -296,6 +307,14 @@ def _http_side(http: str | None, registry: str | None, host: Embedded) -> TestHt
     from pykbroker.testing.http_side import TestHttpSide  # noqa: PLC0415 - start-up counts
 
     return TestHttpSide(http, registry, host)
+
+
+def _chaos(given: str | int | None) -> Chaos | None:
+    if given is None:
+        return None
+    from pykbroker.faults.chaos import Chaos  # noqa: PLC0415 - start-up counts
+
+    return Chaos.parse(given)
 
 
 def _release(name: str | None) -> Release | None:

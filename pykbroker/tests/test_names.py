@@ -57,7 +57,6 @@ OPTION_NAMES = {"pykbroker/cli/lake_decode.py": {"anew"}}
 #: Rooms and modules that are being redrawn, whose names follow.
 REDRAWN = (
     *("pykbroker/coordination/", "pykbroker/brokers/", "pykbroker/controller/", "pykbroker/worlds/"),
-    "pykbroker/registry/",
     *(f"pykbroker/handlers/{name}.py" for name in ("offset_fetch", "add_partitions_to_txn", "describe_groups")),
     "pykbroker/handlers/consumer_group_describe.py",
 )

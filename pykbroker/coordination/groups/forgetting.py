@@ -58,7 +58,7 @@ class Forgetting:
                     yield part
                     part, tombstones = Part(), 0
             group = self._groups.get(group_id)
-            if group is not None and group.is_empty and self._has_nothing_but(group_id, tombstones):
+            if group is not None and group.expires and group.is_empty and self._has_nothing_but(group_id, tombstones):
                 _add(part, self._kinds.of(group).end(group), 0)
             if part.weight >= largest:
                 yield part

@@ -20,6 +20,8 @@ class Group:
 
     #: The type that ListGroups shows.
     type_name: ClassVar[str]
+    #: Whether it ends by itself when it is empty and has no offsets.
+    expires: ClassVar[bool] = True
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id

@@ -13,10 +13,12 @@ from pykbroker.coordination.groups.consumer.kind import ConsumerKind
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.groups.no_group import NoGroup
+from pykbroker.coordination.groups.share.kind import ShareKind
 
 KINDS: tuple[GroupKind[Any], ...] = (
     ClassicKind(),
     ConsumerKind(),
+    ShareKind(),
 )
 
 _NO_GROUP: GroupKind[Any] = NoGroup()

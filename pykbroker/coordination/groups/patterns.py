@@ -3,7 +3,8 @@ r"""Patterns that clients send, in the syntax of RE2: of topics (KIP-848) and of
 Apache Kafka matches them with RE2/J, this broker with Google's RE2; both take time linear in the text. Patterns are accepted
 and refused as by RE2/J, with these differences: under ``(?i)``, ``\p{Ll}`` also matches capital letters; nested counts
 multiply to at most 1000; a compiled program has at most about 10,000 instructions, and the text at most 2,000 repetitions,
-since RE2 compiles larger ones for seconds, in which nothing else runs; the versions of Unicode's tables differ.
+1,000 classes in brackets and 100 of Unicode (``_PRICES``), since RE2 compiles larger ones for up to seconds, in which nothing else
+runs, in no thread either; the versions of Unicode's tables differ.
 
 To match holds nothing: RE2 lets other threads run meanwhile (``matching.py``).
 """
@@ -48,6 +49,9 @@ class InvalidPattern(ValueError):
 _MOST_BYTES = 256 * 1024
 _BYTES = 8 * 1024 * 1024
 _MOST_REPETITIONS = 2000
+#: Microseconds that RE2 takes at most for each class of characters before it knows the size of the program, and for all of them.
+_PRICES = {r"\p": 100, r"\P": 100, r"\D": 5, r"\S": 5, r"\W": 5, "[": 10}
+_MOST_US = 10_000
 #: Compiled patterns that are remembered.
 _REMEMBERED = 256
 
@@ -95,6 +99,8 @@ def _compile(text: str) -> Pattern:
     re2, options = _engine()
     if sum(map(text.count, "*+?{")) > _MOST_REPETITIONS:
         raise InvalidPattern("expression is too large")
+    if len(text) > _MOST_US // max(_PRICES.values()) and _price(text) > _MOST_US:
+        raise InvalidPattern("expression is too large")
     plain = _ESCAPE.sub(_plain, text)
     try:
         for options.max_mem in (_MOST_BYTES, _BYTES):
@@ -104,6 +110,10 @@ def _compile(text: str) -> Pattern:
     _refuse_what_re2j_refuses(text)
     native = re2._re2.RE2  # noqa: SLF001 - its Python wrapper costs ten times as much as a match
     return Pattern(compiled._regexp, native.Anchor.ANCHOR_BOTH)  # noqa: SLF001 - as above
+
+
+def _price(text: str) -> int:
+    return sum(text.count(kind) * price for kind, price in _PRICES.items())
 
 
 @cache

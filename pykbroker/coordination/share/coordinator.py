@@ -1,8 +1,8 @@
 """A broker's share coordinator: keeps the states of share partitions in ``__share_group_state`` for those who lead them (KIP-932).
 
-It has one shard per partition of the topic that the broker leads. Leaders of this process call it directly, as
-the ``ShareStatePort``; the requests of other brokers (Initialize-, Read-, Write-, DeleteShareGroupState and the summary) come
-by the handlers.
+It has one shard per partition of the topic that the broker leads. Leaders and group coordinators ask it by the
+``ShareStatePort``; other brokers would by Initialize-, Read-, Write-, DeleteShareGroupState and ReadShareGroupStateSummary, whose
+handlers come here, too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pykbroker.coordination.share.shard import ShareShard
 from pykbroker.coordination.share.state import SharePartitionKey, ShareState
 from pykbroker.metadata.names import SHARE_GROUP_STATE
 from pykbroker.runtime.slices import independently
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.runtime.slices import Steps
-    from pykbroker.runtime.waits import Deferred
 
 T = TypeVar("T")
 
@@ -54,9 +54,10 @@ class ShareCoordinator:
         )
         self.shards = self._runtime.shards
         self.partition_of = self._runtime.partition_of
+        every = host.runtime.slices.every
         self._rounds = (
-            host.runtime.slices.every(self._settings.prune_interval_ms, self._prune),
-            host.runtime.slices.every(self._settings.cold_snapshot_interval_ms, self._snapshot_cold),
+            every(self._settings.prune_interval_ms, self._prune),
+            every(self._settings.cold_snapshot_interval_ms, self._snapshot_cold),
         )
 
     def close(self) -> None:
@@ -67,11 +68,11 @@ class ShareCoordinator:
 
     # Requests
 
-    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> Deferred[None] | None:
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> Deferred[None]:
         """InitializeShareGroupState."""
         return self._change(key, lambda shard, now_ms: shard.initialize(key, state_epoch, start_offset, now_ms))
 
-    def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState | Deferred[ShareState]:
+    def read(self, key: SharePartitionKey, leader_epoch: int) -> Deferred[ShareState]:
         """ReadShareGroupState."""
         self._check_exists(key)
 
@@ -79,30 +80,30 @@ class ShareCoordinator:
             state, noted = shard.read(key, leader_epoch, self._host.runtime.clock.now_ms())
             return Decision(state, Outcome(noted))
 
-        return self._runtime.ask(str(key), step)
+        return as_wait(self._runtime.ask(str(key), step))
 
-    def summary(self, key: SharePartitionKey, leader_epoch: int) -> ShareState | Deferred[ShareState]:
+    def summary(self, key: SharePartitionKey, leader_epoch: int) -> Deferred[ShareState]:
         """ReadShareGroupStateSummary."""
         self._check_exists(key)
-        return self._runtime.ask(str(key), ShareShard.summary, key, leader_epoch)
+        return as_wait(self._runtime.ask(str(key), lambda shard: shard.summary(key, leader_epoch)))
 
-    def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None] | None:
+    def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
         """WriteShareGroupState: the batches, start offset and count of ``change``, under its epochs."""
         return self._change(key, lambda shard, now_ms: shard.write(key, change, now_ms))
 
-    def delete(self, key: SharePartitionKey) -> Deferred[None] | None:
+    def delete(self, key: SharePartitionKey) -> Deferred[None]:
         """DeleteShareGroupState."""
         return self._change(key, lambda shard, _: shard.delete(key))
 
     def _change(
         self, key: SharePartitionKey, decide: Callable[[ShareShard, int], list[CoordinatorRecord]]
-    ) -> Deferred[None] | None:
+    ) -> Deferred[None]:
         self._check_exists(key)
 
         def step(shard: ShareShard) -> Decision[None]:
             return Decision(None, Outcome(decide(shard, self._host.runtime.clock.now_ms())))
 
-        return self._runtime.ask(str(key), step)
+        return as_wait(self._runtime.ask(str(key), step))
 
     def _check_exists(self, key: SharePartitionKey) -> None:
         """Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION. Numbers below zero are left to the shard, which says more."""
@@ -120,7 +121,7 @@ class ShareCoordinator:
             self._append(loaded, lambda shard: shard.of_topics(list(gone)))
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Shards move with their leaders, and the states of deleted topics end."""
+        """The metadata has changed: the states of deleted topics end."""
         self._runtime.follow(image, delta)
         gone = [topic.id for topic in delta.deleted_topics if topic.name != SHARE_GROUP_STATE]
         for loaded in list(self.shards.loaded.values()) if gone else ():

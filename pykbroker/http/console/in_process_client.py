@@ -6,8 +6,8 @@ is where faults are removed. Authorization applies: requests have the principal 
 
 from __future__ import annotations
 
-import asyncio
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker import __version__
@@ -52,6 +52,7 @@ class _Peer:
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
     time_spent: TimeSpent | None = None
+    when_lost: Callable[[], None] | None = None
     by_token = False
 
     def __init__(self, listener: str, host: str) -> None:
@@ -153,11 +154,7 @@ class InProcessClient:
 
         If the caller is cancelled, the wait is abandoned.
         """
-        try:
-            return await outcome(self._lifetimes, wait)
-        except asyncio.CancelledError:
-            wait.abandon()
-            raise
+        return await outcome(self._lifetimes, wait)
 
     async def _whole(self, cluster: Cluster, piece: Any) -> bytes:
         """Return a piece of an answer; one that is in a file is read in a thread."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pykbroker.http.metrics.page import Page, Steps
 from pykbroker.http.turn import Turn
+from pykbroker.process.life import awaited
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.runtime.clock import Clock
-    from pykbroker.runtime.waits import Deferred
 
 #: Bytes per piece of the page: each is a system call, and is copied if the socket is full.
 _PIECE: Final = 16 * 1024
@@ -70,7 +70,7 @@ class Scrapes:
                 if wait is None:
                     await turn.share()
                 else:
-                    await _over(wait)
+                    await awaited(wait.settled())
                     turn.begin()
         pieces: list[bytes] = []
         some: list[bytes] = []
@@ -83,10 +83,3 @@ class Scrapes:
                 some, size = [], 0
             await turn.share()
         return [*pieces, b"".join(some)]
-
-
-async def _over(wait: Deferred[object]) -> None:
-    """Return when the wait is over, whatever its outcome."""
-    over = asyncio.get_running_loop().create_future()
-    wait.settled().map(lambda _: None if over.done() else over.set_result(None)).or_log("waiting in a scrape")
-    await over

@@ -12,6 +12,9 @@ from pathlib import Path
 from pykbroker.extras import install_hint
 from pykbroker.lake.errors import LakeError, Missing
 
+#: protoc takes a fraction of a second; a stranger's schema ends here.
+_LONGEST_S = 60.0
+
 
 def compiled(file: str, folder: Path) -> bytes:
     """The FileDescriptorSet of a ``.proto`` file in ``folder`` and its imports. Raises LakeError with protoc's message, and Missing without
@@ -24,7 +27,7 @@ def compiled(file: str, folder: Path) -> bytes:
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", f"--proto_path={_included()}",
              "--include_imports", f"--descriptor_set_out={target}", file],
-            capture_output=True, text=True, check=False,
+            capture_output=True, text=True, check=False, timeout=_LONGEST_S,
         )  # fmt: skip
         if done.returncode:
             raise LakeError(f"protoc refused {file}: {done.stderr.strip()}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.schema import Schema
@@ -12,6 +12,11 @@ from pykbroker.registry.subjects import checked, normal
 
 if TYPE_CHECKING:
     from pykbroker.registry.registry import Registry
+
+
+#: Items of a list; clients ask for further ones by ``offset``.
+MOST_LISTED: Final = 20_000
+MOST_SCHEMAS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,10 @@ class Call:
         """The subject of the path, to be written. Raises RegistryError."""
         return checked(self.path["subject"])
 
-    def page(self, found: list[Any]) -> list[Any]:
-        """The part of a list that the query's ``offset`` and ``limit`` ask for."""
+    def page(self, found: list[Any], most: int = MOST_LISTED) -> list[Any]:
+        """The part of a list that the query's ``offset`` and ``limit`` ask for, at most ``most``, as by default in the other registry."""
         begin, limit = max(self.whole("offset", 0), 0), self.whole("limit", -1)
-        return found[begin : None if limit < 0 else begin + limit]
+        return found[begin : begin + (limit if 0 <= limit <= most else most)]
 
     def schema(self) -> Schema:
         """The schema of the body. Raises RegistryError."""

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from pykbroker.registry.errors import schema_not_found
-from pykbroker.registry.rest.call import Call, Text
+from pykbroker.registry.rest.call import MOST_SCHEMAS, Call, Text
 from pykbroker.registry.rest.shapes import shaped, text_of
 from pykbroker.registry.schema import TYPES, Version
 from pykbroker.registry.state import State
@@ -25,7 +25,7 @@ async def listed(call: Call) -> list[dict[str, Any]]:
         if name.startswith(begin):
             of_subject = state.versions(subject, deleted=deleted)
             found += of_subject[-1:] if call.flag("latestOnly") else of_subject
-    return [each.as_json() for each in call.page(found)]
+    return [each.as_json() for each in call.page(found, MOST_SCHEMAS)]
 
 
 async def types(_: Call) -> list[str]:

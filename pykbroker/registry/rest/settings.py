@@ -41,7 +41,7 @@ async def config(call: Call) -> dict[str, Any]:
         raise RegistryError(
             NO_SUBJECT_CONFIG, f"Subject '{subject}' does not have subject-level compatibility configured"
         )
-    return _shown(found)
+    return _public_fields(found)
 
 
 async def set_config(call: Call) -> dict[str, Any]:
@@ -61,12 +61,13 @@ async def set_config(call: Call) -> dict[str, Any]:
 
 
 async def delete_config(call: Call) -> dict[str, Any]:
-    """Remove a configuration; the former one."""
+    """Remove a configuration; the former one. Clients read its level by either name: that of the source, and that of the documentation."""
     subject = _subject(call)
-    return _shown(await call.registry.change(lambda state: deciding.delete_config(state, subject)))
+    found = _public_fields(await call.registry.change(lambda state: deciding.delete_config(state, subject)))
+    return {**found, "compatibility": found["compatibilityLevel"]} if "compatibilityLevel" in found else found
 
 
-def _shown(found: dict[str, Any]) -> dict[str, Any]:
+def _public_fields(found: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "subject"}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.rest.call import Call
-from pykbroker.registry.schema import PROTOBUF, Version, shown
+from pykbroker.registry.schema import PROTOBUF, Version, abbreviated
 
 _SERIALIZED = "serialized"
 
@@ -17,7 +17,7 @@ async def text_of(call: Call, found: Version) -> str:
     if not wanted:
         return found.schema.text
     if wanted != _SERIALIZED or found.schema.type != PROTOBUF:
-        raise RegistryError(422, f"The format {shown(wanted)} is not served for {found.schema.type}")
+        raise RegistryError(422, f"The format {abbreviated(wanted)} is not served for {found.schema.type}")
     parsed: Any = await call.registry.parsed(found)
     return str(parsed.serialized)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pykbroker.registry import deciding
-from pykbroker.registry.deciding import Asked
+from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import schema_not_found, subject_not_found, version_not_found
 from pykbroker.registry.records import SchemaKey
 from pykbroker.registry.rest.call import Call, Text
@@ -99,8 +99,8 @@ async def with_metadata(call: Call) -> dict[str, Any]:
 
 async def register(call: Call) -> dict[str, Any]:
     """Register a schema."""
-    asked = Asked(call.new_subject, call.schema(), call.number("id", -1), call.number("version", 0))
-    found = await call.registry.register(asked, normalize=call.flag("normalize"))
+    registration = Registration(call.new_subject, call.schema(), call.number("id", -1), call.number("version", 0))
+    found = await call.registry.register(registration, normalize=call.flag("normalize"))
     answer = found.as_json()
     del answer["subject"]
     return answer

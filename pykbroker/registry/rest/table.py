@@ -68,7 +68,7 @@ def find(method: str, raw_path: str, query: Mapping[str, str]) -> tuple[Handler,
     ``/contexts/CONTEXT/...`` is the rest of the path, in a context.
     """
     steps = [unquote(each) for each in raw_path.strip("/").split("/")] if raw_path.strip("/") else []
-    asked = dict(query)
+    parameters = dict(query)
     context = None
     if len(steps) > 2 and steps[0] == "contexts":
         context, steps = steps[1].strip(":"), steps[2:]
@@ -78,7 +78,7 @@ def find(method: str, raw_path: str, query: Mapping[str, str]) -> tuple[Handler,
         if words is None:
             continue
         if route.method == method:
-            return route.handler, *_within(context, route, words, asked)
+            return route.handler, *_within(context, route, words, parameters)
         methods.append(route.method)
     raise RegistryError(405, "HTTP 405 Method Not Allowed") if methods else RegistryError(404, "HTTP 404 Not Found")
 

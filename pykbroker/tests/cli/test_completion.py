@@ -32,7 +32,7 @@ WANTED = {
     "operation": (completion.operation_names,),
 }
 #: Commands that ask no cluster: what of their parameters has the same name is something else.
-APART = {("lake",), ("brokers",), ("faults",)}
+APART = {("lake",), ("schemas",), ("brokers",), ("faults",)}
 
 
 def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -24,7 +24,7 @@ def test_over_http_where_it_is_on(tmp_path: Path, capsys: pytest.CaptureFixture[
         async with running_broker(tmp_path / "data") as broker:
             side = HttpSide(broker.node, HttpOptions("127.0.0.1", 0), cast("Any", None))
             await side.open()
-            port = str(broker.node.http).rpartition(":")[2]
+            port = str(broker.node.services["http"]).rpartition(":")[2]
             environment = {"PYKBROKER_HTTP": f"0.0.0.0:{port}"}
             ready = tmp_path / "ready.json"
             before = await asyncio.to_thread(main, environment, ready)

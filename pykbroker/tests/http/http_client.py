@@ -42,8 +42,7 @@ class WithHttp:
     def __init__(self, kafka: Kafka, side: HttpSide) -> None:
         self.kafka = kafka
         self.side = side
-        assert kafka.node.http is not None
-        self.host, _, port = kafka.node.http.rpartition(":")
+        self.host, _, port = kafka.node.services["http"].rpartition(":")
         self.port = int(port)
 
     def ask(

@@ -15,6 +15,7 @@ pytest.importorskip("avro")
 pytest.importorskip("grpc_tools")
 
 from pykbroker.testing import Kafka
+from pykbroker.wire.records import Compression, Record, encode_batch
 
 KIND = "application/vnd.schemaregistry.v1+json"
 INT = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
@@ -90,7 +91,7 @@ def test_an_incompatible_schema_is_refused(client: Client) -> None:
     assert client.ask("GET", "/config/s") == (200, {"compatibilityLevel": "FORWARD"})
     assert client.ask("POST", path, {"schema": MORE}) == (200, {"is_compatible": True})
     assert client.ask("POST", "/subjects/s/versions", {"schema": MORE})[1]["version"] == 2
-    assert client.ask("DELETE", "/config/s") == (200, {"compatibilityLevel": "FORWARD"})
+    assert client.ask("DELETE", "/config/s")[1]["compatibilityLevel"] == "FORWARD"
 
 
 def test_all_three_types_and_references(client: Client) -> None:
@@ -225,3 +226,29 @@ def test_without_it_nothing_of_it_is_known() -> None:
 def test_in_a_process_of_its_own() -> None:
     with Kafka(process=True, schema_registry=True) as kafka:
         assert Client(kafka).ask("POST", "/subjects/s/versions", {"schema": INT})[1]["id"] == 1
+
+
+def test_a_crowd_of_records_that_are_none_is_read_in_slices(kafka: Kafka, client: Client) -> None:
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    before = sum("of _schemas is left alone" in each for each in kafka.log_lines)
+    batch = encode_batch(
+        [Record(key=b"k", value=b"") for _ in range(5000)], base_offset=0, compression=Compression.GZIP
+    )
+    kafka._ask(lambda cluster: cluster.partition("_schemas", 0).append_at_once(memoryview(bytearray(batch))))
+    assert client.ask("GET", "/subjects") == (200, ["s"])
+    assert sum("of _schemas is left alone" in each for each in kafka.log_lines) - before == 10
+
+
+def test_long_lists_come_in_pages(client: Client) -> None:
+    for number in range(45):
+        client.ask("POST", f"/subjects/s{number:02}/versions", {"schema": INT})
+    names = [f"s{number:02}" for number in range(45)]
+    assert client.ask("GET", "/subjects") == (200, names)
+    assert client.ask("GET", "/subjects?offset=10&limit=5") == (200, names[10:15])
+    assert [each["subject"] for each in client.ask("GET", "/schemas?offset=1")[1]] == names[1:]
+
+
+def test_words_that_are_no_unicode_are_answered(client: Client) -> None:
+    schema = json.dumps({"type": "string", "doc": "\ud800"})
+    assert client.ask("POST", "/subjects/s/versions", {"schema": schema, "schemaType": "JSON"})[0] == 200
+    assert client.ask("GET", "/subjects/s/versions/1")[0] == 200

@@ -67,6 +67,7 @@ class Peer:
     by_token: bool = False
     client_software: tuple[str, str] = ("test", "1")
     time_spent: Any = None
+    when_lost: Any = None
     #: For how long it was muted, each time.
     mutes: list[float] = field(default_factory=list)
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from pykbroker.process.life import Life, LifeEnded, Lifetimes
+from pykbroker.process.life import Life, LifeEnded, Lifetimes, awaited
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -42,6 +42,23 @@ def test_what_waits_for_a_cluster_ends_with_its_life() -> None:
         wait.complete(2)  # nobody waits any more
         with pytest.raises(LifeEnded):
             await life.outcome(Deferred.completed(3))
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("of_a_life", [True, False])
+def test_a_wait_is_abandoned_with_the_task_that_awaits_it(of_a_life: bool) -> None:
+    async def scenario() -> None:
+        life, wait, stopped = Life(CLUSTER), Deferred[int](), []
+        wait.when_abandoned = lambda: stopped.append(True)
+        task = asyncio.create_task(life.outcome(wait) if of_a_life else awaited(wait))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert stopped == [True]
+        wait.complete(1)
+        life.end()
 
     asyncio.run(scenario())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pykbroker.registry import deciding
-from pykbroker.registry.deciding import Asked
+from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.schema import Reference, Schema
 from pykbroker.registry.state import State
@@ -70,7 +70,7 @@ def test_a_deleted_subject_keeps_no_settings(log: Log) -> None:
 @pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE"])
 def test_nothing_is_written_in_read_only_modes(log: Log, mode: str) -> None:
     log.add(deciding.set_mode(log.state, None, mode, force=False))
-    asked = Asked("a", Schema('"n"'))
+    asked = Registration("a", Schema('"n"'))
     for act in (
         lambda: deciding.check_may_register(log.state, asked),
         lambda: deciding.delete_subject(log.state, "b", permanent=False),
@@ -80,30 +80,35 @@ def test_nothing_is_written_in_read_only_modes(log: Log, mode: str) -> None:
 
 
 def test_import_takes_ids_and_versions(log: Log) -> None:
-    assert code(lambda: deciding.check_may_register(log.state, Asked("a", Schema('"n"'), 9))) == 42205
+    assert code(lambda: deciding.check_may_register(log.state, Registration("a", Schema('"n"'), 9))) == 42205
     assert code(lambda: deciding.set_mode(log.state, "a", "import", force=False)) == 42205
     log.add(deciding.set_mode(log.state, "d", "import", force=False))
-    assert code(lambda: deciding.check_may_register(log.state, Asked("d", Schema('"n"')))) == 42205
-    made, changes = deciding.register(log.state, Asked("d", Schema('"n"'), 90, 5))
+    assert code(lambda: deciding.check_may_register(log.state, Registration("d", Schema('"n"')))) == 42205
+    made, changes = deciding.register(log.state, Registration("d", Schema('"n"'), 90, 5))
     log.add(changes)
     assert (made.id, made.version) == (90, 5)
-    assert code(lambda: deciding.register(log.state, Asked("d", Schema('"other"'), 90))) == 42205
+    assert code(lambda: deciding.register(log.state, Registration("d", Schema('"other"'), 90))) == 42205
     assert log.register("a", '"new"') == 91
 
 
 @pytest.mark.parametrize(
-    "asked", [Asked("d", Schema('"n"'), 2**31), Asked("d", Schema('"n"'), 1, 2**40), Asked("d", Schema('"n"'), 1, -9)]
+    "asked",
+    [
+        Registration("d", Schema('"n"'), 2**31),
+        Registration("d", Schema('"n"'), 1, 2**40),
+        Registration("d", Schema('"n"'), 1, -9),
+    ],
 )
-def test_numbers_are_those_of_others_registries(log: Log, asked: Asked) -> None:
+def test_numbers_are_those_of_others_registries(log: Log, asked: Registration) -> None:
     log.add(deciding.set_mode(log.state, "d", "IMPORT", force=False))
     assert code(lambda: deciding.check_may_register(log.state, asked)) == 42201
 
 
 def test_a_schema_without_metadata_is_found_and_keeps_those_before() -> None:
     log, metadata = Log(), '{"properties":{"owner":"me"}}'
-    first = deciding.completed(log.state, Asked("a", Schema('"x"', metadata=metadata)))
+    first = deciding.completed(log.state, Registration("a", Schema('"x"', metadata=metadata)))
     log.add(deciding.register(log.state, first)[1])
-    second = deciding.completed(log.state, Asked("a", Schema('"x"')))
+    second = deciding.completed(log.state, Registration("a", Schema('"x"')))
     assert second.schema.metadata == metadata
     found = deciding.looked_up(log.state, "a", Schema('"x"'), deleted=False)
     assert found is not None
@@ -121,10 +126,10 @@ def test_configurations_add_their_metadata() -> None:
             {"defaultMetadata": {"properties": {"a": "1", "b": "1"}}, "overrideMetadata": {"properties": {"c": "3"}}},
         )
     )
-    asked = deciding.completed(state, Asked("a", Schema('"x"', metadata='{"properties":{"b":"2","c":"2"}}')))
+    asked = deciding.completed(state, Registration("a", Schema('"x"', metadata='{"properties":{"b":"2","c":"2"}}')))
     assert asked.schema.metadata == '{"properties":{"a":"1","b":"2","c":"3"}}'
 
 
 def test_an_empty_schema_is_the_one_before(log: Log) -> None:
-    assert deciding.completed(log.state, Asked("a", Schema(""))).schema.text == '"y"'
-    assert code(lambda: deciding.completed(log.state, Asked("new", Schema("")))) == 42201
+    assert deciding.completed(log.state, Registration("a", Schema(""))).schema.text == '"y"'
+    assert code(lambda: deciding.completed(log.state, Registration("new", Schema("")))) == 42201

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykbroker.registry import deciding
-from pykbroker.registry.deciding import Asked
+from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.records import Change, SchemaKey, decode, encode
 from pykbroker.registry.schema import Reference, Schema
@@ -34,7 +34,7 @@ class Log:
             self.state.replay(decoded)
 
     def register(self, subject: str, text: str, references: tuple[Reference, ...] = ()) -> int:
-        asked = Asked(subject, Schema(text, references=references))
+        asked = Registration(subject, Schema(text, references=references))
         deciding.check_may_register(self.state, asked)
         found = deciding.registered(self.state, asked)
         if found is None:

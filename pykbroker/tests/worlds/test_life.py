@@ -124,4 +124,4 @@ def test_a_test_that_waits_for_nothing_is_told_so() -> None:
     async def test(world: World) -> None:
         await asyncio.get_running_loop().create_future()
 
-    assert "nobody will do" in str(live(test, 1).error)
+    assert "awaits what will not happen" in str(live(test, 1).error)

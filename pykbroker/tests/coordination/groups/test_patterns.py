@@ -63,6 +63,23 @@ def test_what_takes_long_to_compile_is_refused_before(pattern: str) -> None:
         compile_pattern(pattern)
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\pL" * 1000,  # 80 ms
+        r"[\pL\PL]" * 500,
+        "(?i)" + "[a-\U0010ffff]" * 1500,
+        r"\W" * 5000,
+    ],
+    ids=["unicode", "in brackets", "ranges", "words"],
+)
+def test_what_takes_long_to_read_is_not_read(pattern: str, monkeypatch) -> None:
+    engine, _ = _engine()
+    monkeypatch.setattr(engine, "compile", lambda *_: pytest.fail("RE2 reads it"))
+    with pytest.raises(InvalidPattern, match="too large"):
+        compile_pattern(pattern)
+
+
 @pytest.mark.parametrize("pattern", ["((.?){30}){30}[z5]", "|".join(f"topic-{number}" for number in range(800))])
 def test_what_people_and_kafka_use_is_not_too_large(pattern: str) -> None:
     assert compile_pattern(pattern).matches("topic-5")

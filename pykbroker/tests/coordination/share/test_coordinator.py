@@ -7,7 +7,6 @@ import pytest
 from pykbroker.coordination.share.coordinator import ShareCoordinator
 from pykbroker.coordination.share.state import SharePartitionKey, ShareState, StateBatch
 from pykbroker.metadata.names import SHARE_GROUP_STATE
-from pykbroker.runtime.waits import as_wait
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -20,11 +19,11 @@ class World(MemoryCluster):
         super().__init__(share_coordinator_state_topic_num_partitions="2", **settings)
         self.topic("t")
         self.settled(self.cluster.auto_creation.create([SHARE_GROUP_STATE]))
-        self.coordinate()
 
-    def coordinate(self) -> None:
-        self.coordinator = ShareCoordinator(self.broker)
-        self.broker.coordinators.created[SHARE_GROUP_STATE] = self.coordinator
+    @property
+    def coordinator(self) -> ShareCoordinator:
+        found: ShareCoordinator = self.cluster.brokers[1].shares
+        return found
 
     @property
     def key(self) -> SharePartitionKey:
@@ -41,7 +40,7 @@ class World(MemoryCluster):
         """The answer of the coordinator, which loads the partition first."""
         for _ in range(5):
             try:
-                return self.settled(as_wait(getattr(self.coordinator, name)(self.key, *args)))
+                return self.settled(getattr(self.coordinator, name)(self.key, *args))
             except KafkaError as error:
                 if error.code is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                     raise
@@ -59,7 +58,6 @@ def test_state_is_found_again_after_a_restart(kill: bool) -> None:
     world.asked("write", WRITE)
     before = world.asked("summary", 0)
     world.restart(kill=kill)
-    world.coordinate()
     after = world.asked("read", 0)
     assert after == before
     assert (after.start_offset, after.batches) == (3, WRITE.batches)
@@ -80,7 +78,6 @@ def test_what_is_redundant_is_removed() -> None:
     assert partition.log_start_offset > 0
     before = world.asked("summary", 0)
     world.restart()
-    world.coordinate()
     assert world.asked("read", 0) == before
 
 
@@ -93,5 +90,5 @@ def test_the_state_of_a_deleted_topic_ends() -> None:
     index = world.coordinator.partition_of(str(key))
     assert world.coordinator.shards.loaded[index].shard.states == {}
     with pytest.raises(KafkaError) as refused:
-        world.coordinator.read(key, 0)
+        world.settled(world.coordinator.read(key, 0))
     assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

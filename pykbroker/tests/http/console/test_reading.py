@@ -25,7 +25,9 @@ def test_others_have_their_turn_between_batches_of_one_record() -> None:
         looks += 1
         return looks * TURN_S / 4
 
-    console: Any = SimpleNamespace(turn=lambda: Turn(now, MemoryCluster().cluster))
+    cluster = MemoryCluster().cluster
+    brokers = SimpleNamespace(cluster=lambda: cluster)
+    console: Any = SimpleNamespace(turn=lambda: Turn(now, cluster), brokers=brokers)
     had = 0
 
     async def read() -> list[int]:

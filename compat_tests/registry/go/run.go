@@ -1,0 +1,1 @@
+../../franz_go/program/run.go

@@ -1,0 +1,61 @@
+"""The target assignment of a share group, computed when the group epoch has risen, no more often than the interval allows."""
+
+from __future__ import annotations
+
+from pykbroker.coordination.groups.share.group import Partitions, ShareGroup, ShareMember
+from pykbroker.coordination.groups.share.records import target_epoch_record, target_record
+from pykbroker.coordination.outcome import CoordinatorRecord
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+
+def may_assign(group: ShareGroup, epoch: int) -> bool:
+    """Whether a target for this group epoch is needed, and the interval since the last one has passed (KIP-1263)."""
+    if epoch <= group.target_epoch:
+        return False
+    interval_ms = group.assignment_interval_ms
+    since_ms = group.around.clock.now_ms() - group.target_timestamp_ms
+    return not interval_ms or not group.target_timestamp_ms or since_ms >= interval_ms
+
+
+def assign(group: ShareGroup, epoch: int, after: ShareMember) -> tuple[list[CoordinatorRecord], Partitions]:
+    """The records of a new target for the group, one member changed to ``after``, and that member's.
+
+    Raises KafkaError UNKNOWN_SERVER_ERROR if none can be computed.
+    """
+    from pykbroker.coordination.groups.assignors.simple import assign_simple  # noqa: PLC0415 - start-up counts
+    from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec  # noqa: PLC0415 - the same
+
+    members = {
+        member.member_id: MemberSpec(_ids(group, member.subscribed), group.targets.get(member.member_id, {}))
+        for member in (*(each for each in group.members.values() if each.member_id != after.member_id), after)
+    }
+    wanted = frozenset().union(*(member.subscribed for member in members.values()))
+    image = group.around.image
+    partitions = {topic_id: len(image.topics_by_id[topic_id].partitions) for topic_id in wanted}
+    ready = {topic_id: topic.partitions for topic_id, topic in group.initialized.items()}
+    try:
+        given = assign_simple(GroupSpec(members, partitions), ready)
+    except AssignmentFailed as error:
+        message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
+    records: list[CoordinatorRecord] = []
+    own: Partitions = {}
+    for member_id in members:
+        target = {topic: frozenset(indexes) for topic, indexes in given.get(member_id, {}).items()}
+        if target != group.targets.get(member_id):
+            records.append(target_record(group.group_id, member_id, target))
+        if member_id == after.member_id:
+            own = target
+    records.append(target_epoch_record(group.group_id, epoch, group.around.clock.now_ms()))
+    return records, own
+
+
+def filtered(group: ShareGroup, target: Partitions, subscribed: frozenset[str]) -> Partitions:
+    """The part of a target to whose topics a member is subscribed."""
+    names = group.around.topic_name
+    return {topic_id: some for topic_id, some in target.items() if names(topic_id) in subscribed}
+
+
+def _ids(group: ShareGroup, names: frozenset[str]) -> frozenset[bytes]:
+    found = (group.around.topic_id(name) for name in names)
+    return frozenset(topic_id for topic_id in found if topic_id is not None)

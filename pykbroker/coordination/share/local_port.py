@@ -1,0 +1,92 @@
+"""The ``ShareStatePort`` to share coordinators in this process. It waits for one that is loading or moves to another broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from pykbroker.metadata.names import SHARE_GROUP_STATE
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.share.coordinator import ShareCoordinator
+    from pykbroker.coordination.share.state import SharePartitionKey, ShareState
+    from pykbroker.runtime.timers import Timers
+
+T = TypeVar("T")
+
+#: A coordinator is asked again in the next turns of the loop, then after so many milliseconds, doubled up to the longest, until all
+#: attempts are used up.
+_AT_ONCE = 4
+_FIRST_PAUSE_MS = 5
+_LONGEST_PAUSE_MS = 1000
+_ATTEMPTS = 16
+
+_AGAIN = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
+
+
+class LocalShareStates:
+    """See the module. ``coordinator_of`` is the coordinator of a key, None if there is none; ``create`` creates its topic."""
+
+    def __init__(
+        self,
+        timers: Timers,
+        coordinator_of: Callable[[str], ShareCoordinator | None],
+        create: Callable[[Iterable[str]], Deferred[None]],
+    ) -> None:
+        self._timers = timers
+        self._coordinator_of = coordinator_of
+        self._create = create
+
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> Deferred[None]:
+        """See ``ShareStatePort``."""
+        return self._ask(key, lambda coordinator: coordinator.initialize(key, state_epoch, start_offset))
+
+    def read(self, key: SharePartitionKey, leader_epoch: int) -> Deferred[ShareState]:
+        """See ``ShareStatePort``."""
+        return self._ask(key, lambda coordinator: coordinator.read(key, leader_epoch))
+
+    def summary(self, key: SharePartitionKey, leader_epoch: int) -> Deferred[ShareState]:
+        """See ``ShareStatePort``."""
+        return self._ask(key, lambda coordinator: coordinator.summary(key, leader_epoch))
+
+    def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
+        """See ``ShareStatePort``."""
+        return self._ask(key, lambda coordinator: coordinator.write(key, change))
+
+    def delete(self, key: SharePartitionKey) -> Deferred[None]:
+        """See ``ShareStatePort``."""
+        return self._ask(key, lambda coordinator: coordinator.delete(key))
+
+    def _ask(self, key: SharePartitionKey, question: Callable[[ShareCoordinator], Deferred[T]]) -> Deferred[T]:
+        answer: Deferred[T] = Deferred()
+        self._attempt(str(key), question, answer, 0)
+        return answer
+
+    def _attempt(
+        self, key: str, question: Callable[[ShareCoordinator], Deferred[T]], answer: Deferred[T], count: int
+    ) -> None:
+        def asked() -> Deferred[T]:
+            coordinator = self._coordinator_of(key)
+            if coordinator is None:
+                return self._create([SHARE_GROUP_STATE]).chain(lambda _: _not_available())
+            return question(coordinator)
+
+        def ended(done: Deferred[T]) -> None:
+            error = done.error
+            if isinstance(error, KafkaError) and error.code in _AGAIN and count < _ATTEMPTS:
+                pause_ms = 0 if count < _AT_ONCE else min(_FIRST_PAUSE_MS << count - _AT_ONCE, _LONGEST_PAUSE_MS)
+                self._timers.after(pause_ms, lambda: self._attempt(key, question, answer, count + 1))
+            else:
+                done.pass_to(answer)
+
+        attempt(asked).when_done(ended)
+
+
+def _not_available() -> Deferred[T]:
+    return Deferred.failed(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))

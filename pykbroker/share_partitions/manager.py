@@ -1,0 +1,68 @@
+"""The share partitions that a broker leads, and the share sessions of its clients (KIP-932)."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.share.state import SharePartitionKey
+from pykbroker.share_partitions.group_settings import ShareGroupSettings
+from pykbroker.share_partitions.leading import LedSharePartition
+from pykbroker.share_partitions.sessions import ShareSession, ShareSessions
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.host import CoordinationHost
+    from pykbroker.partitions.partition import Partition
+
+log = logging.getLogger(__name__)
+
+
+class SharePartitions:
+    """See the module. ``host`` is the broker."""
+
+    def __init__(self, host: CoordinationHost) -> None:
+        self._host = host
+        self.sessions = ShareSessions(host.config["group.share.max.share.sessions"], self._session_ended)
+        self._led: dict[SharePartitionKey, LedSharePartition] = {}
+
+    def settings(self, group_id: str) -> ShareGroupSettings:
+        """The settings of a group."""
+        return ShareGroupSettings(self._host.metadata, self._host.config, group_id)
+
+    def led(self, group_id: str, partition: Partition) -> LedSharePartition:
+        """The share partition of a group in a partition that the broker leads; it is opened on first use."""
+        key = SharePartitionKey(group_id, partition.topic_id, partition.index)
+        found = self._led.get(key)
+        if found is None or found.leader_epoch != partition.leader_epoch:
+            if found is not None:
+                found.end()
+            found = self._led[key] = LedSharePartition(
+                key, partition, self.settings(group_id), self._host.runtime, self._host.share_states, self._forget
+            )
+            if found.has_ended:
+                self._led.pop(key, None)
+        return found
+
+    def close(self) -> None:
+        """The broker has stopped."""
+        for led in list(self._led.values()):
+            led.end()
+
+    def _forget(self, led: LedSharePartition) -> None:
+        if self._led.get(led.key) is led:
+            del self._led[led.key]
+
+    def _session_ended(self, session: ShareSession) -> None:
+        """Release what the member has acquired; without members the group's share partitions end."""
+        group_id, member_id = session.key
+        last = not self.sessions.of_group(group_id)
+        for led in [each for key, each in self._led.items() if key.group_id == group_id]:
+            released = led.release(member_id)
+            released.or_log("releasing records of %s in share partition %s", member_id, led.key)
+            if last:
+                released.settled().map(partial(self._end_unused, led)).or_log("ending %s", led.key)
+
+    def _end_unused(self, led: LedSharePartition, _: None) -> None:
+        if not self.sessions.of_group(led.key.group_id):
+            led.end()

@@ -1,0 +1,117 @@
+"""Share sessions (KIP-932): which partitions each member of a share group reads from a broker, and the epoch of its next request.
+
+A session belongs to a member of a group and to its connection. It begins with epoch 0, each request has the next one, and it
+ends with epoch -1 or with the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.security.context import Peer
+
+#: A topic id and an index.
+TopicIdPartition = tuple[bytes, int]
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+_LAST_EPOCH = 2**31 - 1
+
+
+class ShareMemberKey(NamedTuple):
+    """A member of a share group."""
+
+    group_id: str
+    member_id: str
+
+
+class ShareSession:
+    """One session; ``partitions`` is an ordered set."""
+
+    __slots__ = ("connection", "epoch", "has_ended", "key", "partitions")
+
+    def __init__(self, key: ShareMemberKey, connection: Peer | None) -> None:
+        self.key = key
+        self.connection = connection
+        #: The epoch of the next request.
+        self.epoch = 1
+        #: Nothing is acquired for it any more.
+        self.has_ended = False
+        self.partitions: dict[TopicIdPartition, None] = {}
+
+    def in_turn(self) -> list[TopicIdPartition]:
+        """The partitions, each request beginning with another one, so that none is starved."""
+        everything = list(self.partitions)
+        begin = self.epoch % len(everything) if everything else 0
+        return everything[begin:] + everything[:begin]
+
+
+class ShareSessions:
+    """The sessions of one broker. ``ended`` is called for each that ends."""
+
+    def __init__(self, slots: int, ended: Callable[[ShareSession], None]) -> None:
+        self._slots = slots
+        self._ended = ended
+        self._sessions: dict[ShareMemberKey, ShareSession] = {}
+        self._by_connection: dict[Peer, dict[ShareMemberKey, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def of_group(self, group_id: str) -> bool:
+        """Whether any member of a group has a session."""
+        return any(key.group_id == group_id for key in self._sessions)
+
+    def begin(self, key: ShareMemberKey, connection: Peer | None) -> ShareSession:
+        """Begin a session, in place of one that the member has. Raises KafkaError SHARE_SESSION_LIMIT_REACHED."""
+        self._forget(key)
+        if len(self._sessions) >= self._slots:
+            raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+        session = self._sessions[key] = ShareSession(key, connection)
+        if connection is not None:
+            keys = self._by_connection.setdefault(connection, {})
+            keys[key] = None
+            connection.when_lost = partial(self._connection_lost, connection)
+        return session
+
+    def next(self, key: ShareMemberKey, epoch: int) -> ShareSession:
+        """The session for a further request, or for the last one (epoch -1).
+
+        Raises KafkaError SHARE_SESSION_NOT_FOUND or INVALID_SHARE_SESSION_EPOCH.
+        """
+        session = self._sessions.get(key)
+        if session is None:
+            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        if epoch == FINAL_EPOCH:
+            return session
+        if epoch != session.epoch:
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        session.epoch = 1 if session.epoch == _LAST_EPOCH else session.epoch + 1
+        return session
+
+    def end(self, session: ShareSession) -> None:
+        """End a session."""
+        if self._sessions.get(session.key) is session:
+            self._forget(session.key)
+            self._ended(session)
+
+    def _forget(self, key: ShareMemberKey) -> None:
+        session = self._sessions.pop(key, None)
+        if session is not None:
+            session.has_ended = True
+        if session is not None and session.connection is not None:
+            keys = self._by_connection.get(session.connection, {})
+            keys.pop(key, None)
+            if not keys:
+                self._by_connection.pop(session.connection, None)
+
+    def _connection_lost(self, connection: Peer) -> None:
+        for key in list(self._by_connection.pop(connection, {})):
+            session = self._sessions.get(key)
+            if session is not None:
+                self.end(session)

@@ -1,0 +1,145 @@
+"""Share groups from the heartbeat to the acknowledgement, in a cluster in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from pykbroker.share_partitions.states import Acknowledge
+from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.wire.errors import ErrorCode
+
+ACCEPT, RELEASE, REJECT, RENEW = Acknowledge.ACCEPT, Acknowledge.RELEASE, Acknowledge.REJECT, Acknowledge.RENEW
+
+
+def started(**settings: str) -> tuple[ShareCluster, ShareMember]:
+    world = ShareCluster(**settings)
+    world.joined()
+    return world, ShareMember(world)
+
+
+def test_a_member_acquires_and_accepts() -> None:
+    world, member = started()
+    world.produce(10)
+    assert member.acquired() == [(0, 9, 1)]
+    assert member.acknowledge(0, 9, ACCEPT) == ErrorCode.NONE
+    assert member.acquired() == []
+    world.produce(5)
+    assert member.acquired() == [(10, 14, 1)]
+    answer = member.fetch({0: [(10, 14, [ACCEPT])]})
+    assert answer.responses[0].partitions[0].acknowledge_error_code == 0
+
+
+def test_a_waiting_member_is_told_of_new_records() -> None:
+    world, member = started()
+    assert member.acquired() == []
+    waiting = member.post_fetch(max_wait_ms=10_000)
+    world.settle()
+    assert not waiting.done
+    world.produce(3)
+    world.settle()
+    assert waiting.done
+    assert [each.last_offset for each in waiting.value.responses[0].partitions[0].acquired_records] == [2]
+
+
+def test_two_members_share_a_partition() -> None:
+    world, one = started()
+    other = ShareMember(world, "other")
+    world.produce(10)
+    world.produce(10)
+    assert one.acquired(max_records=10) == [(0, 9, 1)]
+    assert other.acquired() == [(10, 19, 1)]
+    assert other.acknowledge(0, 9, ACCEPT) == ErrorCode.INVALID_RECORD_STATE
+    assert one.acknowledge(0, 9, RELEASE) == ErrorCode.NONE
+    assert other.acquired() == [(0, 9, 2)]
+
+
+def test_records_of_a_lost_connection_go_to_another_member() -> None:
+    world, one = started()
+    other = ShareMember(world, "other")
+    world.produce(10)
+    assert one.acquired() == [(0, 9, 1)]
+    assert other.acquired() == []
+    waiting = other.post_fetch(max_wait_ms=10_000)
+    assert one.peer.when_lost is not None
+    one.peer.when_lost()
+    world.settle()
+    assert waiting.done
+    assert [each.delivery_count for each in waiting.value.responses[0].partitions[0].acquired_records] == [1]
+
+
+def test_a_lock_ends_and_a_renewed_one_does_not() -> None:
+    world, one = started()
+    other = ShareMember(world, "other")
+    world.produce(4)
+    assert one.acquired() == [(0, 3, 1)]
+    world.advance(20_000)
+    assert one.acknowledge(2, 3, RENEW) == ErrorCode.NONE
+    world.advance(10_001)
+    assert other.acquired() == [(0, 1, 2)]
+    assert one.acknowledge(2, 3, ACCEPT) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_state_is_kept_over_a_restart(kill: bool) -> None:
+    world, member = started()
+    world.produce(10)
+    member.acquired()
+    assert member.acknowledge(0, 3, ACCEPT) == ErrorCode.NONE
+    assert member.acknowledge(6, 7, RELEASE) == ErrorCode.NONE
+    world.restart(kill=kill)
+    again = ShareMember(world)
+    assert again.acquired() == [(4, 5, 1), (6, 7, 2), (8, 9, 1)]
+
+
+def test_sessions_count_their_epochs() -> None:
+    world, member = started()
+    assert member.acknowledge(0, 0, ACCEPT) == ErrorCode.INVALID_SHARE_SESSION_EPOCH  # epoch 0
+    stranger = ShareMember(world, "stranger")
+    stranger.epoch = 1
+    assert stranger.fetch().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    member.epoch = 0
+    assert member.fetch().error_code == ErrorCode.NONE
+    member.epoch = 5
+    assert member.fetch().error_code == ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    assert member.close().error_code == ErrorCode.NONE
+    assert member.close().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+def test_the_last_request_releases() -> None:
+    world, member = started()
+    world.produce(2)
+    assert member.acquired() == [(0, 1, 1)]
+    member.close()
+    other = ShareMember(world, "other")
+    assert other.acquired() == [(0, 1, 1)]
+
+
+def test_the_limit_of_deliveries() -> None:
+    world, member = started()
+    world.configure("share.delivery.count.limit", "2")
+    world.produce(1)
+    assert member.acquired() == [(0, 0, 1)]
+    member.acknowledge(0, 0, RELEASE)
+    assert member.acquired() == [(0, 0, 2)]
+    member.acknowledge(0, 0, RELEASE)
+    assert member.acquired() == []
+
+
+def test_a_moved_leader_takes_over() -> None:
+    world = ShareCluster(
+        2,
+        replicas=2,
+        offsets_topic_replication_factor="2",
+        share_coordinator_state_topic_replication_factor="2",
+    )
+    world.joined()
+    leader = world.partition("t").leader
+    world.asked_broker = lambda: world.partition("t").leader  # type: ignore[method-assign]
+    member = ShareMember(world)
+    world.produce(10)
+    member.acquired()
+    assert member.acknowledge(0, 4, ACCEPT) == ErrorCode.NONE
+    with world.without(leader):
+        assert world.partition("t").leader != leader
+        again = ShareMember(world)
+        assert again.acquired() == [(5, 9, 1)]
