@@ -248,11 +248,12 @@ def test_loading_of_coordinators(measuring: Watched, kind: str, of: str) -> None
         append(measuring, topic, make, index)
     measuring.restart()
     tracemalloc.reset_peak()
-    coordinator = measuring.cluster.groups if groups else measuring.cluster.transactions
+    broker = measuring.cluster.brokers[1]
+    coordinator = broker.groups if groups else broker.transactions
 
     def is_loaded() -> bool:
         with suppress(KafkaError):  # COORDINATOR_LOAD_IN_PROGRESS
-            return bool(coordinator.shards.at(None, 0))
+            return bool(coordinator.shards.at(0))
         return False
 
     measuring.until(is_loaded)
@@ -274,6 +275,7 @@ READERS = {
     "http/console/reading.py": "in a thread, and decoded in slices: tests/http/console",
     "metadata/batches.py": "the metadata log, which clients cannot write",
     "partitions/record_chunks.py": "loading of coordinators, and exports: here",
+    "registry/topic.py": "in a thread, and decoded in slices, up to a bound: tests/registry",
     "seeding/dumping.py": "what the test asks for in its own process",
     "sessions/values.py": "what a test records in its own process, of small batches: tests/sessions",
     "storage/compaction/cleaned_batches.py": "in the cleaner's process: tests/storage/compaction",
