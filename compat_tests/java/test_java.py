@@ -1,7 +1,8 @@
 """The Java client 4.3.1: producer, consumer, classic groups, transactions, admin.
 
-The cases are in three Java files, one virtual machine each. The consumer protocol of KIP-848 is in ``compat_tests/groups``.
-Left out: share groups, access lists, users, quotas, delegation tokens, reassignments.
+The cases are in three Java files, one virtual machine each. The consumer protocol of KIP-848 is in ``compat_tests/groups``,
+share groups are in ``test_share_groups.py``.
+Left out: access lists, users, quotas, delegation tokens, reassignments.
 """
 
 from __future__ import annotations

@@ -31,10 +31,10 @@ def hunt(name: str, seeds: int, twins: int) -> dict[str, Any]:
         await scenario(world, False)
 
     began = time.process_time()
-    failure = explore(planted, range(1, seeds + 1), shrinking_lives=0)
+    failure = explore(planted, range(1, seeds + 1), shrinking_runs=0)
     found = time.process_time() - began
     began = time.process_time()
-    wrong = explore(twin, range(1, twins + 1), shrinking_lives=0)
+    wrong = explore(twin, range(1, twins + 1), shrinking_runs=0)
     return {
         "name": name,
         "what": what,

@@ -185,9 +185,9 @@ class OnlyPermitted:
         if self._unless is not None and may_do_to_cluster(checked, self._unless, tells=False):
             return proceed()
 
-        return later(checked, proceed(), self._shown)
+        return later(checked, proceed(), self._permitted)
 
-    def _shown(self, checked: CheckedRequest, response: Any) -> Work[Any]:
+    def _permitted(self, checked: CheckedRequest, response: Any) -> Work[Any]:
         for each in [response] if self._within is None else getattr(response, self._within):
             items = yield from kept(getattr(each, self._items), partial(self._may, checked), WEIGHT)
             setattr(each, self._items, items)

@@ -217,9 +217,9 @@ class MembersTopics:
     _WORDS = "The group has described topic(s) that the client is not authorized to describe."
 
     def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
-        return later(checked, proceed(), self._shown)
+        return later(checked, proceed(), self._permitted)
 
-    def _shown(self, checked: CheckedRequest, response: Any) -> Work[Any]:
+    def _permitted(self, checked: CheckedRequest, response: Any) -> Work[Any]:
         groups = []
         for group in response.groups:
             may_see = yield from self._may_see(checked, group)

@@ -174,7 +174,7 @@ class Broker:
         """The way to the share coordinators, all in this process."""
         from pykbroker.coordination.share.local_port import LocalShareStates  # noqa: PLC0415 - start-up counts
 
-        return LocalShareStates(self.runtime.timers, self._share_coordinator_of, self.auto_creation.create)
+        return LocalShareStates(self.runtime, self._share_coordinator_of, self.auto_creation.create)
 
     def _share_coordinator_of(self, key: str) -> ShareCoordinator | None:
         """The share coordinator of a key; None if it does not run here."""
@@ -230,7 +230,7 @@ class Broker:
         ]
 
     @property
-    def is_alone(self) -> bool:
+    def is_only(self) -> bool:
         """Whether no other broker is registered and running."""
         return len(self._brokers) == 1
 

@@ -86,10 +86,10 @@ def _resource(kind: int, name: str) -> str:
 
 def _settings(configs: Mapping[str, str]) -> str:
     """Names and values, without the values of secrets and of unknown settings."""
-    return ", ".join(f"{name}={_shown(name, value)}" for name, value in sorted(configs.items())) or "the defaults"
+    return ", ".join(f"{name}={_value_text(name, value)}" for name, value in sorted(configs.items())) or "the defaults"
 
 
-def _shown(name: str, value: str) -> str:
+def _value_text(name: str, value: str) -> str:
     setting = setting_of(name)
     secret = setting.sensitive if setting is not None else any(word in name for word in _SECRET)
     return "(hidden)" if secret else value

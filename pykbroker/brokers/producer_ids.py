@@ -26,7 +26,7 @@ class ProducerIds:
         self._next = self._stop = 0
         self._low = 0.0
         self._following = range(0)
-        self._asking: Deferred[None] | None = None
+        self._request: Deferred[None] | None = None
 
     def awaited(self) -> Deferred[None] | None:
         """The wait until an id can be taken; None if one can now. Fails with KafkaError KAFKA_STORAGE_ERROR if the
@@ -57,14 +57,14 @@ class ProducerIds:
 
     def _ask(self) -> Deferred[None]:
         """Request a block, unless a request is under way."""
-        if self._asking is not None:
-            return self._asking
-        asking: Deferred[None] = Deferred()
-        self._asking = asking
+        if self._request is not None:
+            return self._request
+        request: Deferred[None] = Deferred()
+        self._request = request
         given = attempt(self._allocate).map(self._give).recover(KafkaError, _refused)
-        given.settled().map(self._asked).or_log("asking for producer ids")
-        given.pass_to(asking)
-        return asking
+        given.settled().map(self._request_ended).or_log("asking for producer ids")
+        given.pass_to(request)
+        return request
 
     def _give(self, block: range) -> None:
         if block.start < self._stop:
@@ -74,8 +74,8 @@ class ProducerIds:
             )
         self._following = block
 
-    def _asked(self, _: None) -> None:
-        self._asking = None
+    def _request_ended(self, _: None) -> None:
+        self._request = None
 
 
 def _refused(error: KafkaError) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
 
 
-class Asked(Protocol):
+class RequestedResource(Protocol):
     """A resource as either request contains it."""
 
     @property
@@ -38,7 +38,7 @@ Response = TypeVar("Response")
 
 
 def responses(
-    make: Callable[..., Response], asked: Iterable[Asked], errors: Iterable[KafkaError | None]
+    make: Callable[..., Response], requested: Iterable[RequestedResource], errors: Iterable[KafkaError | None]
 ) -> list[Response]:
     """The answer for each resource of either request; ``make`` is the class of the answers."""
     return [
@@ -48,7 +48,7 @@ def responses(
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
-        for resource, error in zip(asked, errors, strict=True)
+        for resource, error in zip(requested, errors, strict=True)
     ]
 
 
@@ -70,9 +70,9 @@ _ACCESS = {
 }
 
 
-def times_named(asked: Iterable[Asked]) -> Mapping[tuple[int, str], int]:
+def times_named(requested: Iterable[RequestedResource]) -> Mapping[tuple[int, str], int]:
     """How often each resource is named."""
-    return Counter([(resource.resource_type, resource.resource_name) for resource in asked])
+    return Counter([(resource.resource_type, resource.resource_name) for resource in requested])
 
 
 def alter_resources(
@@ -92,7 +92,7 @@ def alter_resources(
     Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written: then no setting has changed.
     """
     answers: list[KafkaError | None] = []
-    asked: list[int] = []  # the places of those that are the controller's to decide
+    requested: list[int] = []  # the places of those that are the controller's to decide
     named = times_named(alterations) if times is None else times
     for place, alteration in enumerate(alterations):
         try:
@@ -103,20 +103,20 @@ def alter_resources(
                 _alter_loggers(broker, ctx, alteration, validate_only=validate_only)
             else:
                 _check(broker, ctx, alteration)
-                asked.append(place)
+                requested.append(place)
             answers.append(None)
         except KafkaError as error:
             answers.append(error)
-    if not asked:
+    if not requested:
         return Deferred.completed(answers)
 
     def decided(errors: list[KafkaError | None]) -> list[KafkaError | None]:
-        for place, error in zip(asked, errors, strict=True):
+        for place, error in zip(requested, errors, strict=True):
             answers[place] = error
         return answers
 
     return broker.controller.alter_configs(
-        [alterations[place] for place in asked], broker_id=broker.node_id, validate_only=validate_only
+        [alterations[place] for place in requested], broker_id=broker.node_id, validate_only=validate_only
     ).map(decided)
 
 

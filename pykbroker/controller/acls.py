@@ -97,12 +97,12 @@ def _check(acl: Acl) -> None:
         )
 
 
-def check_filter(asked: AclFilter) -> None:
+def check_filter(requested: AclFilter) -> None:
     """Raises KafkaError INVALID_REQUEST for unknown codes."""
-    kinds = (name_of(asked.resource_type, TYPE_NAMES), name_of(asked.pattern_type, PATTERN_NAMES))
+    kinds = (name_of(requested.resource_type, TYPE_NAMES), name_of(requested.pattern_type, PATTERN_NAMES))
     if TYPE_NAMES[resources.UNKNOWN] in kinds:
         raise _invalid("Unknown patternFilter.")
-    kinds = (name_of(asked.operation, OPERATION_NAMES), name_of(asked.permission_type, PERMISSION_NAMES))
+    kinds = (name_of(requested.operation, OPERATION_NAMES), name_of(requested.permission_type, PERMISSION_NAMES))
     if OPERATION_NAMES[resources.UNKNOWN] in kinds:
         raise _invalid("Unknown entryFilter.")
 

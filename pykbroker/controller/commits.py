@@ -123,7 +123,7 @@ class Commits:
         self._runtime = runtime
         self._subscribers: list[Subscriber] = []
         self._preparation: Preparation | None = None
-        self._asked: deque[_Change] = deque()
+        self._requested: deque[_Change] = deque()
         #: The change that is appended and not published yet.
         self._under_way: _Change | None = None
         self._writes_snapshot = False
@@ -151,7 +151,7 @@ class Commits:
         has changed.
         """
         change = _Change(decide, Deferred())
-        self._asked.append(change)
+        self._requested.append(change)
         self._advance()
         return change.done
 
@@ -169,7 +169,7 @@ class Commits:
         """Complete the change that is appended, and drop the queued ones: the process and its threads end, and no client waits
         for an answer. Raises what ``commit_now`` raises.
         """
-        self._asked.clear()
+        self._requested.clear()
         change, self._under_way = self._under_way, None
         if change is not None:
             self._sync(change.prepare, change.first)
@@ -181,8 +181,8 @@ class Commits:
             return
         self._advancing = True
         try:
-            while self._asked and self._under_way is None and not self._writes_snapshot:
-                self._begin(self._asked.popleft())
+            while self._requested and self._under_way is None and not self._writes_snapshot:
+                self._begin(self._requested.popleft())
         finally:
             self._advancing = False
 

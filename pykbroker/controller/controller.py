@@ -297,11 +297,11 @@ class Controller:
     def create_delegation_token(self, wanted: NewToken) -> Deferred[DelegationTokenRecord]:
         return self._commits.decide(lambda: self._tokens().create(wanted))
 
-    def renew_delegation_token(self, asker: str, hmac: bytes, period_ms: int) -> Deferred[int]:
-        return self._commits.decide(lambda: self._tokens().renew(asker, hmac, period_ms))
+    def renew_delegation_token(self, requester: str, hmac: bytes, period_ms: int) -> Deferred[int]:
+        return self._commits.decide(lambda: self._tokens().renew(requester, hmac, period_ms))
 
-    def expire_delegation_token(self, asker: str, hmac: bytes, period_ms: int) -> Deferred[int]:
-        return self._commits.decide(lambda: self._tokens().expire(asker, hmac, period_ms))
+    def expire_delegation_token(self, requester: str, hmac: bytes, period_ms: int) -> Deferred[int]:
+        return self._commits.decide(lambda: self._tokens().expire(requester, hmac, period_ms))
 
     def remove_expired_tokens(self) -> Deferred[int]:
         return self._commits.decide(lambda: self._tokens().remove_expired())

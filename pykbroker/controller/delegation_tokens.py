@@ -87,14 +87,14 @@ class TokenPlanner:
         )
         return [record], record
 
-    def renew(self, asker: str, hmac: bytes, period_ms: int) -> tuple[list[DelegationTokenRecord], int]:
+    def renew(self, requester: str, hmac: bytes, period_ms: int) -> tuple[list[DelegationTokenRecord], int]:
         """The renewed token and its expiry time: ``period_ms`` from now, at most the broker's period, which is the default.
         Raises KafkaError as ``create``, and DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, or
         DELEGATION_TOKEN_OWNER_MISMATCH for a principal that is neither owner nor renewer.
         """
         now_ms, token = self._now_ms(), self._known(hmac)
         _check_alive(token, now_ms)
-        _check_may_renew(token, asker)
+        _check_may_renew(token, requester)
         if period_ms > 0:
             period_ms = min(period_ms, self._expiry_time_ms)
         else:
@@ -102,13 +102,13 @@ class TokenPlanner:
         return _expiring(token, _later(now_ms, period_ms))
 
     def expire(
-        self, asker: str, hmac: bytes, period_ms: int
+        self, requester: str, hmac: bytes, period_ms: int
     ) -> tuple[list[DelegationTokenRecord] | list[RemoveDelegationTokenRecord], int]:
         """The token with a new expiry time, ``period_ms`` from now; a negative period removes it at once. Raises what ``renew``
         raises, except DELEGATION_TOKEN_EXPIRED for a removal at once.
         """
         now_ms, token = self._now_ms(), self._known(hmac)
-        _check_may_renew(token, asker)
+        _check_may_renew(token, requester)
         if period_ms < 0:
             return [RemoveDelegationTokenRecord(token_id=token.token_id)], now_ms
         _check_alive(token, now_ms)
@@ -144,8 +144,8 @@ def _is_over(token: DelegationTokenRecord, now_ms: int) -> bool:
     return token.max_timestamp < now_ms or token.expiration_timestamp < now_ms
 
 
-def _check_may_renew(token: DelegationTokenRecord, asker: str) -> None:
-    if asker not in (token.owner, *token.renewers):
+def _check_may_renew(token: DelegationTokenRecord, requester: str) -> None:
+    if requester not in (token.owner, *token.renewers):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
 
 

@@ -158,11 +158,11 @@ class ControllerPort(Protocol):
         """A new token."""
         ...
 
-    def renew_delegation_token(self, asker: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
+    def renew_delegation_token(self, requester: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
         """Renew a token; returns its expiry time."""
         ...
 
-    def expire_delegation_token(self, asker: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
+    def expire_delegation_token(self, requester: str, hmac: bytes, period_ms: int, /) -> Deferred[int]:
         """Let a token expire sooner, or at once; returns its expiry time."""
         ...
 

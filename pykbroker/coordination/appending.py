@@ -28,7 +28,7 @@ _SHOWN_AS = {
 }
 
 
-def shown(code: ErrorCode) -> ErrorCode:
+def client_error(code: ErrorCode) -> ErrorCode:
     """The error that clients of a coordinator get for an error of the log."""
     return _SHOWN_AS.get(code, code)
 
@@ -36,7 +36,7 @@ def shown(code: ErrorCode) -> ErrorCode:
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 #: Results after which independent records are appended further; after any other error the log accepts nothing.
-GOES_ON = (None, *map(shown, _TOO_LARGE))
+GOES_ON = (None, *map(client_error, _TOO_LARGE))
 
 
 def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: int) -> ErrorCode | None:
@@ -45,7 +45,7 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: in
         return _append_each(loaded, outcome.records, codec, now_ms)
     encoded = [codec.encode(each) for each in outcome.records]
     failure = _append(loaded, codec, outcome.records, encoded, now_ms, outcome.producer)
-    return None if failure is None else shown(failure)
+    return None if failure is None else client_error(failure)
 
 
 def _append_each(
@@ -67,7 +67,7 @@ def _append_each(
         failure = _append(loaded, codec, kept, batch, now_ms) if kept else None
         if failure is None:
             continue
-        first_failure = first_failure or shown(failure)
+        first_failure = first_failure or client_error(failure)
         if failure not in _TOO_LARGE:
             return first_failure
         passed_over.update(map(codec.owner_of, kept))

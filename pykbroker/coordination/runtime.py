@@ -66,7 +66,7 @@ class CoordinatorRuntime(Generic[S]):
         self._topic = topic
         self._partitions = partitions
         self._codec = codec
-        self._told_opened = opened
+        self._reported_opened = opened
         self._effects = effects
         self._deadlines: Deadlines[S] = Deadlines(host.runtime, self._tick)
         self.shards: Shards[S] = Shards(
@@ -248,7 +248,7 @@ class CoordinatorRuntime(Generic[S]):
         loaded.to_begin.update(dict.fromkeys(loaded.shard.loaded()))
         if loaded.to_begin:
             self._host.runtime.slices.add(self._begin_all(loaded))
-        self._told_opened(loaded)
+        self._reported_opened(loaded)
 
     def _begin_all(self, loaded: Loaded[S]) -> Steps:
         """Begin all loaded keys in slices; a request for a key (``at``) does not wait for its slice."""

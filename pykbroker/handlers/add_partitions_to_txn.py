@@ -106,14 +106,14 @@ def _ask(
     coordinator = broker.transactions
     identity = (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
 
-    def asked() -> Codes | Deferred[Codes]:
+    def ask() -> Codes | Deferred[Codes]:
         if transaction.verify_only:
             return coordinator.verify_partitions(*identity, wanted)
         client_version = _BROKERS_TRANSACTION_VERSION if version >= _MANY_SINCE else 0
         added = coordinator.add_partitions(*identity, wanted, client_version=client_version)
         return as_wait(added).map(lambda _: dict.fromkeys(wanted, ErrorCode.NONE))
 
-    return attempt(asked).recover(KafkaError, refused)
+    return attempt(ask).recover(KafkaError, refused)
 
 
 def _denied(
@@ -137,8 +137,7 @@ def failed(request: AddPartitionsToTxnRequest, version: int, error: KafkaError) 
         return AddPartitionsToTxnResponse(error_code=error.code)
     transactions = _transactions(request, version)
     codes = [
-        {(topic.name, each): error.code for topic in asked.topics for each in topic.partitions}
-        for asked in transactions
+        {(topic.name, each): error.code for topic in ask.topics for each in topic.partitions} for ask in transactions
     ]
     return whole(_response(transactions, codes, version))
 

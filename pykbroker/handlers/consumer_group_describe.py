@@ -34,12 +34,12 @@ def handle(
 ) -> ConsumerGroupDescribeResponse | Deferred[ConsumerGroupDescribeResponse]:
     operations = partial(_with_operations, broker.authorizer, ctx)
 
-    def described_as_asked(group_id: str) -> Deferred[DescribedGroup]:
+    def described_in_order(group_id: str) -> Deferred[DescribedGroup]:
         described = _describe(broker, group_id)
         return described.map(operations) if request.include_authorized_operations else described
 
     weight = 1 if broker.authorizer is None else _WEIGHT_WITH_AUTHORIZER
-    described = each(broker, ctx, request.group_ids, described_as_asked, weight=weight, once=str)
+    described = each(broker, ctx, request.group_ids, described_in_order, weight=weight, once=str)
     return apply(lambda groups: ConsumerGroupDescribeResponse(groups=groups), described)
 
 

@@ -36,12 +36,12 @@ def handle(
 ) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
     operations = partial(_with_operations, broker.authorizer, ctx)
 
-    def described_as_asked(group_id: str) -> Deferred[DescribedGroup]:
+    def described_in_order(group_id: str) -> Deferred[DescribedGroup]:
         described = _describe(broker, group_id, ctx.api_version)
         return described.map(operations) if request.include_authorized_operations else described
 
     weight = 1 if broker.authorizer is None else _WEIGHT_WITH_AUTHORIZER
-    described = each(broker, ctx, request.groups, described_as_asked, weight=weight, once=str)
+    described = each(broker, ctx, request.groups, described_in_order, weight=weight, once=str)
     return apply(lambda groups: DescribeGroupsResponse(groups=groups), described)
 
 

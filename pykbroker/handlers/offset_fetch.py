@@ -62,15 +62,15 @@ def handle(
             OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         ]
-    asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    if _is_small(asked):
-        return apply(_older_response, _fetch(broker, ctx, asked, stable=request.require_stable))
-    found = in_slices(broker, ctx, _fetch_many(broker, ctx, [asked], stable=request.require_stable))
+    requested = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    if _is_small(requested):
+        return apply(_older_response, _fetch(broker, ctx, requested, stable=request.require_stable))
+    found = in_slices(broker, ctx, _fetch_many(broker, ctx, [requested], stable=request.require_stable))
     return apply(lambda groups: _older_response(groups[0]), found)
 
 
-def _is_small(asked: OffsetFetchRequestGroup) -> bool:
-    topics = asked.topics
+def _is_small(requested: OffsetFetchRequestGroup) -> bool:
+    topics = requested.topics
     if topics is None:
         return True
     if len(topics) == 1:  # the usual case
@@ -83,14 +83,14 @@ def _fetch_many(
 ) -> Work[list[OffsetFetchResponseGroup]]:
     """The answers for the groups; for one with many partitions in parts, the first of which may be an error of the group."""
     found: list[_Found] = []
-    for asked in groups:
-        if _is_small(asked):
-            found.append(_fetch(broker, ctx, asked, stable=stable))
-            yield 1 if asked.topics is None else len(asked.topics) + 1
+    for requested in groups:
+        if _is_small(requested):
+            found.append(_fetch(broker, ctx, requested, stable=stable))
+            yield 1 if requested.topics is None else len(requested.topics) + 1
             continue
         parts: list[_Found] = []
-        for topics in in_parts(map(_Indexes, asked.topics or ())):
-            some = copy(asked)
+        for topics in in_parts(map(_Indexes, requested.topics or ())):
+            some = copy(requested)
             some.topics = [OffsetFetchRequestTopics(of.name, of.topic_id, of.partitions) for of in topics]
             parts.append(_fetch(broker, ctx, some, stable=stable))
             yield AT_ONCE
@@ -123,82 +123,88 @@ def _older_response(found: OffsetFetchResponseGroup) -> OffsetFetchResponse:
     return OffsetFetchResponse(error_code=found.error_code, topics=[_older(topic) for topic in found.topics])
 
 
-def _fetch(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
+def _fetch(broker: Broker, ctx: RequestContext, requested: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
     """The answer for one group."""
     try:
         if broker.authorizer is None and ctx.api_version < _TOPIC_IDS_SINCE:
-            found = broker.groups.ask(asked.group_id, GroupShard.fetch_stable if stable else GroupShard.fetch, asked)
+            found = broker.groups.ask(
+                requested.group_id, GroupShard.fetch_stable if stable else GroupShard.fetch, requested
+            )
         else:
-            found = _fetch_checked(broker, ctx, asked, stable=stable)
+            found = _fetch_checked(broker, ctx, requested, stable=stable)
     except KafkaError as error:
-        return _refused(ctx, asked, error)
-    return found.recover(KafkaError, partial(_refused, ctx, asked)) if isinstance(found, Deferred) else found
+        return _refused(ctx, requested, error)
+    return found.recover(KafkaError, partial(_refused, ctx, requested)) if isinstance(found, Deferred) else found
 
 
-def _fetch_checked(broker: Broker, ctx: RequestContext, asked: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
+def _fetch_checked(broker: Broker, ctx: RequestContext, requested: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
     """With an authorizer, or topics by id."""
     authorizer = broker.authorizer
     question = GroupShard.fetch_stable if stable else GroupShard.fetch
 
-    def by_name(asked: OffsetFetchRequestGroup) -> _Found:
-        return broker.groups.ask(asked.group_id, question, asked)
+    def by_name(requested: OffsetFetchRequestGroup) -> _Found:
+        return broker.groups.ask(requested.group_id, question, requested)
 
     if authorizer is not None:
-        if not authorizer.may(ctx, DESCRIBE, GROUP, asked.group_id):
+        if not authorizer.may(ctx, DESCRIBE, GROUP, requested.group_id):
             raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        by_shown_name: _ByName = partial(_fetch_described, authorizer, ctx, by_name)
+        by_topic_name: _ByName = partial(_fetch_described, authorizer, ctx, by_name)
     else:
-        by_shown_name = by_name
-    return _fetch_by_id(broker, by_shown_name, asked) if ctx.api_version >= _TOPIC_IDS_SINCE else by_shown_name(asked)
+        by_topic_name = by_name
+    return (
+        _fetch_by_id(broker, by_topic_name, requested)
+        if ctx.api_version >= _TOPIC_IDS_SINCE
+        else by_topic_name(requested)
+    )
 
 
-def _refused(ctx: RequestContext, asked: OffsetFetchRequestGroup, error: KafkaError) -> OffsetFetchResponseGroup:
+def _refused(ctx: RequestContext, requested: OffsetFetchRequestGroup, error: KafkaError) -> OffsetFetchResponseGroup:
     if ctx.api_version >= _ERROR_OF_GROUP_SINCE:
-        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.code)
-    topics = [_unanswered(topic, error.code) for topic in asked.topics or ()]
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+        return OffsetFetchResponseGroup(group_id=requested.group_id, error_code=error.code)
+    topics = [_unanswered(topic, error.code) for topic in requested.topics or ()]
+    return OffsetFetchResponseGroup(group_id=requested.group_id, topics=topics)
 
 
 def _fetch_described(
-    authorizer: Authorizer, ctx: RequestContext, by_name: _ByName, asked: OffsetFetchRequestGroup
+    authorizer: Authorizer, ctx: RequestContext, by_name: _ByName, requested: OffsetFetchRequestGroup
 ) -> _Found:
     """Offsets of the topics that the client may describe; others are refused if named, else left out."""
     denied: list[OffsetFetchResponseTopics] = []
-    if asked.topics is not None:
+    if requested.topics is not None:
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        may = [authorizer.may(ctx, DESCRIBE, TOPIC, topic.name) for topic in asked.topics]
-        denied = [_unanswered(topic, code) for topic, allowed in zip(asked.topics, may, strict=True) if not allowed]
-        asked.topics = [topic for topic, allowed in zip(asked.topics, may, strict=True) if allowed]
+        may = [authorizer.may(ctx, DESCRIBE, TOPIC, topic.name) for topic in requested.topics]
+        denied = [_unanswered(topic, code) for topic, allowed in zip(requested.topics, may, strict=True) if not allowed]
+        requested.topics = [topic for topic, allowed in zip(requested.topics, may, strict=True) if allowed]
 
-    def shown(response: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-        if asked.topics is None:
+    def permitted(response: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+        if requested.topics is None:
             response.topics = [topic for topic in response.topics if authorizer.may(ctx, DESCRIBE, TOPIC, topic.name)]
         elif response.error_code == ErrorCode.NONE:
             response.topics += denied
         return response
 
-    return apply(shown, by_name(asked))
+    return apply(permitted, by_name(requested))
 
 
-def _fetch_by_id(broker: Broker, by_name: _ByName, asked: OffsetFetchRequestGroup) -> _Found:
-    if asked.topics is None:
-        return apply(partial(_with_ids, broker), by_name(asked))
+def _fetch_by_id(broker: Broker, by_name: _ByName, requested: OffsetFetchRequestGroup) -> _Found:
+    if requested.topics is None:
+        return apply(partial(_with_ids, broker), by_name(requested))
     known: list[OffsetFetchRequestTopics] = []
     unknown: list[OffsetFetchResponseTopics] = []
-    for topic in asked.topics:
+    for topic in requested.topics:
         name = broker.topic_name(topic.topic_id)
         if name is None:
             unknown.append(_unanswered(topic, ErrorCode.UNKNOWN_TOPIC_ID))
         else:
             topic.name = name
             known.append(topic)
-    asked.topics = known
+    requested.topics = known
 
     def merged(response: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
         response.topics += unknown
         return response
 
-    return apply(merged, by_name(asked))
+    return apply(merged, by_name(requested))
 
 
 def _with_ids(broker: Broker, everything: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:

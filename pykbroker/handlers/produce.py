@@ -147,7 +147,7 @@ def _written(
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if waiting:
         return _when_committed(broker, ctx, request, response, waiting)
-    if ctx.api_version >= _LEADER_SINCE and not broker.is_alone:
+    if ctx.api_version >= _LEADER_SINCE and not broker.is_only:
         response.node_endpoints = _leaders(broker, ctx, response)
     return response if request.acks else settle(request, response)
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _RECORD_LIMIT = 1
 #: The weight of looking at a partition, and of reading its name in a request.
 _WEIGHT = 4
-_CHECKING = 0.1
+_CHECKING = 1
 #: Partitions of a request that is begun in one turn.
 _AT_ONCE = 500
 

@@ -20,7 +20,7 @@ from pykbroker.http.origin import is_own
 from pykbroker.http.server import WebServer
 from pykbroker.registry.errors import STORE, RegistryError
 from pykbroker.registry.registry import Registry
-from pykbroker.registry.rest.call import Call, Text
+from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.table import find
 from pykbroker.registry.schema import compact
 from pykbroker.steered.refusal import VerbRefused
@@ -87,7 +87,7 @@ class SchemaRegistrySide:
             return web.Response(status=204)
         if isinstance(found, list) and len(found) > _AT_ONCE:
             return await _in_pieces(request, found)
-        text = found.text if isinstance(found, Text) else compact(found)
+        text = found.text if isinstance(found, SchemaText) else compact(found)
         return web.Response(body=text.encode("utf-8", "replace"), content_type=_accepted(request))
 
     async def _carried_out(self, request: web.Request) -> Any:

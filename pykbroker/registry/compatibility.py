@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from pykbroker.registry.errors import INVALID_LEVEL, RegistryError, invalid_schema
-from pykbroker.registry.formats.parsed import Difference, Malformed, Parsed
+from pykbroker.registry.formats.parsed import Incompatibility, Malformed, Parsed
 from pykbroker.registry.schema import compact
 
 NONE: Final = "NONE"
@@ -67,7 +67,7 @@ def _messages(type_: str, schema: Parsed, level: str, earlier: Earlier) -> Itera
         yield from (_message(each, "old", "new") for each in before.cannot_read(schema))
 
 
-def _message(found: Difference, reader: str, writer: str) -> str:
+def _message(found: Incompatibility, reader: str, writer: str) -> str:
     facts = f": {found.facts}" if found.facts else ""
     description = f"At the path '{found.path}', the {reader} schema cannot read what the {writer} one writes ({found.rule}){facts}"
     return f"{{errorType:{compact(found.rule)}, description:{compact(description)}, additionalInfo:{compact(found.facts)}}}"

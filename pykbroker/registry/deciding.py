@@ -28,7 +28,7 @@ from pykbroker.registry.records import (
     schema_value,
 )
 from pykbroker.registry.schema import Schema, Version
-from pykbroker.registry.state import IMPORT, MODES, READONLY, READONLY_OVERRIDE, READWRITE, State
+from pykbroker.registry.state import IMPORT, MODES, READONLY, READONLY_OVERRIDE, READWRITE, RegistryState
 from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qualified, split
 
 #: Ids of other registries are within Java's int.
@@ -44,7 +44,7 @@ class Registration(NamedTuple):
     version: int = 0
 
 
-def completed(state: State, registration: Registration) -> Registration:
+def completed(state: RegistryState, registration: Registration) -> Registration:
     """A registration with what it leaves out: the schema's text is that of the version before, metadata and rules too, and the configuration
     adds its own. Raises RegistryError.
     """
@@ -62,7 +62,7 @@ def completed(state: State, registration: Registration) -> Registration:
     return registration._replace(schema=found)
 
 
-def check_may_register(state: State, registration: Registration) -> None:
+def check_may_register(state: RegistryState, registration: Registration) -> None:
     """Raises RegistryError if the mode forbids it."""
     mode = state.mode_in_scope(registration.subject)
     _check_writable(state, registration.subject)
@@ -74,7 +74,7 @@ def check_may_register(state: State, registration: Registration) -> None:
         raise invalid_schema("an id or a version is out of range")
 
 
-def registered(state: State, registration: Registration) -> Version | None:
+def registered(state: RegistryState, registration: Registration) -> Version | None:
     """The version that has the schema of a registration already, under the same subject."""
     if registration.version:
         return None
@@ -84,7 +84,7 @@ def registered(state: State, registration: Registration) -> Version | None:
     return _same(state.versions(registration.subject), registration.schema)
 
 
-def looked_up(state: State, subject: str, schema: Schema, *, deleted: bool) -> Version | None:
+def looked_up(state: RegistryState, subject: str, schema: Schema, *, deleted: bool) -> Version | None:
     """The version of a subject with this content. A schema that is registration for without metadata and rules has those of any version."""
     return _same(state.versions(subject, deleted=deleted), schema)
 
@@ -101,7 +101,7 @@ def _same(versions: list[Version], schema: Schema) -> Version | None:
     return None
 
 
-def register(state: State, registration: Registration) -> tuple[Version, list[Change]]:
+def register(state: RegistryState, registration: Registration) -> tuple[Version, list[Change]]:
     """The new version, and its records. Compatibility has been checked. Raises RegistryError."""
     subject, context = registration.subject, context_of(registration.subject)
     versions = state.versions(subject, deleted=True)
@@ -121,7 +121,7 @@ def register(state: State, registration: Registration) -> tuple[Version, list[Ch
     return made, changes
 
 
-def _id(state: State, registration: Registration, context: str) -> int:
+def _id(state: RegistryState, registration: Registration, context: str) -> int:
     known = state.id_of(context, registration.schema)
     if registration.id < 0:
         return state.next_id(context) if known is None else known
@@ -130,7 +130,7 @@ def _id(state: State, registration: Registration, context: str) -> int:
     return registration.id
 
 
-def delete_version(state: State, subject: str, version: int, *, permanent: bool) -> tuple[int, list[Change]]:
+def delete_version(state: RegistryState, subject: str, version: int, *, permanent: bool) -> tuple[int, list[Change]]:
     """The number of the deleted version, and the records. Raises RegistryError."""
     _check_writable(state, subject)
     if not state.has(subject, deleted=True):
@@ -157,7 +157,7 @@ def delete_version(state: State, subject: str, version: int, *, permanent: bool)
     return found.version, changes
 
 
-def delete_subject(state: State, subject: str, *, permanent: bool) -> tuple[list[int], list[Change]]:
+def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> tuple[list[int], list[Change]]:
     """The numbers of the deleted versions, and the records. Raises RegistryError."""
     _check_writable(state, subject)
     if not state.has(subject, deleted=True):
@@ -176,7 +176,7 @@ def delete_subject(state: State, subject: str, *, permanent: bool) -> tuple[list
     return numbers, [deleted, *_without_settings(state, subject)]
 
 
-def set_config(state: State, subject: str | None, config: dict[str, Any]) -> list[Change]:
+def set_config(state: RegistryState, subject: str | None, config: dict[str, Any]) -> list[Change]:
     """The records. Fields that are not said stay; null removes one. Raises RegistryError."""
     _check_writable(state, subject)
     before = state.config(subject) or {}
@@ -184,7 +184,7 @@ def set_config(state: State, subject: str | None, config: dict[str, Any]) -> lis
     return [(ConfigKey(subject), {"subject": subject, **merged})]
 
 
-def delete_config(state: State, subject: str | None) -> tuple[dict[str, Any], list[Change]]:
+def delete_config(state: RegistryState, subject: str | None) -> tuple[dict[str, Any], list[Change]]:
     """The former configuration, and the records. Raises RegistryError."""
     _check_writable(state, subject)
     found = state.config(subject)
@@ -193,7 +193,7 @@ def delete_config(state: State, subject: str | None) -> tuple[dict[str, Any], li
     return found, [(ConfigKey(subject), None)]
 
 
-def set_mode(state: State, subject: str | None, mode: str, *, force: bool) -> list[Change]:
+def set_mode(state: RegistryState, subject: str | None, mode: str, *, force: bool) -> list[Change]:
     """The records. IMPORT is for subjects without versions, unless it is forced. Raises RegistryError."""
     wanted = mode.upper()
     if wanted not in MODES:
@@ -212,7 +212,7 @@ def set_mode(state: State, subject: str | None, mode: str, *, force: bool) -> li
     return [*changes, (ModeKey(subject), {"subject": subject, "mode": wanted})]
 
 
-def delete_mode(state: State, subject: str | None) -> tuple[str, list[Change]]:
+def delete_mode(state: RegistryState, subject: str | None) -> tuple[str, list[Change]]:
     """The former mode, and the records. Raises RegistryError."""
     found = state.mode(subject)
     if found is None:
@@ -220,14 +220,14 @@ def delete_mode(state: State, subject: str | None) -> tuple[str, list[Change]]:
     return found, [(ModeKey(subject), None)]
 
 
-def delete_context(state: State, context: str) -> list[Change]:
+def delete_context(state: RegistryState, context: str) -> list[Change]:
     """The records. Raises RegistryError."""
     if any(context_of(subject) == context for subject, _ in state.subjects()):
         raise RegistryError(CONTEXT_NOT_EMPTY, f"The specified context '{context}' is not empty.")
     return [(ContextKey(context), None)]
 
 
-def _matching(state: State, subject: str | None) -> Iterator[str]:
+def _matching(state: RegistryState, subject: str | None) -> Iterator[str]:
     """The subjects that a mode is for: all, those of a context, or the one."""
     context = None if subject is None else context_of(subject)
     whole = subject is not None and not split(subject)[1] and subject == qualified(str(context), "")
@@ -236,7 +236,7 @@ def _matching(state: State, subject: str | None) -> Iterator[str]:
             yield name
 
 
-def _without_settings(state: State, subject: str) -> list[Change]:
+def _without_settings(state: RegistryState, subject: str) -> list[Change]:
     """A deleted subject keeps no settings of its own."""
     changes: list[Change] = []
     if state.own_mode(subject) is not None:
@@ -246,11 +246,11 @@ def _without_settings(state: State, subject: str) -> list[Change]:
     return changes
 
 
-def _check_writable(state: State, subject: str | None) -> None:
+def _check_writable(state: RegistryState, subject: str | None) -> None:
     if state.mode_in_scope(subject) in (READONLY, READONLY_OVERRIDE):
         raise not_permitted(f"Subject {subject} is in read-only mode")
 
 
-def _check_unreferenced(state: State, key: SchemaKey) -> None:
+def _check_unreferenced(state: RegistryState, key: SchemaKey) -> None:
     if state.referrers(key):
         raise reference_exists(*key)

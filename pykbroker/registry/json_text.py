@@ -10,7 +10,7 @@ from typing import Any, Final
 _SHORT: Final = 64 * 1024
 
 
-class _Fair(json.JSONDecoder):
+class _FairScanner(json.JSONDecoder):
     """Scans in Python; strings, which make large texts large, are scanned as fast."""
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class _Fair(json.JSONDecoder):
         self.scan_once = py_make_scanner(self)
 
 
-_FAIR: Final = _Fair()
+_FAIR: Final = _FairScanner()
 
 
 def loads(text: str) -> Any:

@@ -21,7 +21,7 @@ _MOST_KEPT: Final = 200
 _MOST_BYTES: Final = 16 * 1024 * 1024
 
 
-class Source(NamedTuple):
+class SchemaSource(NamedTuple):
     """What is parsed: a text, and the texts of its references, by name, each after those that it refers to itself."""
 
     type: str
@@ -38,11 +38,11 @@ class Parser:
     """Parses, and remembers the newest results. May be called in several threads."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Source, Parsed] = OrderedDict()
+        self._kept: OrderedDict[SchemaSource, Parsed] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
-    def parse(self, source: Source) -> Parsed:
+    def parse(self, source: SchemaSource) -> Parsed:
         """A parsed schema. Raises RegistryError."""
         with self._lock:
             if source in self._kept:
@@ -58,7 +58,7 @@ class Parser:
         return made
 
 
-def _parsed(source: Source) -> Parsed:
+def _parsed(source: SchemaSource) -> Parsed:
     if source.type not in _MODULES:
         raise invalid_schema(f"Invalid schema type {abbreviated(source.type)}")
     if source.size > LARGEST:

@@ -7,9 +7,9 @@ from typing import Final
 
 from pykbroker.registry.errors import TOO_LARGE, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import LARGEST
-from pykbroker.registry.parsing import Source
+from pykbroker.registry.parsing import SchemaSource
 from pykbroker.registry.schema import Reference, Schema, abbreviated
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import LATEST
 
 #: References of a schema, with those of the schemas that they are to; and how deep these lead.
@@ -17,14 +17,16 @@ _MOST: Final = 500
 _DEEPEST: Final = 50
 
 
-def source(state: State, subject: str, schema: Schema, *, new: bool = False, normalize: bool = False) -> Source:
+def source(
+    state: RegistryState, subject: str, schema: Schema, *, new: bool = False, normalize: bool = False
+) -> SchemaSource:
     """What is parsed. A new schema refers to versions that are not deleted. Raises RegistryError."""
     texts: dict[str, str] = {}
     _collect(state, subject, schema, texts, new=new, depth=0)
-    return Source(schema.type, schema.text, tuple(texts.items()), normalize)
+    return SchemaSource(schema.type, schema.text, tuple(texts.items()), normalize)
 
 
-def numbered(state: State, subject: str, schema: Schema) -> Schema:
+def numbered(state: RegistryState, subject: str, schema: Schema) -> Schema:
     """The schema with the numbers of the versions that it refers to as the latest."""
     if all(each.version != LATEST for each in schema.references):
         return schema
@@ -33,7 +35,9 @@ def numbered(state: State, subject: str, schema: Schema) -> Schema:
     return replace(schema, references=tuple(numbers))
 
 
-def _collect(state: State, subject: str, schema: Schema, texts: dict[str, str], *, new: bool, depth: int) -> None:
+def _collect(
+    state: RegistryState, subject: str, schema: Schema, texts: dict[str, str], *, new: bool, depth: int
+) -> None:
     if depth > _DEEPEST:
         raise invalid_schema(f"references lead more than {_DEEPEST} schemas deep, or in a circle")
     for each in schema.references:

@@ -17,7 +17,7 @@ from pykbroker.registry.parsing import Parser
 from pykbroker.registry.records import Change
 from pykbroker.registry.references import numbered, source
 from pykbroker.registry.schema import Schema, Version
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.registry.topic import SchemasTopic
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Registry:
         """The id of the cluster."""
         return self._topic.cluster_id()
 
-    async def state(self) -> State:
+    async def state(self) -> RegistryState:
         """The state as of now, to be used before the next wait."""
         return await self._topic.state()
 
@@ -104,7 +104,7 @@ class Registry:
         found = source(state, version.subject, version.schema)
         return await self._in_thread(lambda: self._parser.parse(found))
 
-    async def change(self, decide: Callable[[State], tuple[T, list[Change]]]) -> T:
+    async def change(self, decide: Callable[[RegistryState], tuple[T, list[Change]]]) -> T:
         """Make the changes that ``decide`` makes of the state; returns its answer."""
         async with self._writing:
             answer, changes = decide(await self.state())
@@ -117,7 +117,7 @@ class Registry:
             await self._topic.state()
 
     async def _canonical(
-        self, state: State, subject: str, schema: Schema, *, new: bool, normalize: bool
+        self, state: RegistryState, subject: str, schema: Schema, *, new: bool, normalize: bool
     ) -> tuple[Schema, Parsed]:
         """The schema as it is stored, and parsed."""
         if not schema.text.strip():
@@ -129,14 +129,14 @@ class Registry:
         return replace(schema, text=parsed.text), parsed
 
     async def _compared(
-        self, state: State, level: str, schema: Schema, parsed: Parsed, versions: Sequence[Version]
+        self, state: RegistryState, level: str, schema: Schema, parsed: Parsed, versions: Sequence[Version]
     ) -> list[str]:
         if level == NONE or not versions:
             return []
         earlier = [self._earlier(state, each) for each in versions]
         return await self._in_thread(lambda: incompatibilities(schema.type, parsed, level, earlier))
 
-    def _earlier(self, state: State, version: Version) -> Earlier:
+    def _earlier(self, state: RegistryState, version: Version) -> Earlier:
         found = source(state, version.subject, version.schema)
         return Earlier(version.schema.type, version.version, version.schema.text, lambda: self._parser.parse(found))
 

@@ -26,7 +26,7 @@ MODES: Final = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
 DEFAULT_CONFIG: Final = {"compatibilityLevel": "BACKWARD"}
 
 
-class State:
+class RegistryState:
     """See the module. Subjects are named in their normal form."""
 
     def __init__(self) -> None:

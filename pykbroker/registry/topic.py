@@ -12,7 +12,7 @@ from pykbroker.partitions.internal_records import append_internal
 from pykbroker.process.life import LifeEnded
 from pykbroker.registry.errors import STORE, TOO_LARGE, RegistryError
 from pykbroker.registry.records import Change, Unreadable, decode, encode
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.wire.compression import TooMuchContent
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.records import Record, decode_some, unpacked
@@ -45,13 +45,13 @@ class SchemasTopic:
 
     def __init__(self, lifetimes: Lifetimes) -> None:
         self._lifetimes = lifetimes
-        self._state = State()
+        self._state = RegistryState()
         self._partition: Partition | None = None
         self._next = 0
         self._unread = 0
         self._reading = asyncio.Lock()
 
-    async def state(self) -> State:
+    async def state(self) -> RegistryState:
         """What all committed records say. It changes with the next call. Raises RegistryError if it cannot be read."""
         if self._is_read():
             return self._state
@@ -100,7 +100,7 @@ class SchemasTopic:
             cluster = self._cluster()
             partition = cluster.partition(TOPIC, 0)
             if partition is not self._partition:
-                self._partition, self._state, self._next, self._unread = partition, State(), 0, 0
+                self._partition, self._state, self._next, self._unread = partition, RegistryState(), 0, 0
             if partition is None:
                 return
             if partition in cluster.dormant.partitions:
@@ -129,7 +129,7 @@ class SchemasTopic:
         if self._partition is partition:
             self._next = header.last_offset + 1
 
-    async def _replay(self, state: State, record: Record) -> None:
+    async def _replay(self, state: RegistryState, record: Record) -> None:
         """A record that is not understood is left alone; the first ones of a topic have a line in the log."""
         try:
             if len(record.value or b"") <= _READ_HERE:

@@ -94,7 +94,7 @@ class Separate:
             return []
         from pykbroker.seeding.writing import write  # noqa: PLC0415 - start-up counts
 
-        path = self._http_options() / "seed.jsonl"
+        path = self._private_folder() / "seed.jsonl"
         write(self._seed, path)
         return ["--seed", str(path)]
 
@@ -102,12 +102,12 @@ class Separate:
         """The token in a file, since every process of this machine sees the words of a command."""
         if self.http_token is None:
             return []
-        path = self._http_options() / "http-token"
+        path = self._private_folder() / "http-token"
         path.touch(mode=0o600)
         path.write_text(self.http_token)
         return ["--http-token-file", str(path)]
 
-    def _http_options(self) -> Path:
+    def _private_folder(self) -> Path:
         """A folder that goes when the process is stopped."""
         self._folder = self._folder or TemporaryFolder(TESTS)
         return self._folder.path

@@ -54,13 +54,6 @@ PHRASES = re.compile(r"\bnobody\b|\bheard of\b|\bin our words\b|\bsow(n|ing|s)?\
 #: Parameters that are the names of options on a command line.
 OPTION_NAMES = {"pykbroker/cli/lake_decode.py": {"anew"}}
 
-#: Rooms and modules that are being redrawn, whose names follow.
-REDRAWN = (
-    *("pykbroker/coordination/", "pykbroker/brokers/", "pykbroker/controller/", "pykbroker/worlds/"),
-    *(f"pykbroker/handlers/{name}.py" for name in ("offset_fetch", "add_partitions_to_txn", "describe_groups")),
-    "pykbroker/handlers/consumer_group_describe.py",
-)
-
 #: Rooms that imitate others, network and process included: a name there stands for the same thing.
 IMITATIONS = ("pykbroker/simulation/", "pykbroker/worlds/")
 
@@ -95,7 +88,7 @@ def parsed() -> dict[str, ast.Module]:
 def test_a_class_name_has_one_meaning(parsed: dict[str, ast.Module]) -> None:
     places = defaultdict(list)
     for path, tree in parsed.items():
-        if not path.startswith(("scripts/", "pykbroker/registry/", *IMITATIONS)):
+        if not path.startswith(("scripts/", *IMITATIONS)):
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef):
                     places[node.name].append(path)
@@ -128,8 +121,7 @@ def test_names_have_the_words_of_the_field(parsed: dict[str, ast.Module]) -> Non
     found = {
         path: bad
         for path, tree in parsed.items()
-        if not path.startswith(REDRAWN)
-        and (bad := {name for name in names(path, tree) if words(name) & WORDS} - OPTION_NAMES.get(path, set()))
+        if (bad := {name for name in names(path, tree) if words(name) & WORDS} - OPTION_NAMES.get(path, set()))
     }
     assert found == {}
 

@@ -168,10 +168,10 @@ class WorldKafka(Process):
         )
         if self.watch is not None:
             self.watch(node)
-        await node.start(None if self._seed is None else self._sow)
+        await node.start(None if self._seed is None else self._load_seed)
         self._node = node
 
-    def _sow(self, cluster: Cluster) -> Deferred[None]:
+    def _load_seed(self, cluster: Cluster) -> Deferred[None]:
         from pykbroker.seeding.loading import load_seed  # noqa: PLC0415 - with a seed only
 
         assert self._seed is not None
@@ -260,10 +260,10 @@ class WorldKafka(Process):
     # ---- what is in it -------------------------------------------------------------------------------------------------
 
     async def _ask(self, ask: Callable[[Cluster], Deferred[T]]) -> T:
-        async def asked(node: Node) -> T:
+        async def ask_node(node: Node) -> T:
             return await node.lifetimes.outcome(ask(node.cluster))
 
-        return await self._on_brokers(asked)
+        return await self._on_brokers(ask_node)
 
     async def create_topic(
         self,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, overload
 
 from pykbroker.worlds import report
-from pykbroker.worlds.exploring import SHRINKING_LIVES, Failure, explore, replay
+from pykbroker.worlds.exploring import SHRINKING_RUNS, Failure, explore, replay
 from pykbroker.worlds.tape import read, written
 from pykbroker.worlds.world import World
 
@@ -89,7 +89,7 @@ def run_test(
     if tape is not None:
         failure = replay(test, *read(Path(tape).read_text()))
     else:
-        failure = explore(test, chosen, shrinking_lives=SHRINKING_LIVES if lives is None else lives)
+        failure = explore(test, chosen, shrinking_runs=SHRINKING_RUNS if lives is None else lives)
     if failure is not None:
         _fail(failure, name, option("--kafka-report"))
 

@@ -12,7 +12,7 @@ from pykbroker.worlds.recording import record
 from pykbroker.worlds.tape import Key
 
 #: The lives that shrinking may take.
-SHRINKING_LIVES: Final = 150
+SHRINKING_RUNS: Final = 150
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def calm(test: Test) -> Outcome:
     return live(test, 0, {})
 
 
-def explore(test: Test, seeds: Iterable[int], *, shrinking_lives: int = SHRINKING_LIVES) -> Failure | None:
+def explore(test: Test, seeds: Iterable[int], *, shrinking_runs: int = SHRINKING_RUNS) -> Failure | None:
     """Live by each seed until one fails; None if none does. The calm life comes first: what fails in it needs no schedule."""
     first = calm(test)
     if first.error is not None:
@@ -51,7 +51,7 @@ def explore(test: Test, seeds: Iterable[int], *, shrinking_lives: int = SHRINKIN
     for count, seed in enumerate(seeds, 1):
         outcome = live(test, seed, extents=first.extents)
         if outcome.error is not None:
-            return _shrunk(test, outcome, first.extents, count, shrinking_lives)
+            return _shrunk(test, outcome, first.extents, count, shrinking_runs)
     return None
 
 
@@ -66,21 +66,21 @@ def replay(test: Test, seed: int, deviations: Mapping[Key, int]) -> Failure | No
 class _Shrinking:
     """Leaves out choices for as long as the life fails in the same way."""
 
-    def __init__(self, test: Test, failed: Outcome, lives: int) -> None:
+    def __init__(self, test: Test, failed: Outcome, runs: int) -> None:
         self._test = test
         self._seed = failed.seed
         self._kind = _kind(failed.error)
-        self._left = lives
-        self.lives = 0
+        self._left = runs
+        self.runs = 0
 
     @property
     def is_over(self) -> bool:
         """Whether no life is left to try."""
-        return self.lives >= self._left
+        return self.runs >= self._left
 
     def fails(self, deviations: Mapping[Key, int]) -> bool:
         """Whether a life with these choices fails in the same way."""
-        self.lives += 1
+        self.runs += 1
         return _kind(live(self._test, self._seed, deviations).error) == self._kind
 
     def least(self, taken: dict[Key, int]) -> dict[Key, int]:
@@ -111,11 +111,11 @@ class _Shrinking:
         return needed
 
 
-def _shrunk(test: Test, failed: Outcome, extents: Mapping[str, int], count: int, lives: int) -> Failure:
+def _shrunk(test: Test, failed: Outcome, extents: Mapping[str, int], count: int, runs: int) -> Failure:
     assert failed.error is not None
     again = live(test, failed.seed, extents=extents)
     repeatable = again.trace_hash == failed.trace_hash
-    shrinking = _Shrinking(test, failed, lives if repeatable else 0)
+    shrinking = _Shrinking(test, failed, runs if repeatable else 0)
     needed = dict(failed.taken)
     if repeatable and shrinking.fails(needed):
         needed = shrinking.milder(shrinking.least(needed))
@@ -135,7 +135,7 @@ def _shrunk(test: Test, failed: Outcome, extents: Mapping[str, int], count: int,
         life,
         passing,
         count,
-        shrinking.lives,
+        shrinking.runs,
         repeatable,
     )
 

@@ -13,7 +13,7 @@ GUARANTEES: Final = {
     "exactly-once": ("lost", "doubled", "torn"),
 }
 #: How many findings of a kind are told.
-_TOLD: Final = 5
+_FIELDS: Final = 5
 
 
 class Misjudged(AssertionError):
@@ -105,9 +105,9 @@ def check(found: Sequence[Finding], guarantee: str) -> None:
     lines = []
     for kind in dict.fromkeys(each.kind for each in found):
         same = [each for each in found if each.kind == kind]
-        lines += [str(each) for each in same[:_TOLD]]
-        if len(same) > _TOLD:
-            lines.append(f"and {len(same) - _TOLD} more {kind}")
+        lines += [str(each) for each in same[:_FIELDS]]
+        if len(same) > _FIELDS:
+            lines.append(f"and {len(same) - _FIELDS} more {kind}")
     raise Misjudged(f"not {guarantee}:\n" + "\n".join(lines))
 
 

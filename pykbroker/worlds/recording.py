@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pykbroker.worlds.world import World
 
 #: Fields of a message, or of a part of it, that are told, and how.
-_TOLD: Final = {
+_FIELDS: Final = {
     "group_id": "group {}",
     "transactional_id": "transaction {}",
     "member_id": "member {}",
@@ -120,8 +120,8 @@ def _event_text(item: WireStruct) -> Iterator[str]:
         value = getattr(item, name)
         if name == "error_code" and value:
             yield ErrorCode(value).name
-        elif name in _TOLD and value not in _NOTHING:
-            yield _TOLD[name].format(_short(value))
+        elif name in _FIELDS and value not in _NOTHING:
+            yield _FIELDS[name].format(_short(value))
         elif name in ("records", "record_set") and value is not None:
             yield _records(value)
 

@@ -15,7 +15,7 @@ Event = tuple[float, str, str, str]
 #: What says little where it goes well: answers to these, and these themselves, are left out while there is no error.
 _USUAL: Final = ("ApiVersions", "Metadata", "FindCoordinator", "Heartbeat", "Fetch", "ListOffsets", "DescribeCluster")
 #: The lines of a timeline in a terminal.
-_SHOWN: Final = 60
+_MOST_LINES: Final = 60
 
 
 def text(failure: Failure, replay: str) -> str:
@@ -40,10 +40,10 @@ def _lines(failure: Failure, replay: str) -> Iterator[str]:
         )
     yield f"timeline ({failure.life.seconds:.3f} s of the world's time, trace {failure.life.trace_hash}):"
     shown = [each for each in failure.life.events if not _is_usual(each)]
-    if len(shown) > _SHOWN:
-        yield f"  ({len(shown) - _SHOWN} lines before these; the HTML page of --kafka-report DIR has all)"
+    if len(shown) > _MOST_LINES:
+        yield f"  ({len(shown) - _MOST_LINES} lines before these; the HTML page of --kafka-report DIR has all)"
     width = max((len(each[1]) for each in shown), default=4)
-    yield from (f"  {when:9.4f}  {host:{width}}  {words}" for when, host, _, words in shown[-_SHOWN:])
+    yield from (f"  {when:9.4f}  {host:{width}}  {words}" for when, host, _, words in shown[-_MOST_LINES:])
     parting = parted(failure)
     if parting is not None:
         yield f"it parts from the nearest life that passes at {parting[0]:.4f} s: {parting[1]}: {parting[3]}"

@@ -57,13 +57,13 @@ class Committed:
         found.update(self.pending.of_group(group_id))
         return sorted(found)
 
-    def shown(self, group_id: str) -> TopicOffsets:
+    def visible(self, group_id: str) -> TopicOffsets:
         """The offsets that readers of a group see."""
         topics = self.offsets.of_group(group_id)
         if not self._hidden:
             return topics
         of_any = self._hidden.get(None, [])
-        shown: TopicOffsets = {}
+        visible: TopicOffsets = {}
         for topic, partitions in topics.items():
             hidden = [*self._hidden.get(topic, ()), *of_any]
             left = partitions
@@ -74,8 +74,8 @@ class Committed:
                     if not any(gone(topic, committed) for gone in hidden)
                 }
             if left:
-                shown[topic] = left
-        return shown
+                visible[topic] = left
+        return visible
 
     def hide(self, gone: Gone, topic: str | None, parts: Iterator[Part]) -> Iterator[Part]:
         """Hide ``gone``, which concerns ``topic`` alone unless it is None, from readers at once; ``parts`` remove it."""

@@ -89,7 +89,7 @@ def commit_in_transaction(
 
 
 def _committed(
-    asked: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+    requested: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
     settings: GroupSettings,
     now_ms: int,
     expires_ms: int = -1,
@@ -99,10 +99,12 @@ def _committed(
 
     Its size is counted in UTF-16 units, as in Kafka.
     """
-    metadata = asked.committed_metadata or ""
+    metadata = requested.committed_metadata or ""
     if len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes:
         return None
-    return CommittedOffset(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id)
+    return CommittedOffset(
+        requested.committed_offset, requested.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id
+    )
 
 
 def fetch(
@@ -121,16 +123,16 @@ def fetch(
             ]
             response.topics.append(OffsetFetchResponseTopics(name=topic, partitions=found))
         return response
-    for asked in request.topics:
-        partitions = offsets.get(asked.name, {})
+    for requested in request.topics:
+        partitions = offsets.get(requested.name, {})
         found = []
-        topic_id = asked.topic_id
-        for index in asked.partition_indexes:
+        topic_id = requested.topic_id
+        for index in requested.partition_indexes:
             committed = partitions.get(index)
             if committed is not None and topic_id != ZERO_UUID and not committed.is_for(topic_id):
                 committed = None
-            found.append(_fetched(index, committed, unstable=bool(unstable) and (asked.name, index) in unstable))
-        response.topics.append(OffsetFetchResponseTopics(asked.name, topic_id, found))
+            found.append(_fetched(index, committed, unstable=bool(unstable) and (requested.name, index) in unstable))
+        response.topics.append(OffsetFetchResponseTopics(requested.name, topic_id, found))
     return response
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pykbroker.coordination.appending import shown
+from pykbroker.coordination.appending import client_error
 from pykbroker.coordination.groups import records
 from pykbroker.coordination.groups.group import Group, check_group_id
 from pykbroker.coordination.groups.kinds import Kinds
@@ -149,7 +149,7 @@ class GroupCoordinator:
 
         def commit(refusals: Refusals) -> Deferred[TxnOffsetCommitResponse]:
             for refusal in refusals.values():
-                raise KafkaError(shown(refusal.code))
+                raise KafkaError(client_error(refusal.code))
             return as_wait(self.ask(request.group_id, GroupShard.commit_in_transaction, request))
 
         producer = (request.producer_id, request.producer_epoch)

@@ -102,14 +102,14 @@ class GroupShard(Shard):
         """
         group = self.groups.get(request.group_id)
         self.kinds.of(group).check_fetch(group, request)
-        return committing.fetch(request, self.committed.shown(request.group_id))
+        return committing.fetch(request, self.committed.visible(request.group_id))
 
     def fetch_stable(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
         """As ``fetch``, without offsets that open transactions may change. Raises what ``fetch`` raises."""
         group = self.groups.get(request.group_id)
         self.kinds.of(group).check_fetch(group, request)
         pending = set(self.committed.pending.of_group(request.group_id))
-        return committing.fetch(request, self.committed.shown(request.group_id), pending)
+        return committing.fetch(request, self.committed.visible(request.group_id), pending)
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> Decision[OffsetDeleteResponse]:
         """OffsetDelete. Raises KafkaError with GROUP_ID_NOT_FOUND, and what the kind's ``check_delete_offsets`` raises."""

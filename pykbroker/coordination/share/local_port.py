@@ -12,7 +12,8 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from pykbroker.coordination.share.coordinator import ShareCoordinator
     from pykbroker.coordination.share.state import SharePartitionKey, ShareState
-    from pykbroker.runtime.timers import Timers
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.slices import Steps
 
 T = TypeVar("T")
 
@@ -22,6 +23,8 @@ _AT_ONCE = 4
 _FIRST_PAUSE_MS = 5
 _LONGEST_PAUSE_MS = 1000
 _ATTEMPTS = 16
+#: The weight of an attempt (``runtime/slices.py``).
+_WEIGHT = 20
 
 _AGAIN = (
     ErrorCode.NOT_COORDINATOR,
@@ -35,11 +38,11 @@ class LocalShareStates:
 
     def __init__(
         self,
-        timers: Timers,
+        runtime: Runtime,
         coordinator_of: Callable[[str], ShareCoordinator | None],
         create: Callable[[Iterable[str]], Deferred[None]],
     ) -> None:
-        self._timers = timers
+        self._runtime = runtime
         self._coordinator_of = coordinator_of
         self._create = create
 
@@ -81,11 +84,19 @@ class LocalShareStates:
             error = done.error
             if isinstance(error, KafkaError) and error.code in _AGAIN and count < _ATTEMPTS:
                 pause_ms = 0 if count < _AT_ONCE else min(_FIRST_PAUSE_MS << count - _AT_ONCE, _LONGEST_PAUSE_MS)
-                self._timers.after(pause_ms, lambda: self._attempt(key, question, answer, count + 1))
+                again = self._again(key, question, answer, count + 1)
+                self._runtime.timers.after(pause_ms, lambda: self._runtime.slices.add(again))
             else:
                 done.pass_to(answer)
 
         attempt(asked).when_done(ended)
+
+    def _again(
+        self, key: str, question: Callable[[ShareCoordinator], Deferred[T]], answer: Deferred[T], count: int
+    ) -> Steps:
+        """A further attempt in its slice: there may be one for each of many partitions."""
+        self._attempt(key, question, answer, count)
+        yield _WEIGHT
 
 
 def _not_available() -> Deferred[T]:

@@ -57,26 +57,26 @@ def admit(
 
     Raises KafkaError KAFKA_STORAGE_ERROR if a partition's log cannot be opened.
     """
-    asked = [
+    requested = [
         (each.topic, each.index) for each in partitions if not each.log.has_open_transaction(producer[0], producer[1])
     ]
-    if not asked or not (dialect.adds or host.config["transaction.partition.verification.enable"]):
+    if not requested or not (dialect.adds or host.config["transaction.partition.verification.enable"]):
         return Deferred.completed({})
 
     def refused(error: KafkaError) -> Refusals:
-        return dict.fromkeys(asked, _shown(error.code, dialect))
+        return dict.fromkeys(requested, _refusal_of(error.code, dialect))
 
-    nobody: Refusals = {}
+    none_refused: Refusals = {}
     if dialect.adds:
-        added = attempt(host.transaction_port.add, transactional_id, producer, asked)
-        return added.map(lambda _: nobody).recover(KafkaError, refused)
-    codes = attempt(host.transaction_port.verify, transactional_id, producer, asked)
-    return codes.map(lambda found: {each: _shown(code, dialect) for each, code in found.items() if code}).recover(
+        added = attempt(host.transaction_port.add, transactional_id, producer, requested)
+        return added.map(lambda _: none_refused).recover(KafkaError, refused)
+    codes = attempt(host.transaction_port.verify, transactional_id, producer, requested)
+    return codes.map(lambda found: {each: _refusal_of(code, dialect) for each, code in found.items() if code}).recover(
         KafkaError, refused
     )
 
 
-def _shown(code: ErrorCode, dialect: Dialect) -> Refusal:
+def _refusal_of(code: ErrorCode, dialect: Dialect) -> Refusal:
     if code is ErrorCode.PRODUCER_FENCED:
         return Refusal(ErrorCode.INVALID_PRODUCER_EPOCH)
     if code is ErrorCode.TRANSACTION_ABORTABLE and not dialect.knows_abortable:

@@ -219,10 +219,10 @@ class TransactionCoordinator:
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        asked: T | Deferred[T] = self._runtime.ask(
+        requested: T | Deferred[T] = self._runtime.ask(
             transactional_id, lambda shard: step(shard.transactions.get(transactional_id))
         )
-        return asked
+        return requested
 
     def _change(self, changed: Transaction, *replies: tuple[Deferred[T], T | KafkaError]) -> Outcome:
         """The outcome of a transactional id's next value; if that decides a transaction, the effect is to write its markers."""

@@ -20,7 +20,7 @@ from avro.schema import Schema as AvroSchema
 from avro.schema import make_avsc_object
 
 from pykbroker.registry.formats.avro_text import canonical
-from pykbroker.registry.formats.parsed import Budget, Difference, Malformed, json_of
+from pykbroker.registry.formats.parsed import Budget, Incompatibility, Malformed, json_of
 
 _INCOMPATIBLE: Final = SchemaCompatibilityType.incompatible
 
@@ -32,7 +32,7 @@ class Avro:
         self._schema = schema
         self.text = text
 
-    def cannot_read(self, writer: Avro) -> list[Difference]:
+    def cannot_read(self, writer: Avro) -> list[Incompatibility]:
         """See Parsed."""
         checker = _Checker()
         try:
@@ -89,7 +89,7 @@ class _Checker(ReaderWriterCompatibilityChecker):  # type: ignore[misc] # the pa
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Difference] = []
+        self.found: list[Incompatibility] = []
         self._budget = Budget()
 
     def calculate_compatibility(self, reader: Any, writer: Any, location: list[str]) -> SchemaCompatibilityResult:
@@ -106,7 +106,7 @@ class _Checker(ReaderWriterCompatibilityChecker):  # type: ignore[misc] # the pa
         return result
 
 
-def _own(reader: Any, writer: Any, location: list[str], result: SchemaCompatibilityResult) -> list[Difference]:
+def _own(reader: Any, writer: Any, location: list[str], result: SchemaCompatibilityResult) -> list[Incompatibility]:
     """The differences of two types, without those of the types in them."""
     if reader.type != writer.type:
         return _differences(result)
@@ -122,11 +122,13 @@ def _own(reader: Any, writer: Any, location: list[str], result: SchemaCompatibil
         path = "/".join(location)[1:]
         for index, field in enumerate(reader.fields):
             if lookup_writer_field(writer_schema=writer, reader_field=field) is None and not field.has_default:
-                found.append(Difference("READER_FIELD_MISSING_DEFAULT_VALUE", f"{path}/fields/{index}", field.name))
+                found.append(
+                    Incompatibility("READER_FIELD_MISSING_DEFAULT_VALUE", f"{path}/fields/{index}", field.name)
+                )
     return found
 
 
-def _differences(result: SchemaCompatibilityResult) -> list[Difference]:
+def _differences(result: SchemaCompatibilityResult) -> list[Incompatibility]:
     """Those of a result; one that has several has their paths and facts together."""
     path, facts = ", ".join(sorted(result.locations)), ", ".join(sorted(result.messages))
-    return [Difference(each.name.upper(), path, facts) for each in dict.fromkeys(result.incompatibilities)]
+    return [Incompatibility(each.name.upper(), path, facts) for each in dict.fromkeys(result.incompatibilities)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from pykbroker.registry.formats.json_comparing import Comparing
-    from pykbroker.registry.formats.json_nodes import Node
+    from pykbroker.registry.formats.json_comparing import SchemaComparison
+    from pykbroker.registry.formats.json_nodes import JsonNode
 
 _LIMITS: Final = {"maxItems": True, "minItems": False}
 
 
-def compare(compared: Comparing, one: Node, other: Node) -> None:
+def compare(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     """Compare two arrays."""
     _all_items(compared, one, other)
     _first_items(compared, one, other)
@@ -21,7 +21,7 @@ def compare(compared: Comparing, one: Node, other: Node) -> None:
         compared.differs("UNIQUE_ITEMS_ADDED", "uniqueItems")
 
 
-def _all_items(compared: Comparing, one: Node, other: Node) -> None:
+def _all_items(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = _of_all(one.data), _of_all(other.data)
     with compared.at("items"):
         if before is None and after is not None:
@@ -30,7 +30,7 @@ def _all_items(compared: Comparing, one: Node, other: Node) -> None:
             compared.schemas(before, one.base, after, other.base)
 
 
-def _first_items(compared: Comparing, one: Node, other: Node) -> None:
+def _first_items(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = _first(one.data), _first(other.data)
     for index in range(max(len(before), len(after))):
         with compared.at("items", str(index)):
@@ -42,7 +42,7 @@ def _first_items(compared: Comparing, one: Node, other: Node) -> None:
                 compared.schemas(before[index], one.base, after[index], other.base)
 
 
-def _removed(compared: Comparing, one: Node, other: Node, schema: Any) -> None:
+def _removed(compared: SchemaComparison, one: JsonNode, other: JsonNode, schema: Any) -> None:
     further = _further(other.data)
     if isinstance(further, dict):
         if not compared.covered(schema, one.base, further, other.base):
@@ -51,7 +51,7 @@ def _removed(compared: Comparing, one: Node, other: Node, schema: Any) -> None:
         compared.differs("ITEM_REMOVED_FROM_CLOSED_CONTENT_MODEL")
 
 
-def _added(compared: Comparing, one: Node, other: Node, schema: Any) -> None:
+def _added(compared: SchemaComparison, one: JsonNode, other: JsonNode, schema: Any) -> None:
     further = _further(one.data)
     if isinstance(further, dict):
         if not compared.covered(further, one.base, schema, other.base):
@@ -60,7 +60,7 @@ def _added(compared: Comparing, one: Node, other: Node, schema: Any) -> None:
         compared.differs("ITEM_ADDED_TO_OPEN_CONTENT_MODEL")
 
 
-def _additional(compared: Comparing, one: Node, other: Node) -> None:
+def _additional(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = _further(one.data), _further(other.data)
     with compared.at("additionalItems"):
         if before is not False and after is False:

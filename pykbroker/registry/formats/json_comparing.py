@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from pykbroker.registry.formats.json_nodes import Document
 
 
-class Comparing(Protocol):
+class SchemaComparison(Protocol):
     """A comparison that is under way."""
 
     def at(self, *steps: str) -> AbstractContextManager[None]:

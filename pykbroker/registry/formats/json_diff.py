@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from pykbroker.registry.formats import json_array_diff, json_object_diff
-from pykbroker.registry.formats.json_nodes import ARRAY, COMBINED, EMPTY, FALSE, OBJECT, Document, Node
+from pykbroker.registry.formats.json_nodes import ARRAY, COMBINED, EMPTY, FALSE, OBJECT, Document, JsonNode
 from pykbroker.registry.formats.matching import largest_matching
-from pykbroker.registry.formats.parsed import Budget, Difference
+from pykbroker.registry.formats.parsed import Budget, Incompatibility
 
 #: Keywords that bound values: whether more is wider.
 _OF_STRINGS: Final = {"maxLength": True, "minLength": False}
 _OF_NUMBERS: Final = {"maximum": True, "minimum": False, "exclusiveMaximum": True, "exclusiveMinimum": False}
 
 
-def compare(original: Document, update: Document, budget: Budget) -> list[Difference]:
+def compare(original: Document, update: Document, budget: Budget) -> list[Incompatibility]:
     """The incompatible differences. Raises Malformed beyond the budget."""
     compared = Comparison(budget)
     compared.schemas(original.root, original, update.root, update)
@@ -31,7 +31,7 @@ class Comparison:
     """One comparison; ``found`` are the differences."""
 
     def __init__(self, budget: Budget) -> None:
-        self.found: list[Difference] = []
+        self.found: list[Incompatibility] = []
         self._budget = budget
         self._path: list[str] = ["#"]
         self._within: list[tuple[int, int]] = []
@@ -47,9 +47,9 @@ class Comparison:
 
     def differs(self, rule: str, *steps: str) -> None:
         """Note an incompatible difference."""
-        self.found.append(Difference(rule, "/".join([*self._path, *steps])))
+        self.found.append(Incompatibility(rule, "/".join([*self._path, *steps])))
 
-    def fits(self, original: Any, of: Document, update: Any, to: Document) -> list[Difference]:
+    def fits(self, original: Any, of: Document, update: Any, to: Document) -> list[Incompatibility]:
         """The differences of two schemas, apart from the others."""
         found, self.found = self.found, []
         try:
@@ -67,8 +67,8 @@ class Comparison:
     def schemas(self, original: Any, of: Document, update: Any, to: Document) -> None:
         """Compare two schemas, raw or as nodes, of the documents ``of`` and ``to``."""
         self._budget.spend()
-        one = original if isinstance(original, Node) else of.node(original)
-        other = update if isinstance(update, Node) else to.node(update)
+        one = original if isinstance(original, JsonNode) else of.node(original)
+        other = update if isinstance(update, JsonNode) else to.node(update)
         pair = (id(one.data), id(other.data))
         if (
             one.kind == COMBINED != other.kind
@@ -92,7 +92,7 @@ class Comparison:
         finally:
             self._within.pop()
 
-    def _same_kind(self, one: Node, other: Node) -> None:
+    def _same_kind(self, one: JsonNode, other: JsonNode) -> None:
         match one.kind:
             case "string":
                 self._strings(one.data, other.data)
@@ -148,7 +148,7 @@ class Comparison:
             more = any(not any(_same(each, other) for other in before) for each in after)
             self.differs("ENUM_ARRAY_CHANGED" if more else "ENUM_ARRAY_NARROWED", "enum")
 
-    def _combined(self, one: Node, other: Node) -> None:
+    def _combined(self, one: JsonNode, other: JsonNode) -> None:
         if not _criterion_fits(one, other):
             self.differs("COMBINED_TYPE_CHANGED")
             return
@@ -167,7 +167,7 @@ class Comparison:
             self.differs("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
 
 
-def _criterion_fits(one: Node, other: Node) -> bool:
+def _criterion_fits(one: JsonNode, other: JsonNode) -> bool:
     if other.criterion in (one.criterion, "anyOf"):
         return True
     return len(one.parts) == 1 and (other.criterion == "oneOf" or len(other.parts) == 1)

@@ -36,7 +36,7 @@ _HINTS: Final = {
 }
 
 
-class Node(NamedTuple):
+class JsonNode(NamedTuple):
     """A schema of one kind. ``data`` are its keywords; of a combined one, ``criterion`` and ``parts``."""
 
     kind: str
@@ -79,7 +79,7 @@ class Document:
             return True
         raise Malformed(f"$ref {where[:200]!r} is none of the schema's references; nothing is fetched")
 
-    def node(self, schema: Any) -> Node:
+    def node(self, schema: Any) -> JsonNode:
         """A schema of this document as a node. Raises Malformed for references in a circle."""
         seen, base = 0, self
         while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
@@ -88,13 +88,13 @@ class Document:
             if seen > _LONGEST_CHAIN:
                 raise Malformed("references lead to each other in a circle")
         if schema is False:
-            return Node(FALSE, schema, base)
+            return JsonNode(FALSE, schema, base)
         if not isinstance(schema, dict):
-            return Node(EMPTY, schema, base)
+            return JsonNode(EMPTY, schema, base)
         found = _kinds(schema, base)
         if not found:
-            return Node(EMPTY, schema, base)
-        return found[0] if len(found) == 1 else Node(COMBINED, schema, base, "allOf", tuple(found))
+            return JsonNode(EMPTY, schema, base)
+        return found[0] if len(found) == 1 else JsonNode(COMBINED, schema, base, "allOf", tuple(found))
 
 
 def _anchor(document: Any, name: str, reference: str) -> Any:
@@ -110,26 +110,28 @@ def _anchor(document: Any, name: str, reference: str) -> Any:
     raise Malformed(f"$ref {reference[:200]!r} is to nothing")
 
 
-def _kinds(schema: dict[str, Any], base: Document) -> list[Node]:
+def _kinds(schema: dict[str, Any], base: Document) -> list[JsonNode]:
     found = []
     if "enum" in schema or "const" in schema:
-        found.append(Node(ENUM, schema, base))
+        found.append(JsonNode(ENUM, schema, base))
     if "not" in schema:
-        found.append(Node(NOT, schema, base))
-    found += [Node(COMBINED, schema, base, each, tuple(schema[each])) for each in _CRITERIA if each in schema]
+        found.append(JsonNode(NOT, schema, base))
+    found += [JsonNode(COMBINED, schema, base, each, tuple(schema[each])) for each in _CRITERIA if each in schema]
     said = schema.get("type")
     if isinstance(said, str):
-        found.append(Node(_OF_TYPE.get(said, said), schema, base))
+        found.append(JsonNode(_OF_TYPE.get(said, said), schema, base))
     elif isinstance(said, list):
         parts = tuple(_only(schema, each, base) for each in said)
-        found.append(parts[0] if len(parts) == 1 else Node(COMBINED, schema, base, "anyOf", parts))
+        found.append(parts[0] if len(parts) == 1 else JsonNode(COMBINED, schema, base, "anyOf", parts))
     else:
-        found += [Node(kind, schema, base) for kind, hints in _HINTS.items() if any(each in schema for each in hints)]
+        found += [
+            JsonNode(kind, schema, base) for kind, hints in _HINTS.items() if any(each in schema for each in hints)
+        ]
     return found
 
 
-def _only(schema: dict[str, Any], kind: str, base: Document) -> Node:
-    return Node(_OF_TYPE.get(kind, kind), {**schema, "type": kind}, base)
+def _only(schema: dict[str, Any], kind: str, base: Document) -> JsonNode:
+    return JsonNode(_OF_TYPE.get(kind, kind), {**schema, "type": kind}, base)
 
 
 def _id(document: Any) -> Any:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import re2
 
 if TYPE_CHECKING:
-    from pykbroker.registry.formats.json_comparing import Comparing
-    from pykbroker.registry.formats.json_nodes import Node
+    from pykbroker.registry.formats.json_comparing import SchemaComparison
+    from pykbroker.registry.formats.json_nodes import JsonNode
 
 _LIMITS: Final = {"maxProperties": True, "minProperties": False}
 _LONGEST_PATTERN: Final = 1000
 
 
-def compare(compared: Comparing, one: Node, other: Node) -> None:
+def compare(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     """Compare two objects."""
     original, update = one.data, other.data
     _required(compared, original, update)
@@ -25,14 +25,14 @@ def compare(compared: Comparing, one: Node, other: Node) -> None:
     compared.bounds(original, update, _LIMITS)
 
 
-def _required(compared: Comparing, original: Any, update: Any) -> None:
+def _required(compared: SchemaComparison, original: Any, update: Any) -> None:
     before, after = set(original.get("required", ())), set(update.get("required", ()))
     for name in original.get("properties", {}):
         if name in update.get("properties", {}) and name in after - before and not _has_default(update, name):
             compared.differs("REQUIRED_ATTRIBUTE_ADDED", "required", name)
 
 
-def _properties(compared: Comparing, one: Node, other: Node) -> None:
+def _properties(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = one.data.get("properties", {}), other.data.get("properties", {})
     for name in dict.fromkeys((*before, *after)):
         with compared.at("properties", name):
@@ -44,7 +44,7 @@ def _properties(compared: Comparing, one: Node, other: Node) -> None:
                 compared.schemas(before[name], one.base, after[name], other.base)
 
 
-def _removed(compared: Comparing, one: Node, other: Node, name: str) -> None:
+def _removed(compared: SchemaComparison, one: JsonNode, other: JsonNode, name: str) -> None:
     """The reader's content model decides."""
     if _is_open(other.data):
         return
@@ -56,7 +56,7 @@ def _removed(compared: Comparing, one: Node, other: Node, name: str) -> None:
         compared.differs("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL")
 
 
-def _added(compared: Comparing, one: Node, other: Node, name: str) -> None:
+def _added(compared: SchemaComparison, one: JsonNode, other: JsonNode, name: str) -> None:
     """The writer's content model decides."""
     schema = other.data["properties"][name]
     if _is_open(one.data):
@@ -70,7 +70,7 @@ def _added(compared: Comparing, one: Node, other: Node, name: str) -> None:
         compared.differs("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL")
 
 
-def _dependencies(compared: Comparing, one: Node, other: Node) -> None:
+def _dependencies(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = one.data.get("dependencies", {}), other.data.get("dependencies", {})
     for name, dependency in after.items():
         earlier = before.get(name)
@@ -87,7 +87,7 @@ def _dependencies(compared: Comparing, one: Node, other: Node) -> None:
                 compared.schemas(earlier, one.base, dependency, other.base)
 
 
-def _additional(compared: Comparing, one: Node, other: Node) -> None:
+def _additional(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = one.data.get("additionalProperties", True), other.data.get("additionalProperties", True)
     with compared.at("additionalProperties"):
         if before is not False and after is False:

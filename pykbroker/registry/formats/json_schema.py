@@ -15,7 +15,7 @@ from jsonschema.validators import validator_for
 
 from pykbroker.registry.formats.json_diff import compare
 from pykbroker.registry.formats.json_nodes import Document
-from pykbroker.registry.formats.parsed import Budget, Difference, Malformed, json_of
+from pykbroker.registry.formats.parsed import Budget, Incompatibility, Malformed, json_of
 from pykbroker.registry.schema import compact
 
 _MOST_REFERENCES: Final = 10_000
@@ -28,7 +28,7 @@ class JsonSchema:
         self._document = document
         self.text = text
 
-    def cannot_read(self, writer: JsonSchema) -> list[Difference]:
+    def cannot_read(self, writer: JsonSchema) -> list[Incompatibility]:
         """See Parsed."""
         try:
             return compare(writer._document, self._document, Budget())

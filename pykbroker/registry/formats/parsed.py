@@ -18,7 +18,7 @@ class Malformed(ValueError):
     """The text is no schema, or exceeds a bound."""
 
 
-class Difference(NamedTuple):
+class Incompatibility(NamedTuple):
     """Why a reader cannot read what a writer writes: the rule's name, the path in the reader's schema, and the facts."""
 
     rule: str
@@ -34,7 +34,7 @@ class Parsed(Protocol):
         """The stored form."""
         ...
 
-    def cannot_read(self, writer: Any, /) -> list[Difference]:
+    def cannot_read(self, writer: Any, /) -> list[Incompatibility]:
         """Why this schema, as a reader, cannot read what ``writer``, of the same type, writes; nothing if it can. Raises Malformed if the two
         are too large to be compared.
         """

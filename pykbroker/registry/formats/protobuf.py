@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.protoc import compiled_texts
-from pykbroker.registry.formats.parsed import Budget, Difference, Malformed
+from pykbroker.registry.formats.parsed import Budget, Incompatibility, Malformed
 from pykbroker.registry.formats.protobuf_diff import compare
 from pykbroker.registry.formats.protobuf_text import text_of
 
@@ -33,7 +33,7 @@ class Protobuf:
         """The descriptor of its own file, in base64."""
         return base64.b64encode(self._files[_OWN].SerializeToString()).decode()
 
-    def cannot_read(self, writer: Protobuf) -> list[Difference]:
+    def cannot_read(self, writer: Protobuf) -> list[Incompatibility]:
         """See Parsed."""
         try:
             return compare(writer._files, self._files, _OWN, Budget())

@@ -10,7 +10,7 @@ from typing import Final
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 
-from pykbroker.registry.formats.parsed import Budget, Difference
+from pykbroker.registry.formats.parsed import Budget, Incompatibility
 
 _F: Final = FieldDescriptorProto
 #: Types that are read as each other.
@@ -29,7 +29,7 @@ _MESSAGES: Final = (_F.TYPE_MESSAGE, _F.TYPE_GROUP)
 
 def compare(
     original: Mapping[str, FileDescriptorProto], update: Mapping[str, FileDescriptorProto], own: str, budget: Budget
-) -> list[Difference]:
+) -> list[Incompatibility]:
     """The incompatible differences of the files ``own``, each with its imports. Raises Malformed beyond the budget."""
     compared = _Comparison(_types(original), _types(update), budget)
     one, other = original[own], update[own]
@@ -65,7 +65,7 @@ class _Comparison:
         budget: Budget,
     ) -> None:
         self._original, self._update = original, update
-        self.found: list[Difference] = []
+        self.found: list[Incompatibility] = []
         self._budget = budget
         self._path: list[str] = ["#"]
         self._seen: set[tuple[str, str]] = set()
@@ -80,7 +80,7 @@ class _Comparison:
 
     def differs(self, rule: str) -> None:
         """Note an incompatible difference."""
-        self.found.append(Difference(rule, "/".join(self._path) + ("/" if len(self._path) == 1 else "")))
+        self.found.append(Incompatibility(rule, "/".join(self._path) + ("/" if len(self._path) == 1 else "")))
 
     def message(self, one: str, other: str, step: str) -> None:
         """Compare two messages by their full names."""

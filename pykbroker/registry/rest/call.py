@@ -20,7 +20,7 @@ MOST_SCHEMAS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SchemaText:
     """An answer that is a schema's text."""
 
     text: str

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from pykbroker.registry.errors import schema_not_found
-from pykbroker.registry.rest.call import MOST_SCHEMAS, Call, Text
+from pykbroker.registry.rest.call import MOST_SCHEMAS, Call, SchemaText
 from pykbroker.registry.rest.shapes import shaped, text_of
 from pykbroker.registry.schema import TYPES, Version
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import DEFAULT_CONTEXT, WILDCARD, normal, split
 
 
@@ -44,10 +44,10 @@ async def by_id(call: Call) -> dict[str, Any]:
     return {**answer, "schema": await text_of(call, found), **highest}
 
 
-async def text(call: Call) -> Text:
+async def text(call: Call) -> SchemaText:
     """The text of a schema."""
     found = _with_id(await call.registry.state(), call)[0]
-    return Text(await text_of(call, found))
+    return SchemaText(await text_of(call, found))
 
 
 async def subjects(call: Call) -> list[str]:
@@ -82,7 +82,7 @@ async def _with_guid(call: Call) -> Version:
     return found
 
 
-def _with_id(state: State, call: Call) -> list[Version]:
+def _with_id(state: RegistryState, call: Call) -> list[Version]:
     """The versions with an id: in the context of the query's subject, else in any. Raises RegistryError."""
     said = call.path["id"]
     if not re.fullmatch(r"[0-9]{1,10}", said):

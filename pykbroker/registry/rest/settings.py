@@ -8,7 +8,7 @@ from pykbroker.registry import deciding
 from pykbroker.registry.compatibility import checked_level
 from pykbroker.registry.errors import NO_SUBJECT_CONFIG, NO_SUBJECT_MODE, RegistryError
 from pykbroker.registry.rest.call import Call
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import checked, normal
 
 #: Fields of a configuration, beside the level, and their types.
@@ -91,7 +91,7 @@ async def delete_mode(call: Call) -> dict[str, str]:
     """Remove a mode; the former one."""
     subject = _subject(call)
 
-    def decide(state: State) -> tuple[str, list[Any]]:
+    def decide(state: RegistryState) -> tuple[str, list[Any]]:
         return deciding.delete_mode(state, subject)
 
     return {"mode": await call.registry.change(decide)}

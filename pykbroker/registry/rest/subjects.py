@@ -8,10 +8,10 @@ from pykbroker.registry import deciding
 from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import schema_not_found, subject_not_found, version_not_found
 from pykbroker.registry.records import SchemaKey
-from pykbroker.registry.rest.call import Call, Text
+from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.shapes import shaped
 from pykbroker.registry.schema import Version
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import DEFAULT_CONTEXT, WILDCARD, context_of, normal, qualified, split, version_number
 
 
@@ -72,9 +72,9 @@ async def version(call: Call) -> dict[str, Any]:
     return await shaped(call, found)
 
 
-async def version_text(call: Call) -> Text:
+async def version_text(call: Call) -> SchemaText:
     """The text of its schema."""
-    return Text(_found(await call.registry.state(), call).schema.text)
+    return SchemaText(_found(await call.registry.state(), call).schema.text)
 
 
 async def referenced_by(call: Call) -> list[int]:
@@ -115,7 +115,7 @@ async def delete_version(call: Call) -> int:
     )
 
 
-def _found(state: State, call: Call, *, deleted: bool | None = None) -> Version:
+def _found(state: RegistryState, call: Call, *, deleted: bool | None = None) -> Version:
     number = version_number(call.path["version"])
     deleted = call.flag("deleted") if deleted is None else deleted
     subject = _aliased(state, call.subject)
@@ -128,13 +128,13 @@ def _found(state: State, call: Call, *, deleted: bool | None = None) -> Version:
     raise version_not_found(number)
 
 
-def _aliased(state: State, subject: str) -> str:
+def _aliased(state: RegistryState, subject: str) -> str:
     """The subject that another name is for, by its configuration."""
     alias = (state.config(subject) or {}).get("alias")
     return normal(alias) if isinstance(alias, str) and alias else subject
 
 
-def _in_contexts(state: State, subject: str) -> list[str]:
+def _in_contexts(state: RegistryState, subject: str) -> list[str]:
     """The subject, and for an unqualified name, that of each other context."""
     if context_of(subject) != DEFAULT_CONTEXT:
         return [subject]

@@ -13,7 +13,7 @@ from pykbroker.registry.rest.call import Call
 Handler = Callable[[Call], Awaitable[Any]]
 
 
-class Route(NamedTuple):
+class RestRoute(NamedTuple):
     """A method and a path, whose parts in braces are words."""
 
     method: str
@@ -22,43 +22,43 @@ class Route(NamedTuple):
 
 
 ROUTES: Final = (
-    Route("GET", "/", others.root),
-    Route("GET", "/schemas", schemas.listed),
-    Route("GET", "/schemas/types", schemas.types),
-    Route("GET", "/schemas/ids/{id}", schemas.by_id),
-    Route("GET", "/schemas/ids/{id}/schema", schemas.text),
-    Route("GET", "/schemas/ids/{id}/subjects", schemas.subjects),
-    Route("GET", "/schemas/ids/{id}/versions", schemas.versions),
-    Route("GET", "/schemas/guids/{guid}", schemas.by_guid),
-    Route("GET", "/schemas/guids/{guid}/ids", schemas.ids),
-    Route("GET", "/subjects", subjects.listed),
-    Route("POST", "/subjects/{subject}", subjects.look_up),
-    Route("DELETE", "/subjects/{subject}", subjects.delete),
-    Route("GET", "/subjects/{subject}/metadata", subjects.with_metadata),
-    Route("GET", "/subjects/{subject}/versions", subjects.versions),
-    Route("POST", "/subjects/{subject}/versions", subjects.register),
-    Route("GET", "/subjects/{subject}/versions/{version}", subjects.version),
-    Route("DELETE", "/subjects/{subject}/versions/{version}", subjects.delete_version),
-    Route("GET", "/subjects/{subject}/versions/{version}/schema", subjects.version_text),
-    Route("GET", "/subjects/{subject}/versions/{version}/referencedby", subjects.referenced_by),
-    Route("POST", "/compatibility/subjects/{subject}/versions", compatibility.with_all),
-    Route("POST", "/compatibility/subjects/{subject}/versions/{version}", compatibility.with_version),
-    Route("GET", "/config", settings.config),
-    Route("PUT", "/config", settings.set_config),
-    Route("DELETE", "/config", settings.delete_config),
-    Route("GET", "/config/{subject}", settings.config),
-    Route("PUT", "/config/{subject}", settings.set_config),
-    Route("DELETE", "/config/{subject}", settings.delete_config),
-    Route("GET", "/mode", settings.mode),
-    Route("PUT", "/mode", settings.set_mode),
-    Route("DELETE", "/mode", settings.delete_mode),
-    Route("GET", "/mode/{subject}", settings.mode),
-    Route("PUT", "/mode/{subject}", settings.set_mode),
-    Route("DELETE", "/mode/{subject}", settings.delete_mode),
-    Route("GET", "/contexts", others.contexts),
-    Route("DELETE", "/contexts/{context}", others.delete_context),
-    Route("GET", "/v1/metadata/id", others.cluster),
-    Route("GET", "/v1/metadata/version", others.version),
+    RestRoute("GET", "/", others.root),
+    RestRoute("GET", "/schemas", schemas.listed),
+    RestRoute("GET", "/schemas/types", schemas.types),
+    RestRoute("GET", "/schemas/ids/{id}", schemas.by_id),
+    RestRoute("GET", "/schemas/ids/{id}/schema", schemas.text),
+    RestRoute("GET", "/schemas/ids/{id}/subjects", schemas.subjects),
+    RestRoute("GET", "/schemas/ids/{id}/versions", schemas.versions),
+    RestRoute("GET", "/schemas/guids/{guid}", schemas.by_guid),
+    RestRoute("GET", "/schemas/guids/{guid}/ids", schemas.ids),
+    RestRoute("GET", "/subjects", subjects.listed),
+    RestRoute("POST", "/subjects/{subject}", subjects.look_up),
+    RestRoute("DELETE", "/subjects/{subject}", subjects.delete),
+    RestRoute("GET", "/subjects/{subject}/metadata", subjects.with_metadata),
+    RestRoute("GET", "/subjects/{subject}/versions", subjects.versions),
+    RestRoute("POST", "/subjects/{subject}/versions", subjects.register),
+    RestRoute("GET", "/subjects/{subject}/versions/{version}", subjects.version),
+    RestRoute("DELETE", "/subjects/{subject}/versions/{version}", subjects.delete_version),
+    RestRoute("GET", "/subjects/{subject}/versions/{version}/schema", subjects.version_text),
+    RestRoute("GET", "/subjects/{subject}/versions/{version}/referencedby", subjects.referenced_by),
+    RestRoute("POST", "/compatibility/subjects/{subject}/versions", compatibility.with_all),
+    RestRoute("POST", "/compatibility/subjects/{subject}/versions/{version}", compatibility.with_version),
+    RestRoute("GET", "/config", settings.config),
+    RestRoute("PUT", "/config", settings.set_config),
+    RestRoute("DELETE", "/config", settings.delete_config),
+    RestRoute("GET", "/config/{subject}", settings.config),
+    RestRoute("PUT", "/config/{subject}", settings.set_config),
+    RestRoute("DELETE", "/config/{subject}", settings.delete_config),
+    RestRoute("GET", "/mode", settings.mode),
+    RestRoute("PUT", "/mode", settings.set_mode),
+    RestRoute("DELETE", "/mode", settings.delete_mode),
+    RestRoute("GET", "/mode/{subject}", settings.mode),
+    RestRoute("PUT", "/mode/{subject}", settings.set_mode),
+    RestRoute("DELETE", "/mode/{subject}", settings.delete_mode),
+    RestRoute("GET", "/contexts", others.contexts),
+    RestRoute("DELETE", "/contexts/{context}", others.delete_context),
+    RestRoute("GET", "/v1/metadata/id", others.cluster),
+    RestRoute("GET", "/v1/metadata/version", others.version),
 )
 
 
@@ -83,7 +83,7 @@ def find(method: str, raw_path: str, query: Mapping[str, str]) -> tuple[Handler,
     raise RegistryError(405, "HTTP 405 Method Not Allowed") if methods else RegistryError(404, "HTTP 404 Not Found")
 
 
-def _words(route: Route, steps: list[str]) -> dict[str, str] | None:
+def _words(route: RestRoute, steps: list[str]) -> dict[str, str] | None:
     parts = [each for each in route.path.split("/") if each]
     if len(parts) != len(steps):
         return None
@@ -97,7 +97,7 @@ def _words(route: Route, steps: list[str]) -> dict[str, str] | None:
 
 
 def _within(
-    context: str | None, route: Route, words: dict[str, str], query: dict[str, str]
+    context: str | None, route: RestRoute, words: dict[str, str], query: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The words and the query in a context: what names a subject is qualified."""
     if context is None:

@@ -248,8 +248,7 @@ def test_loading_of_coordinators(measuring: Watched, kind: str, of: str) -> None
         append(measuring, topic, make, index)
     measuring.restart()
     tracemalloc.reset_peak()
-    broker = measuring.cluster.brokers[1]
-    coordinator = broker.groups if groups else broker.transactions
+    coordinator = measuring.broker.groups if groups else measuring.broker.transactions
 
     def is_loaded() -> bool:
         with suppress(KafkaError):  # COORDINATOR_LOAD_IN_PROGRESS

@@ -4,7 +4,7 @@ import pytest
 
 from pykbroker.registry.compatibility import LEVELS, Earlier, checked_level, incompatibilities
 from pykbroker.registry.errors import RegistryError
-from pykbroker.registry.formats.parsed import Difference, Malformed, Parsed
+from pykbroker.registry.formats.parsed import Incompatibility, Malformed, Parsed
 
 
 class Number:
@@ -14,8 +14,8 @@ class Number:
         self.value = value
         self.text = str(value)
 
-    def cannot_read(self, writer: Number) -> list[Difference]:
-        return [Difference("GREATER", "/", f"{writer.value}")] if writer.value > self.value else []
+    def cannot_read(self, writer: Number) -> list[Incompatibility]:
+        return [Incompatibility("GREATER", "/", f"{writer.value}")] if writer.value > self.value else []
 
 
 def earlier(*values: int, kind: str = "AVRO") -> list[Earlier]:
@@ -58,7 +58,7 @@ def test_another_type_is_never_compatible() -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     class Large(Number):
-        def cannot_read(self, writer: Number) -> list[Difference]:
+        def cannot_read(self, writer: Number) -> list[Incompatibility]:
             raise Malformed("too large")
 
     with pytest.raises(RegistryError, match="cannot be checked: too large"):

@@ -10,7 +10,7 @@ from pykbroker.registry import deciding
 from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.schema import Reference, Schema
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import LATEST
 from pykbroker.tests.registry.test_state import Log
 
@@ -116,7 +116,7 @@ def test_a_schema_without_metadata_is_found_and_keeps_those_before() -> None:
 
 
 def test_configurations_add_their_metadata() -> None:
-    state = State()
+    state = RegistryState()
     log = Log()
     log.state = state
     log.add(

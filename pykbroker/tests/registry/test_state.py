@@ -12,7 +12,7 @@ from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.records import Change, SchemaKey, decode, encode
 from pykbroker.registry.schema import Reference, Schema
-from pykbroker.registry.state import State
+from pykbroker.registry.state import RegistryState
 from pykbroker.tests.kit.depth import examples
 
 SUBJECTS = ("a", "b", ":.c:a")
@@ -22,7 +22,7 @@ class Log:
     """A state, and the records that made it."""
 
     def __init__(self) -> None:
-        self.state = State()
+        self.state = RegistryState()
         self.records: list[tuple[bytes, bytes | None]] = []
 
     def add(self, changes: Sequence[Change]) -> None:
@@ -64,7 +64,7 @@ class Log:
         except RegistryError:
             pass
 
-    def seen(self, state: State | None = None) -> object:
+    def seen(self, state: RegistryState | None = None) -> object:
         state = state or self.state
         subjects = sorted(state.subjects())
         return (
@@ -114,8 +114,8 @@ def test_an_id_is_of_one_content_and_a_content_has_one_id(acts: list[tuple[str, 
                 assert all(log.state.id_of(context, each.schema) == number for each in there)
 
 
-def replayed(records: Sequence[tuple[bytes, bytes | None]]) -> State:
-    state = State()
+def replayed(records: Sequence[tuple[bytes, bytes | None]]) -> RegistryState:
+    state = RegistryState()
     for record in records:
         decoded = decode(*record)
         assert decoded is not None

@@ -103,6 +103,6 @@ def test_a_program_that_is_not_of_the_world_alone_is_told() -> None:
 
 @pytest.mark.parametrize("lives", [0, 3])
 def test_shrinking_takes_no_more_lives_than_it_may(lives: int) -> None:
-    failure = explore(_crashes_in_between, range(100), shrinking_lives=lives)
+    failure = explore(_crashes_in_between, range(100), shrinking_runs=lives)
     assert failure is not None
     assert failure.shrunk_in <= lives + 1

@@ -131,7 +131,7 @@ def _settle(step: GroupStep, joining: Joining, find: Find) -> Outcome:
         return Outcome()
     step.settle(group)
     member_id = step.member.member_id
-    group.deadlines.heard_of(member_id, joining.request.session_timeout_ms)
+    group.deadlines.restart_session(member_id, joining.request.session_timeout_ms)
     group.deadlines.expect_sync(member_id, joining.rebalance_timeout_ms())
     return regexes.resolution(group, step.regex.to_resolve, joining.context)
 
@@ -152,7 +152,7 @@ def sync(group: ConsumerGroup, request: SyncGroupRequest, reply: Deferred[SyncGr
             "catch up.",
         )
     group.deadlines.synced(member.member_id)
-    _heard_of(group, member)
+    _restart_session(group, member)
     response = SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
@@ -180,7 +180,7 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> HeartbeatRespo
     """
     member = _classic_member(group, request.member_id, request.group_instance_id)
     _check_generation(member, request.generation_id)
-    _heard_of(group, member)
+    _restart_session(group, member)
     if _is_behind(group, member) or _can_get_on(group, member):
         group.deadlines.expect_join(member.member_id, member.rebalance_timeout_ms)
         return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
@@ -257,9 +257,9 @@ def _check_generation(member: ConsumerMember, generation: int) -> None:
         )
 
 
-def _heard_of(group: ConsumerGroup, member: ConsumerMember) -> None:
+def _restart_session(group: ConsumerGroup, member: ConsumerMember) -> None:
     timeout_ms = group.session_timeout_ms if member.classic is None else member.classic.session_timeout_ms
-    group.deadlines.heard_of(member.member_id, timeout_ms)
+    group.deadlines.restart_session(member.member_id, timeout_ms)
 
 
 def _inconsistent(message: str) -> KafkaError:

@@ -48,7 +48,7 @@ class MemberDeadlines:
         self._watched: dict[str, _Watch] = {}
         self.wake_at = math.inf
 
-    def heard_of(self, member_id: str, session_timeout_ms: int) -> None:
+    def restart_session(self, member_id: str, session_timeout_ms: int) -> None:
         """Restart the member's session timeout."""
         watch = self._watch(member_id)
         watch.session = self._in(session_timeout_ms)

@@ -268,7 +268,7 @@ class ConsumerGroup(Group):
     def loaded(self) -> Outcome:
         """The log has been replayed: every member's session begins anew."""
         for member in self.members.values():
-            self.deadlines.heard_of(member.member_id, self.session_timeout_ms)
+            self.deadlines.restart_session(member.member_id, self.session_timeout_ms)
             self.deadlines.watch_revocation(member)
         return Outcome()
 

@@ -87,7 +87,7 @@ class Heartbeat:
         if group is None:
             return Outcome()
         step.settle(group)
-        group.deadlines.heard_of(step.member.member_id, group.session_timeout_ms)
+        group.deadlines.restart_session(step.member.member_id, group.session_timeout_ms)
         return regexes.resolution(group, step.regex.to_resolve, self.context)
 
     def _member(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> ConsumerMember:

@@ -112,7 +112,7 @@ def _upgraded_for(heartbeat: Heartbeat, classic: ClassicGroup, settle: Callable[
     group = find_of_kind(heartbeat.find, classic.group_id, ConsumerGroup)
     if group is not None:
         for member in classic.members:
-            group.deadlines.heard_of(member.member_id, member.session_timeout_ms)
+            group.deadlines.restart_session(member.member_id, member.session_timeout_ms)
     return Outcome() if settle is None else settle()
 
 

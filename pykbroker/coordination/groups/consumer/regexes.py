@@ -77,21 +77,23 @@ def _to_resolve(group: ConsumerGroup, old: str | None, new: str | None, *, is_ne
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """An effect: the patterns of a group are to be matched, in a thread. ``asker`` is whose request it is."""
+    """An effect: the patterns of a group are to be matched, in a thread. ``requester`` is whose request it is."""
 
     group_id: str
     patterns: frozenset[str]
-    asker: RequestContext
+    requester: RequestContext
 
 
-def resolution(group: ConsumerGroup, patterns: frozenset[str], asker: RequestContext) -> Outcome:
+def resolution(group: ConsumerGroup, patterns: frozenset[str], requester: RequestContext) -> Outcome:
     """The resolution of a group's patterns as an effect; none if there are no patterns to resolve."""
-    return Outcome(effects=[Resolution(group.group_id, patterns, asker)]) if patterns else Outcome()
+    return Outcome(effects=[Resolution(group.group_id, patterns, requester)]) if patterns else Outcome()
 
 
-def resolve(group: Group | None, matched: Mapping[str, frozenset[str]], asker: RequestContext, version: int) -> Outcome:
+def resolve(
+    group: Group | None, matched: Mapping[str, frozenset[str]], requester: RequestContext, version: int
+) -> Outcome:
     """The records of the resolved patterns (pattern to topics at metadata offset ``version``), and of a higher group epoch
-    if they changed. Patterns match no topic that ``asker``, whose request resolves them, may not describe. None if the group has
+    if they changed. Patterns match no topic that ``requester``, whose request resolves them, may not describe. None if the group has
     ended, or changed its kind, meanwhile.
     """
     if not isinstance(group, ConsumerGroup):
@@ -103,7 +105,7 @@ def resolve(group: Group | None, matched: Mapping[str, frozenset[str]], asker: R
     for pattern, names in sorted(matched.items()):
         if not group.subscribed_to(pattern):
             continue
-        found = _describable(group, names, asker)
+        found = _describable(group, names, requester)
         resolved = ResolvedRegex(found, version, group.around.clock.now_ms())
         before = group.regexes.get(pattern)
         changed |= (frozenset() if before is None else before.topics) != found
@@ -115,11 +117,11 @@ def resolve(group: Group | None, matched: Mapping[str, frozenset[str]], asker: R
     return out
 
 
-def _describable(group: ConsumerGroup, topics: frozenset[str], asker: RequestContext) -> frozenset[str]:
+def _describable(group: ConsumerGroup, topics: frozenset[str], requester: RequestContext) -> frozenset[str]:
     authorizer = group.around.authorizer
     if authorizer is None:
         return topics
-    return frozenset(name for name in topics if authorizer.may(asker, DESCRIBE, TOPIC, name, tells=False))
+    return frozenset(name for name in topics if authorizer.may(requester, DESCRIBE, TOPIC, name, tells=False))
 
 
 def _compile(pattern: str) -> None:

@@ -26,25 +26,29 @@ class RegexResolving:
         #: Groups whose patterns are matched at present.
         self._resolving: set[str] = set()
 
-    def __call__(self, loaded: Loaded[Any], asked: Resolution) -> None:
+    def __call__(self, loaded: Loaded[Any], requested: Resolution) -> None:
         """Match the patterns of a group; the group goes on with the topics when they are known."""
-        if asked.group_id in self._resolving:
+        if requested.group_id in self._resolving:
             return
         from pykbroker.coordination.groups.matching import TopicPatterns  # noqa: PLC0415 - start-up counts
 
         coordinator = self._coordinator
         image = coordinator.host.metadata.image
         known = self._patterns = self._patterns or TopicPatterns(coordinator.host.runtime)
-        names, version, patterns = frozenset(image.topics), image.offset, sorted(asked.patterns)
-        self._resolving.add(asked.group_id)
+        names, version, patterns = frozenset(image.topics), image.offset, sorted(requested.patterns)
+        self._resolving.add(requested.group_id)
 
         def resolved(topics: list[frozenset[str]]) -> None:
             found = dict(zip(patterns, topics, strict=True))
-            coordinator.go_on(loaded, asked.group_id, lambda group: resolve(group, found, asked.asker, version))
+            coordinator.go_on(
+                loaded, requested.group_id, lambda group: resolve(group, found, requested.requester, version)
+            )
 
         matched = gather([known.topics_like(pattern, names).recover(ValueError, _none) for pattern in patterns])
-        matched.settled().map(lambda _: self._resolving.discard(asked.group_id)).or_log("ending a match of patterns")
-        matched.map(resolved).or_log("resolving patterns of group %s", asked.group_id)
+        matched.settled().map(lambda _: self._resolving.discard(requested.group_id)).or_log(
+            "ending a match of patterns"
+        )
+        matched.map(resolved).or_log("resolving patterns of group %s", requested.group_id)
 
 
 def _none(error: ValueError) -> frozenset[str]:

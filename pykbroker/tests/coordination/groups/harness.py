@@ -131,7 +131,7 @@ class Harness:
             text: frozenset(compile_pattern(text).those_of(image.topics)) if _compiles(text) else frozenset()
             for text in asked.patterns
         }
-        self.run(resolve(self.shard.groups.get(asked.group_id), matched, asked.asker, image.offset))
+        self.run(resolve(self.shard.groups.get(asked.group_id), matched, asked.requester, image.offset))
 
     def forget(self, parts: Iterator[Part]) -> None:
         """Carry out one part after the other."""

@@ -172,7 +172,7 @@ def test_a_topic_that_goes_while_it_is_read(http: WithHttp) -> None:
     http.kafka.seed({"topics": {"t": [{"value": "x"}] * 1000}})
 
     async def deleted_on_the_way() -> BaseException | None:
-        from pykbroker.process.single_brokers import done
+        from pykbroker.process.life import awaited
         from pykbroker.seeding.dumping import dump_in_slices
 
         cluster = http.kafka.node.cluster
@@ -181,10 +181,10 @@ def test_a_topic_that_goes_while_it_is_read(http: WithHttp) -> None:
         await asyncio.sleep(0)
         assert not harvested.done
         cluster.runtime.slices.weight_of_a_turn = 0
-        await done(cluster.controller.delete_topics([cluster.metadata.image.topics["t"].id]))
+        await awaited(cluster.controller.delete_topics([cluster.metadata.image.topics["t"].id]))
         cluster.runtime.slices.weight_of_a_turn = 500
         try:
-            await done(harvested)
+            await awaited(harvested)
         except LookupError as error:
             return error
         return None
