@@ -20,6 +20,9 @@ Records = Buffer | list[Buffer]
 
 ZERO_UUID = bytes(16)
 MAX_STRING = 0x7FFF
+MAX_ELEMENTS = 1_000_000
+"""The longest array and, below, the most tagged fields of a struct that are read, as in Kafka since 4.4.0."""
+MAX_TAGS = 10_000
 
 MALFORMED = (IndexError, struct_error, WireError)
 """What reading malformed bytes can raise inside generated code; ``decode`` makes a WireError of each."""
@@ -110,13 +113,21 @@ def read_length(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
     """Finish reading a compact length whose first byte is 0 or above 127.
 
     Returns the raw value (length + 1) and the position after it. Raises WireError for null, and if fewer bytes remain
-    than the length; an array's element has at least one byte, so counts are checked the same way.
+    than the length.
     """
     value, pos = read_uvarint_rest(buf, pos, first) if first > 127 else (first, pos)
     if value == 0:
         raise WireError("null where the schema allows none")
     if value - 1 > len(buf) - pos:
         raise WireError(f"a length of {value - 1} where {len(buf) - pos} bytes remain")
+    return value, pos
+
+
+def read_count(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
+    """``read_length`` for the elements of an array, each of at least one byte. Raises WireError for more than a million, too."""
+    value, pos = read_length(buf, pos, first)
+    if value - 1 > MAX_ELEMENTS:
+        raise WireError(f"an array of {value - 1} elements is longer than {MAX_ELEMENTS}")
     return value, pos
 
 
@@ -129,11 +140,13 @@ def read_string_length(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
 
 
 def check_count(buf: Buffer, pos: int, count: int) -> None:
-    """Raises WireError for a non-flexible count that is negative or larger than the remaining bytes."""
+    """Raises WireError for a non-flexible count that is negative, above a million, or larger than the remaining bytes."""
     if count < 0:
         raise WireError("null where the schema allows none")
     if count > len(buf) - pos:
         raise WireError(f"a length of {count} where {len(buf) - pos} bytes remain")
+    if count > MAX_ELEMENTS:
+        raise WireError(f"an array of {count} elements is longer than {MAX_ELEMENTS}")
 
 
 def string_length(value: int) -> bytes:
@@ -238,8 +251,13 @@ def check_tag_end(tag: int, pos: int, end: int) -> None:
 
 
 def read_tag_count(buf: Buffer, pos: int, first: int) -> tuple[int, int]:
-    """Finish reading the number of tagged fields, whose first byte is given."""
-    return (first, pos) if first < 128 else read_uvarint_rest(buf, pos, first)
+    """Finish reading the number of tagged fields, whose first byte is given. Raises WireError for more than 10,000."""
+    if first < 128:
+        return first, pos
+    count, pos = read_uvarint_rest(buf, pos, first)
+    if count > MAX_TAGS:
+        raise WireError(f"{count} tagged fields are more than {MAX_TAGS}")
+    return count, pos
 
 
 def read_unknown_tags(buf: Buffer, pos: int, first: int) -> tuple[dict[int, bytes], int]:

@@ -1,4 +1,4 @@
-"""The same requests of the same users to Apache Kafka 4.3.1 and to pykbroker: without a right, with each alone, with all.
+"""The same requests of the same users to Apache Kafka 4.4.0 and to pykbroker: without a right, with each alone, with all.
 
 Every row of the table of what APIs ask (docs/security_operations.md) is asked by some case; what is answered must agree
 field by field, as in the oracle.

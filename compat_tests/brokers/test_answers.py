@@ -1,4 +1,4 @@
-"""What a broker says that does not lead: the same raw requests to two brokers of Apache Kafka 4.3.1 and to two of ours.
+"""What a broker says that does not lead: the same raw requests to two brokers of Apache Kafka 4.4.0 and to two of ours.
 
 Of the topics, "t" is led by broker 1 and has a replica on broker 2, "alone" is on broker 1 only. All is asked of broker 2.
 At the end broker 2 is stopped, which leads "moves" and "needs-both" and has "away" for itself, and broker 1 is asked.

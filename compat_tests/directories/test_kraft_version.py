@@ -9,9 +9,9 @@ from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.tools.by_name import ours_here
 
 _ASKED = (
-    ["upgrade", "--release-version", "4.3", "--dry-run"],
+    ["upgrade", "--feature", "kraft.version=1", "--dry-run"],
     ["downgrade", "--feature", "kraft.version=1"],
-    ["upgrade", "--release-version", "4.3"],
+    ["upgrade", "--feature", "kraft.version=1"],
     ["describe"],
     ["upgrade", "--feature", "kraft.version=1"],
     ["upgrade", "--feature", "kraft.version=0"],
@@ -31,7 +31,7 @@ def test_ours_upgrades_and_kafka_goes_on(tmp_path, kafka_tools: KafkaTools) -> N
             at = ("--bootstrap-server", directories.bootstrap)
             told[turn] = [_without_epoch(kafka_tools("features", *at, *words).out) for words in _ASKED[turn > 0 :]]
             if who == "ours":
-                mine = [_without_epoch(ours_here("features", *at, *words).out) for words in _ASKED[3:]]
+                mine = [_as_4_3(_without_epoch(ours_here("features", *at, *words).out)) for words in _ASKED[3:]]
                 assert mine == told[turn][-len(mine) :]
             quorum = kafka_tools("metadata-quorum", *at, "describe", "--status").out
             voters[turn] = re.findall(r'"id": 1, "directoryId": "\S{22}"', quorum)
@@ -63,6 +63,11 @@ def test_what_is_written_is_what_kafka_writes(tmp_path, kafka_tools: KafkaTools)
         (voters,) = re.findall(r"KRaftVersion (\{.*\})\n.*KRaftVoters (\{.*\})", dumped)
         written.append([re.sub(r'(?<="endpoints":)\[.*?\]', "[]", each).replace(own[1], "ID") for each in voters])
     assert written[0] == written[1]
+
+
+def _as_4_3(told: str) -> str:
+    """As Kafka's tools of 4.3.1, which do not know the level."""
+    return told.replace("4.4-IV2   ", "UNKNOWN 33")
 
 
 def _without_epoch(told: str) -> str:

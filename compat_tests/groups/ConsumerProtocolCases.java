@@ -24,7 +24,7 @@ import org.apache.kafka.common.errors.InvalidRegularExpression;
 import org.apache.kafka.common.errors.UnreleasedInstanceIdException;
 import org.apache.kafka.common.errors.UnsupportedAssignorException;
 
-/** Consumer groups of the new protocol (KIP-848) with the Java client 4.3.1, and their migration from and to classic. */
+/** Consumer groups of the new protocol (KIP-848) with the Java client 4.4.0, and their migration from and to classic. */
 final class ConsumerProtocolCases {
     private ConsumerProtocolCases() {}
 

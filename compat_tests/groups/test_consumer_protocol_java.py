@@ -1,4 +1,4 @@
-"""The Java client 4.3.1 with ``group.protocol=consumer``. The cases are in ConsumerProtocolCases.java."""
+"""The Java client 4.4.0 with ``group.protocol=consumer``. The cases are in ConsumerProtocolCases.java."""
 
 from __future__ import annotations
 

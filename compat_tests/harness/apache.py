@@ -1,4 +1,4 @@
-"""The oracle: Apache Kafka 4.3.1 from its Maven jars, as one node that is broker and KRaft controller."""
+"""The oracle: Apache Kafka 4.4.0 from its Maven jars, as one node that is broker and KRaft controller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ONE_NODE = {
 
 
 class ApacheKafka(BrokerProcess):
-    """Apache Kafka 4.3.1. ``flags`` are the JVM's; the default ones start fast, the bench passes Kafka's own."""
+    """Apache Kafka 4.4.0. ``flags`` are the JVM's; the default ones start fast, the bench passes Kafka's own."""
 
     name = "kafka"
     #: The set of jars with which it is started.

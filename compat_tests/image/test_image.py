@@ -193,7 +193,7 @@ def test_what_runs_is_reached_by_signals() -> None:
         ("wire/messages/fetch.py", True),
         (".git/config", False),
         (".venv/bin/python", False),
-        ("build/jars/kafka/kafka-clients-4.3.1.jar", False),
+        ("build/jars/kafka/kafka-clients-4.4.0.jar", False),
         ("pykbroker-data/meta.properties", False),
         ("pykbroker.egg-info/PKG-INFO", False),
         ("pykbroker/tests/test_node.py", False),

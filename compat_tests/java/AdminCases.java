@@ -42,7 +42,7 @@ import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.errors.UnknownTopicIdException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
-/** The admin client 4.3.1. */
+/** The admin client 4.4.0. */
 final class AdminCases {
     private AdminCases() {}
 

@@ -23,7 +23,7 @@ import org.apache.kafka.common.errors.InvalidTopicException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.record.TimestampType;
 
-/** Producing, reading and classic groups with the Java client 4.3.1. */
+/** Producing, reading and classic groups with the Java client 4.4.0. */
 final class ProducerConsumerCases {
     private static final String COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor";
     private static final String ROUND_ROBIN = "org.apache.kafka.clients.consumer.RoundRobinAssignor";

@@ -16,7 +16,7 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
 
-/** Transactions with the Java client 4.3.1: in both protocols, with offsets, fenced, timed out, seen by an administrator. */
+/** Transactions with the Java client 4.4.0: in both protocols, with offsets, fenced, timed out, seen by an administrator. */
 final class TransactionCases {
     private static final String COMMITTED = "read_committed";
 

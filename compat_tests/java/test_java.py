@@ -1,4 +1,4 @@
-"""The Java client 4.3.1: producer, consumer, classic groups, transactions, admin.
+"""The Java client 4.4.0: producer, consumer, classic groups, transactions, admin.
 
 The cases are in three Java files, one virtual machine each. The consumer protocol of KIP-848 is in ``compat_tests/groups``,
 share groups are in ``test_share_groups.py``.

@@ -1,4 +1,4 @@
-"""Signing in with tickets, frame by frame, as Apache Kafka 4.3.1 and pykbroker see it."""
+"""Signing in with tickets, frame by frame, as Apache Kafka 4.4.0 and pykbroker see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same raw requests to Apache Kafka 4.3.1 and to pykbroker; the decoded answers must agree field by field.
+"""The same raw requests to Apache Kafka 4.4.0 and to pykbroker; the decoded answers must agree field by field.
 
 Every API of the first release at every version, asked well and badly. The cases are in ``cases/``; what run-dependent values
 become is in ``normalise.py``; the differences there are, with their reasons, are in ``differences.py``.

@@ -146,7 +146,8 @@ class Transacting:
         who = {"transactional_id": self.id, "producer_id": self.producer_id, "producer_epoch": self.epoch, **changes}
         topics = [
             TxnOffsetCommitRequestTopic(
-                topic, partitions=[TxnOffsetCommitRequestPartition(index, offset, committed_metadata=metadata)]
+                **self.ask.reference(topic, 6, "name"),
+                partitions=[TxnOffsetCommitRequestPartition(index, offset, committed_metadata=metadata)],
             )
             for topic, index, offset in offsets
         ]

@@ -1,4 +1,4 @@
-"""Limits on connections, tried on Apache Kafka 4.3.1 and on pykbroker: who is served, who waits, who is closed, and who late."""
+"""Limits on connections, tried on Apache Kafka 4.4.0 and on pykbroker: who is served, who waits, who is closed, and who late."""
 
 from __future__ import annotations
 

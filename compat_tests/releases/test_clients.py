@@ -1,6 +1,6 @@
 """Stock clients work against a broker taken for each release: topics, records, groups and transactions.
 
-The Java clients are those of both ends: 2.1.1 and 4.3.1, each by cases of its own suite.
+The Java clients are those of both ends: 2.1.1 and 4.4.0, each by cases of its own suite.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def test_aiokafka(ours: AsVersion) -> None:
     assert asyncio.run(in_time()) == _WORDS
 
 
-@pytest.mark.parametrize("end", ["2.1.1", "4.3.1"])
+@pytest.mark.parametrize("end", ["2.1.1", "4.4.0"])
 def test_java(ours: AsVersion, end: str) -> None:
     if end == "2.1.1":
         program, wanted = JavaCases(_OLD, "old-client"), _OLD_CASES

@@ -1,4 +1,4 @@
-"""Signing in, frame by frame, as Apache Kafka 4.3.1 and pykbroker see it; they must agree on every answer, close and delay."""
+"""Signing in, frame by frame, as Apache Kafka 4.4.0 and pykbroker see it; they must agree on every answer, close and delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where our answers about settings differ from Apache Kafka 4.3.1's on purpose: step -> reason.
+"""Where our answers about settings differ from Apache Kafka 4.4.0's on purpose: step -> reason.
 
 The test fails for a difference that is not here, and for one here that is no more.
 """

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +133,12 @@ def untimed(answer: ToolResult) -> str:
 
 
 def test_features(both):
-    same(both("features", "describe"))
+    theirs, mine = both("features", "describe")  # the tools of 4.3.1 do not know the level
+    same((theirs, replace(mine, out=mine.out.replace("4.4-IV2   ", "UNKNOWN 33"))))
     assert "was upgraded" in same(both("features", "upgrade", "--feature", "group.version=1"))
     assert "can be downgraded" in same(both("features", "downgrade", "--feature", "group.version=0", "--dry-run"))
     assert "can be disabled" in same(both("features", "disable", "--feature", "group.version", "--dry-run"))
-    same(both("features", "upgrade", "--metadata", "4.3-IV0"))
+    same(both("features", "upgrade", "--metadata", "4.3-IV0"), status=1)
     assert "only supports versions" in same(both("features", "upgrade", "--feature", "group.version=9"), status=1)
     same(both("features", "downgrade", "--feature", "metadata.version=21"), status=1)
     same(both("features", "upgrade", "--release-version", "9.9"), status=1)
@@ -144,9 +146,10 @@ def test_features(both):
 
 
 def test_what_releases_have(both):
-    for release in ("3.3-IV3", "3.9", "4.0", "4.0-IV1", "4.1", "4.2", "4.3", "4.3.1", "4.4-IV0"):
+    for release in ("3.3-IV3", "3.9", "4.0", "4.0-IV1", "4.1", "4.2", "4.3", "4.3.1"):
         assert "metadata.version=" in same(both("features", "version-mapping", "--release-version", release))
-    same(both("features", "version-mapping", "--release-version", "4.4"), status=1)
+    _, mine = both("features", "version-mapping", "--release-version", "4.4")
+    assert "metadata.version=33 (4.4)" in mine.lines
     for feature in (
         "metadata.version=23",
         "eligible.leader.replicas.version=1",

@@ -1,7 +1,7 @@
 """The authorizations of each API, in Kafka's order.
 
 An API that is not listed needs none. ``python -m pykbroker.access.table`` prints the table of docs/security_operations.md. Order and
-errors: KafkaApis, AclApis and ControllerApis of Kafka 4.3.1; the oracle compares each row with Apache Kafka.
+errors: KafkaApis, AclApis and ControllerApis of Kafka 4.4.0; the oracle compares each row with Apache Kafka.
 """
 
 from __future__ import annotations
@@ -168,6 +168,9 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ),
     ApiKey.DESCRIBE_PRODUCERS: (EachOf("topics", TOPIC, READ, name="name", only=has_valid_name, worded=True),),
     ApiKey.UNREGISTER_BROKER: (OfCluster(ALTER),),
+    ApiKey.ADD_RAFT_VOTER: (OfCluster(ALTER),),
+    ApiKey.REMOVE_RAFT_VOTER: (OfCluster(ALTER),),
+    ApiKey.UNREGISTER_CONTROLLER: (OfCluster(ALTER),),
     ApiKey.DESCRIBE_TRANSACTIONS: (
         EachOf("transactional_ids", TRANSACTIONAL_ID, DESCRIBE, answers="transaction_states"),
         OnlyPermitted("topics", TOPIC, DESCRIBE, "topic", within="transaction_states"),

@@ -136,13 +136,13 @@ class Broker:
 
     # What it coordinates
 
-    @property
+    @cached_property
     def groups(self) -> GroupCoordinator:
         """The coordinator of the groups whose partitions the broker leads."""
         groups: GroupCoordinator = self.coordinators[GROUPS]
         return groups
 
-    @property
+    @cached_property
     def transactions(self) -> TransactionCoordinator:
         """The coordinator of the transactional ids whose partitions the broker leads."""
         transactions: TransactionCoordinator = self.coordinators[TRANSACTIONS]

@@ -132,7 +132,7 @@ def _alter(client: Client, out: Output, wanted: Mapping[TopicPartition, list[int
     """Request these replicas (None: cancel) and report the result of each partition. Raises ClientError."""
     said = alter_moves(client, wanted)
     results = [(str(partition), found.error_code, found.error_message, done) for partition, found in said.items()]
-    report(out, results, {ErrorCode.NONE}, what="TopicPartition")
+    report(out, results, {ErrorCode.NONE}, what="Partition")
 
 
 def _named(client: Client, topic: str, number: int | None) -> list[TopicPartition]:

@@ -1,7 +1,7 @@
 """One resource of an alter request: from operations to validated settings (KIP-133, KIP-226, KIP-339).
 
 Codes and messages are Kafka's: those of the broker (ConfigAdminManager) and of the controller (ConfigurationControlManager),
-Apache Kafka 4.3.1.
+Apache Kafka 4.4.0.
 """
 
 from __future__ import annotations

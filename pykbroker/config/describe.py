@@ -1,6 +1,6 @@
 """Settings as DescribeConfigs shows them: value, source, synonyms, type (KIP-133, KIP-226, KIP-569).
 
-Shapes follow Apache Kafka 4.3.1's answers, the order of settings too: a broker's internal settings are left out, secrets have
+Shapes follow Apache Kafka 4.4.0's answers, the order of settings too: a broker's internal settings are left out, secrets have
 no value, and unknown settings count as secrets.
 """
 

@@ -5,7 +5,7 @@
   so that passwords need not be in the environment.
 - A controller without a broker advertises nothing.
 
-(Source: the script ``configure`` of that image, Kafka 4.3.1.)
+(Source: the script ``configure`` of that image, Kafka 4.4.0.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Settings in environment variables, named as in Apache Kafka's image.
 
 ``KAFKA_LOG_RETENTION_HOURS`` is log.retention.hours: without the prefix, in lower case, ``_`` for a dot, ``__`` for
-``_`` and ``___`` for ``-``. (Source: KafkaDockerWrapper of Kafka 4.3.1.)
+``_`` and ``___`` for ``-``. (Source: KafkaDockerWrapper of Kafka 4.4.0.)
 """
 
 from __future__ import annotations

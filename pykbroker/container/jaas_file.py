@@ -2,7 +2,7 @@
 
 Of such a listener Kafka looks for ``sasl.jaas.config`` with the listener's and the mechanism's name first, then for the file's
 entry ``<listener>.KafkaServer`` (in lower case), then for ``KafkaServer``. An entry has login modules for several mechanisms; a
-mechanism takes those of its own class. (Source: JaasContext.loadServerContext of Kafka 4.3.1.)
+mechanism takes those of its own class. (Source: JaasContext.loadServerContext of Kafka 4.4.0.)
 """
 
 from __future__ import annotations

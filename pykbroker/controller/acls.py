@@ -1,6 +1,6 @@
 """Creation and deletion of access lists (KIP-140): validation of entries and filters, and the records of the change.
 
-Rules and messages: AclApis and AclControlManager of Kafka 4.3.1.
+Rules and messages: AclApis and AclControlManager of Kafka 4.4.0.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from random import Random
 
 from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.features import METADATA_VERSION
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.security import resources
 from pykbroker.security.acl import ALLOW, DENY, PERMISSION_NAMES, Acl, AclFilter, name_of
+from pykbroker.security.host_patterns import RANGES_SINCE, HostPatternError, check_range
 from pykbroker.security.operations import OPERATION_NAMES
 from pykbroker.security.resources import ANY, CLUSTER, CLUSTER_NAME, LITERAL, PATTERN_NAMES, PREFIXED, TYPE_NAMES
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -24,12 +26,13 @@ class AclPlanner:
     """Plans changes of an image's access lists. It follows the image with an index, so that no change scans all entries."""
 
     def __init__(self, image: MetadataImage, rng: Random) -> None:
+        self._image = image
         self._rng = rng
         self._ids = {Acl.of(record): acl_id for acl_id, record in image.acls.items()}
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """A subscriber of the metadata."""
-        del image
+        self._image = image
         for record, is_there in delta.acls:
             if is_there:
                 self._ids[Acl.of(record)] = record.id
@@ -43,6 +46,7 @@ class AclPlanner:
         for acl in acls:
             try:
                 _check(acl)
+                _check_host(acl.host, self._image.features.get(METADATA_VERSION, 0))
             except KafkaError as error:
                 errors.append(error.kept())
                 continue
@@ -95,6 +99,21 @@ def _check(acl: Acl) -> None:
             f"Could not parse principal from `{acl.principal}` (no colon is present separating the principal type from "
             "the principal name)"
         )
+
+
+def _check_host(host: str, metadata_version: int) -> None:
+    """Raises KafkaError INVALID_REQUEST for what is no host, UNSUPPORTED_VERSION for a range of addresses before 4.4."""
+    if not host:
+        raise _invalid("Host pattern cannot be null or empty")
+    if "/" not in host:
+        return
+    if metadata_version < RANGES_SINCE:
+        text = "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher."
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, text)
+    try:
+        check_range(host)
+    except HostPatternError as error:
+        raise _invalid(f"Invalid CIDR notation '{host}': {error}") from error
 
 
 def check_filter(requested: AclFilter) -> None:

@@ -1,6 +1,6 @@
 """Manual replica assignments: their validation, and the log directories of the replicas.
 
-Rules and messages: ReplicationControlManager of Kafka 4.3.1 (validateManualPartitionAssignment).
+Rules and messages: ReplicationControlManager of Kafka 4.4.0 (validateManualPartitionAssignment).
 """
 
 from __future__ import annotations

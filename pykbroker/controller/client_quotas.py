@@ -1,7 +1,7 @@
 """Client quotas (KIP-13, KIP-546, KIP-612): validation, records and queries.
 
 The room ``quotas`` enforces them. Rules and messages: ClientQuotaControlManager and
-ClientQuotasImage of Kafka 4.3.1.
+ClientQuotasImage of Kafka 4.4.0.
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ def _check_values(entity: Entity, wanted: Mapping[str, float | None]) -> None:
             continue
         if key not in keys:
             raise _refusal(f"Invalid configuration key {key}")
+        if not math.isfinite(value):
+            raise _refusal(f"Quota {key} must be a finite number")
         if value <= 0:
             raise _refusal(f"Quota {key} must be greater than 0")
         largest = keys[key]

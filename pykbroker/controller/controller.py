@@ -158,6 +158,11 @@ class Controller:
 
         return self._commits.decide(decide)
 
+    def unregister_controller(self, controller_id: int) -> Deferred[None]:
+        from pykbroker.controller.unregistration import plan  # noqa: PLC0415 - start-up counts
+
+        return self._commits.decide(lambda: (plan(self.image, self._log.quorum.node_id, controller_id), None))
+
     def allocate_producer_ids(self, broker_id: int) -> Deferred[range]:
         def decide() -> Decision[range]:
             first = self.image.next_producer_id

@@ -1,6 +1,6 @@
 """Creation, renewal and expiry of delegation tokens (KIP-48): validation, and the records of the change.
 
-Rules: DelegationTokenControlManager of Kafka 4.3.1. Records hold no secret: it is derived (``security.delegation_tokens``).
+Rules: DelegationTokenControlManager of Kafka 4.4.0. Records hold no secret: it is derived (``security.delegation_tokens``).
 """
 
 from __future__ import annotations

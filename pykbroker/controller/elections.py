@@ -1,4 +1,4 @@
-"""Elections requested by operators (KIP-183, KIP-460). Rules: ReplicationControlManager of Kafka 4.3.1.
+"""Elections requested by operators (KIP-183, KIP-460). Rules: ReplicationControlManager of Kafka 4.4.0.
 
 A replica on a running broker is always in sync here, so a partition without a leader has none, and an unclean election finds
 none either.

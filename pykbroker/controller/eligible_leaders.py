@@ -3,7 +3,7 @@
 While the ISR is smaller than ``min.insync.replicas``, nothing is acknowledged with acks=all, so a replica that left it
 meanwhile has missed nothing and may lead again. Replicas here share one store and never miss anything, so the list is too
 short at most; it is kept for clients, and for Apache Kafka on the same log directory. Rules: PartitionChangeBuilder and
-ConfigurationControlManager of Kafka 4.3.1.
+ConfigurationControlManager of Kafka 4.4.0.
 """
 
 from __future__ import annotations

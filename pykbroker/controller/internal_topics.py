@@ -1,6 +1,6 @@
 """The settings of automatically created topics: the broker's defaults, or an internal topic's own.
 
-Source: AutoTopicCreationManager and the coordinators' topic settings of Kafka 4.3.1.
+Source: AutoTopicCreationManager and the coordinators' topic settings of Kafka 4.4.0.
 """
 
 from __future__ import annotations

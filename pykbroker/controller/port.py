@@ -64,6 +64,14 @@ class ControllerPort(Protocol):
         """
         ...
 
+    def unregister_controller(self, controller_id: int, /) -> Deferred[None]:
+        """Remove the registration of a controller that is not the active one.
+
+        Fails with INVALID_REQUEST for the active one, CONTROLLER_ID_NOT_REGISTERED for an unknown one, and UNSUPPORTED_VERSION below
+        metadata.version 4.4-IV2.
+        """
+        ...
+
     def allocate_producer_ids(self, broker_id: int, /) -> Deferred[range]:
         """Allocate a new block of producer ids for one broker.
 

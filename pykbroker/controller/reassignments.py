@@ -3,7 +3,7 @@
 The brokers of one process share one store, so a replica on a running broker is in sync at once: a reassignment to running
 brokers is complete when it is answered. One that names a stopped broker stays under way, with its adding and removing replicas
 in the image, until that broker starts. Rules and messages: ReplicationControlManager and
-PartitionReassignmentReplicas of Kafka 4.3.1.
+PartitionReassignmentReplicas of Kafka 4.4.0.
 """
 
 from __future__ import annotations

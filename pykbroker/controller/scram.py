@@ -1,6 +1,6 @@
 """SCRAM credentials (KIP-554) in the metadata log: derived keys, never passwords.
 
-Rules and messages: ScramControlManager and ScramImage of Kafka 4.3.1; the derivation of the keys: RFC 5802.
+Rules and messages: ScramControlManager and ScramImage of Kafka 4.4.0; the derivation of the keys: RFC 5802.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Creation and deletion of topics and partitions: validation, and the records of the change.
 
 Pure functions of the image; the controller commits their records. Order of checks, codes and messages are those of Kafka
-4.3.1's controller (ReplicationControlManager), which clients and their test suites depend on.
+4.4.0's controller (ReplicationControlManager), which clients and their test suites depend on.
 """
 
 from __future__ import annotations

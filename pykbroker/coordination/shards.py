@@ -49,7 +49,7 @@ class Loaded(Generic[S]):
         #: log when the shard was loaded. Zero and empty where all is committed.
         self._ends: dict[str, int] = {}
         self._floor = self._newest = 0
-        if partition.high_watermark < partition.log_end_offset:
+        if partition.opened_log is not None and partition.high_watermark < partition.log_end_offset:
             self._floor = self._newest = partition.log_end_offset
         #: Keys that were loaded and not begun.
         self.to_begin: dict[str, None] = {}

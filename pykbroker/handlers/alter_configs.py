@@ -1,7 +1,7 @@
 """AlterConfigs (key 33, versions 0 to 2): replace all settings given to a resource (KIP-133).
 
 - Settings that the request does not name are removed, which is why KIP-339 added IncrementalAlterConfigs. v2: flexible.
-- Loggers cannot be altered. A resource named twice is refused (Apache Kafka 4.3.1 never answers such a request).
+- Loggers cannot be altered. A resource named twice is refused (Apache Kafka 4.4.0 never answers such a request).
 """
 
 from __future__ import annotations

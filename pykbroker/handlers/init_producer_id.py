@@ -5,7 +5,7 @@ request waits for a block. With one, a new epoch of a transactional producer: se
 recovering producer names its id and epoch from version 3 (KIP-360). Before version 4 PRODUCER_FENCED is answered as
 INVALID_PRODUCER_EPOCH.
 
-Left out: two-phase commit (version 6, KIP-939), which Apache Kafka 4.3.1 does not serve either.
+Left out: two-phase commit (version 6, KIP-939), which Apache Kafka 4.4.0 does not serve either.
 """
 
 from __future__ import annotations

@@ -42,11 +42,11 @@ def answer(
     """
     if not is_small(request.topics):
         return in_slices(broker, ctx, _in_parts(request, response, known, ask))
-    refused, rest = response(), copy(request)
-    rest.topics = _taken_apart(request.topics, known, refused)
-    if not rest.topics:
+    refused = response()
+    request.topics = _taken_apart(request.topics, known, refused)
+    if not request.topics:
         return refused
-    return apply(partial(_merged, refused), ask(rest)) if refused.topics else ask(rest)
+    return apply(partial(_merged, refused), ask(request)) if refused.topics else ask(request)
 
 
 def _in_parts(
@@ -80,8 +80,10 @@ def _taken_apart(topics: list[Any], known: Known, refused: WithTopics) -> list[A
     rest = []
     for topic in topics:
         there, missing = known(topic)
-        if missing is not None:
-            refused.topics.append(missing)
+        if missing is None:
+            rest.append(topic)
+            continue
+        refused.topics.append(missing)
         if there:
             some = copy(topic)
             some.partitions = there

@@ -94,6 +94,8 @@ SUPPORTED: tuple[ServedApi, ...] = (
     ServedApi(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, "share_group_describe"),
     ServedApi(ApiKey.SHARE_FETCH, 1, 2, "share_fetch"),
     ServedApi(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, "share_acknowledge"),
+    ServedApi(ApiKey.ADD_RAFT_VOTER, 0, 1, "add_raft_voter"),
+    ServedApi(ApiKey.REMOVE_RAFT_VOTER, 0, 0, "remove_raft_voter"),
     ServedApi(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, "initialize_share_group_state"),
     ServedApi(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, "read_share_group_state"),
     ServedApi(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, "write_share_group_state"),
@@ -102,6 +104,7 @@ SUPPORTED: tuple[ServedApi, ...] = (
     ServedApi(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, "describe_share_group_offsets"),
     ServedApi(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, "alter_share_group_offsets"),
     ServedApi(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, "delete_share_group_offsets"),
+    ServedApi(ApiKey.UNREGISTER_CONTROLLER, 0, 0, "unregister_controller"),
 )
 
 _TABLE_WIDTH = 3

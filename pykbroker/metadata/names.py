@@ -1,6 +1,6 @@
 """Topic names: which are valid, which collide in Kafka's metrics, and which are internal.
 
-Rules and messages: org.apache.kafka.common.internals.Topic of Kafka 4.3.1.
+Rules and messages: org.apache.kafka.common.internals.Topic of Kafka 4.4.0.
 """
 
 from __future__ import annotations

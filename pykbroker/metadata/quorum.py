@@ -1,6 +1,6 @@
 """The controller quorum, in which this process is the only voter.
 
-It has the files and records of Apache Kafka 4.3.1, so that either broker can go on with the other's metadata log: the
+It has the files and records of Apache Kafka 4.4.0, so that either broker can go on with the other's metadata log: the
 ``quorum-state`` file (KIP-595), the LeaderChange record that opens each epoch and, if the directory was formatted with
 dynamic voters (KIP-853), the kraft.version and voters records.
 """

@@ -1,6 +1,6 @@
 """Replays metadata records into the image, after a commit and when the log is loaded; nothing else changes the image.
 
-Meaning of the records: schemas of kafka-metadata 4.3.1, KIP-631, KIP-858 (directories), KIP-966 (eligible leader replicas). A
+Meaning of the records: schemas of kafka-metadata 4.4.0, KIP-631, KIP-858 (directories), KIP-966 (eligible leader replicas). A
 record that contradicts the image is an error, since its effect is unknown. One function for each kind of record.
 """
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # the table is keyed by record type: only the classes that oc
     from pykbroker.wire.internal.topic_record import TopicRecord
     from pykbroker.wire.internal.unfence_broker_record import UnfenceBrokerRecord
     from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
+    from pykbroker.wire.internal.unregister_controller_record import UnregisterControllerRecord
     from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
 
 #: PartitionChangeRecord.leader: the leader does not change.
@@ -305,6 +306,12 @@ def _register_controller(image: MetadataImage, record: RegisterControllerRecord,
     image.controllers[record.controller_id] = record
 
 
+def _unregister_controller(image: MetadataImage, record: UnregisterControllerRecord, delta: MetadataDelta) -> None:
+    del delta  # as above
+    if image.controllers.pop(record.controller_id, None) is None:
+        raise ReplayError(f"a record for controller {record.controller_id}, which is not registered")
+
+
 def _nothing(image: MetadataImage, record: MetadataRecord, delta: MetadataDelta) -> None:
     """Records without effect: no-ops of a quorum, and ZooKeeper migrations, which 4.x has not."""
 
@@ -334,4 +341,5 @@ _REPLAY: dict[int, Callable[[MetadataImage, Any, MetadataDelta], None]] = {
     26: _remove_delegation_token,
     27: _register_controller,
     28: _clear_elr,
+    29: _unregister_controller,
 }

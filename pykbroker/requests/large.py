@@ -33,8 +33,10 @@ LARGE = 8 * 1024
 LARGE_WITH_RECORDS = 16 * 1024
 #: The most things that one request may name. Each takes some hundred bytes of memory, as often as it is named.
 MOST_ELEMENTS = 1_000_000
-#: Bytes of large frames that are worked on at a time, besides the first.
+#: Bytes of large frames that are worked on at a time, besides the first; less if the memory budget is small, since a byte of a frame
+#: takes up to this many of memory until it is answered (``tests/handlers/test_longest_turn.py`` measures it).
 MOST_BYTES = 16 * 1024 * 1024
+MEMORY_OF_A_BYTE = 36
 #: The most things of a request with records that is handled at once, so that its frame need not be copied.
 _AT_ONCE = 400
 #: Partial collections after which a full one would come.
@@ -50,20 +52,37 @@ def large_from(api_key: int) -> int:
     return LARGE_WITH_RECORDS if api_key in _WITH_RECORDS else LARGE
 
 
+class _FullCollections:
+    """Full collections of the garbage collector look at all that a large request has made, which holds the loop for as long as hundreds
+    of thousands of things take; they are put off while any dispatcher works on one, and partial ones go on. Python has one collector
+    for all threads of the process, and whichever thread begins a collection, all wait: so there is one of this, too.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: set[object] = set()
+        self._thresholds = gc.get_threshold()
+
+    def put_off(self, reason: object) -> None:
+        if not self._reasons:
+            self._thresholds = gc.get_threshold()
+            gc.set_threshold(*self._thresholds[:2], _NEVER)
+        self._reasons.add(reason)
+
+    def resume(self, reason: object) -> None:
+        self._reasons.discard(reason)
+        if not self._reasons:
+            gc.set_threshold(*self._thresholds)
+
+
+_FULL_COLLECTIONS = _FullCollections()
+
+
 class LargeRequests:
     """The large requests of a dispatcher, and the bytes of their frames that are worked on."""
 
     def __init__(self) -> None:
         self._bytes = 0
         self._waiting: list[Deferred[None]] = []
-        self._thresholds = gc.get_threshold()
-
-    def _put_off_collections(self) -> None:
-        """Full collections of the garbage collector look at all that a large request has made, which holds the loop for as long
-        as hundreds of thousands of things take; partial ones go on.
-        """
-        self._thresholds = gc.get_threshold()
-        gc.set_threshold(*self._thresholds[:2], _NEVER)
 
     def answer(self, broker: Broker, ctx: RequestContext, frame: memoryview, at: int, api: HandledApi) -> Any:
         """The pieces of the answer to a request whose body begins at ``at`` in ``frame``, or the wait for them; the connection
@@ -71,13 +90,13 @@ class LargeRequests:
         be worked on first.
         """
         size = len(frame)
-        if self._bytes and self._bytes + size > MOST_BYTES:
+        if self._bytes and self._bytes + size > min(MOST_BYTES, broker.runtime.memory.limit // MEMORY_OF_A_BYTE):
             until: Deferred[None] = Deferred()
             self._waiting.append(until)
             raise NotYet(until)
         self._bytes += size
         if self._bytes == size:
-            self._put_off_collections()
+            _FULL_COLLECTIONS.put_off(self)
         request = _Large(broker, ctx, api)
         request.handled.settled().map(lambda _: self._ended(size)).or_log("ending the work on a large request")
         copied: Buffer = memoryview(bytearray(frame)) if ctx.api_key in _WITH_RECORDS else bytes(frame)
@@ -99,7 +118,7 @@ class LargeRequests:
         """Its work has ended; requests that wait for it try again."""
         self._bytes -= size
         if not self._bytes:
-            gc.set_threshold(*self._thresholds)
+            _FULL_COLLECTIONS.resume(self)
         waiting, self._waiting = self._waiting, []
         for until in waiting:
             until.complete(None)

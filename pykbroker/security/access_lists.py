@@ -1,6 +1,6 @@
 """Validation that all ACL requests share, and the errors of a broker without an authorizer.
 
-The messages are those of Apache Kafka 4.3.1: of the broker's AclApis for DescribeAcls, of the controller's for the others.
+The messages are those of Apache Kafka 4.4.0: of the broker's AclApis for DescribeAcls, of the controller's for the others.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Operations on resources, and their encoding in responses as bits: bit n is the operation with code n (KIP-430).
 
-Codes are those of org.apache.kafka.common.acl.AclOperation, ``SUPPORTED`` is AclEntry.supportedOperations (Kafka 4.3.1).
+Codes are those of org.apache.kafka.common.acl.AclOperation, ``SUPPORTED`` is AclEntry.supportedOperations (Kafka 4.4.0).
 """
 
 from __future__ import annotations

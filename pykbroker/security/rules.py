@@ -1,6 +1,6 @@
 """An index of a cluster's ACLs, and the decisions that follow from them; pure, without time, log or cache.
 
-The rules are those of Kafka 4.3.1's StandardAuthorizerData: an ACL that denies wins over all that allow, whether its pattern
+The rules are those of Kafka 4.4.0's StandardAuthorizerData: an ACL that denies wins over all that allow, whether its pattern
 is the name, a prefix or the wildcard; the default applies only to resources that no ACL matches.
 """
 
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pykbroker.security import operations
 from pykbroker.security.acl import DENY, EVERYBODY, Acl
+from pykbroker.security.host_patterns import matches
 from pykbroker.security.resources import LITERAL, PREFIXED, WILDCARD
 
 #: Operations that allow another one. Denials imply nothing.
@@ -136,7 +137,7 @@ class AclRules:
             acl
             for lists in self._of(resource_type, principal)
             for acl in lists
-            if acl.host in (host, WILDCARD) and acl.operation in (operation, operations.ALL)
+            if matches(acl.host, host) and acl.operation in (operation, operations.ALL)
         ]
         denied = {(acl.pattern_type, acl.resource_name) for acl in lists if acl.permission_type == DENY}
         if (LITERAL, WILDCARD) in denied:
@@ -164,7 +165,7 @@ def _is_dominated(allowing: Acl, denied: set[tuple[int, str]]) -> bool:
 
 def _applies(acl: Acl, action: Action) -> bool:
     """Whether an ACL that matches the resource and the principal also matches the action's host and operation."""
-    if acl.host not in (action.host, WILDCARD):
+    if not matches(acl.host, action.host):
         return False
     if acl.operation in (action.operation, operations.ALL):
         return True

@@ -116,7 +116,7 @@ class Kafka(Queries, Actions, Observations):
         )
         self._separate = None
         if process:
-            token = None if address is None else _token(given, release)
+            token = None if address is None and registry is None else _token(given, release)
             self._separate = Separate(given, brokers, folder, sown, beside, http_token=token)
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None

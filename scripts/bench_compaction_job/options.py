@@ -9,7 +9,7 @@ from pathlib import Path
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench-compaction",
-        description="Apache Kafka 4.3.1 and pykbroker compact the same gigabyte while a producer runs. Prints a Markdown table.",
+        description="Apache Kafka 4.4.0 and pykbroker compact the same gigabyte while a producer runs. Prints a Markdown table.",
     )
     parser.add_argument("--keys", type=int, default=1_000_000, metavar="N", help="keys (default: a million)")
     parser.add_argument("--value-bytes", type=int, default=512, metavar="N", help="size of a value (default: 512)")

@@ -17,7 +17,7 @@ QUICK_LOADS = ("start", "perf-100-1", "batches", "partitions", "requests", "late
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Apache Kafka 4.3.1 and pykbroker get the same loads from stock clients, in turn. Prints a Markdown table.",
+        description="Apache Kafka 4.4.0 and pykbroker get the same loads from stock clients, in turn. Prints a Markdown table.",
     )
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds to take medians of (default: 3)")
     parser.add_argument("--quick", action="store_true", help="one small round without a warm-up: does the bench work?")

@@ -73,7 +73,7 @@ def _starts(folder: Path) -> tuple[dict[str, Start], dict[str, str]]:
         starts[name] = partial(_kfake, kfake.build(folder / "kfake"))
     except kfake.GoMissing as error:
         missing[name] = str(error)
-    starts["Apache Kafka 4.3.1, formatted and started, flags for a quick start"] = partial(_apache, folder / "apache")
+    starts["Apache Kafka 4.4.0, formatted and started, flags for a quick start"] = partial(_apache, folder / "apache")
     return starts, missing
 
 

@@ -89,7 +89,7 @@ def _commit() -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/conformance",
-        description="Every compatibility suite, and clients' own ones, against pykbroker and Apache Kafka 4.3.1. Finished "
+        description="Every compatibility suite, and clients' own ones, against pykbroker and Apache Kafka 4.4.0. Finished "
         "suites keep their results in build/conformance: a run that was stopped goes on where it was.",
     )
     parser.add_argument(

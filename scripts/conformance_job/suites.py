@@ -42,7 +42,7 @@ SUITES = [
     Suite("quotas", "confluent-kafka (librdkafka)", "rates under a quota"),
     Suite("sessions", "stock clients", "a session recorded here and played to both", _COMPARES),
     Suite("lake", "PySpark 4.0.0", "topics to tables and back, killed on the way"),
-    Suite("java", "kafka-clients 4.3.1", "producer, consumer, admin, transactions"),
+    Suite("java", "kafka-clients 4.4.0", "producer, consumer, admin, transactions"),
     Suite("java_old", "kafka-clients 2.1.1", "producer, consumer, admin"),
     Suite("tools", "Kafka's tools", "the command-line tools by class name"),
     Suite("streams", "Kafka Streams 4.3.1", "exactly_once_v2, killed and restarted"),

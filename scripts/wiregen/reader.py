@@ -141,6 +141,8 @@ class Reader:
             return
         if begin == "u8":
             reader = "read_string_length" if each.type == Scalar("string") else "read_length"
+            if isinstance(each.type, Array):
+                reader = "read_count"
             with self.code.block("if n > 127:" if nullable else "if not 0 < n < 128:"):
                 self.code.line(f"n, pos = {self.module.use(reader)}(buf, pos, n)")
         elif isinstance(each.type, Array):

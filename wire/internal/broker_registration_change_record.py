@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_tag_end,
     malformed,
-    read_length,
+    read_count,
     read_tag,
     read_tag_count,
     read_uuids,
@@ -176,7 +176,7 @@ def _read_broker_registration_change_record_tags(
             n = buf[pos]
             pos += 1
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             item.log_dirs, pos = read_uuids(buf, pos, n - 1)
         elif tag == 3:
             if version < 3:
@@ -187,7 +187,7 @@ def _read_broker_registration_change_record_tags(
                 item.cordoned_log_dirs = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.cordoned_log_dirs, pos = read_uuids(buf, pos, n - 1)
         else:
             if item.unknown_tagged_fields is None:

@@ -10,7 +10,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -111,7 +111,7 @@ def _read_client_quota_record(buf: bytes, pos: int) -> tuple[ClientQuotaRecord, 
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entity = []
     for _ in range(n - 1):
         entity_data, pos = _read_entity_data(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_tag,
     read_tag_count,
@@ -213,7 +213,7 @@ def _read_consumer_group_current_member_assignment_value(
     member_epoch, previous_member_epoch, state, n = _unpack_i32_i32_i8_u8(buf, pos)
     pos += 10
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     assigned_partitions = []
     for _ in range(n - 1):
         topic_partitions, pos = _read_topic_partitions(buf, pos)
@@ -222,7 +222,7 @@ def _read_consumer_group_current_member_assignment_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions_pending_revocation = []
     for _ in range(n - 1):
         topic_partitions, pos = _read_topic_partitions(buf, pos)
@@ -271,7 +271,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> tuple[TopicPartitions, int]:
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -292,7 +292,7 @@ def _read_topic_partitions_tags(buf: bytes, pos: int, n: int, item: TopicPartiti
                 item.assignment_epochs = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.assignment_epochs, pos = read_numbers(buf, pos, n - 1, "i", 4)
         else:
             if item.unknown_tagged_fields is None:

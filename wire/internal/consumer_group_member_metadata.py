@@ -13,6 +13,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
+    read_count,
     read_length,
     read_string_length,
     read_tag,
@@ -330,7 +331,7 @@ def _read_consumer_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Co
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subscribed_topic_names, pos = read_compact_strings(buf, pos, n - 1)
     subscribed_topic_regex: str | None
     n = buf[pos]
@@ -408,7 +409,7 @@ def _read_classic_member_metadata(buf: bytes, pos: int) -> tuple[ClassicMemberMe
     session_timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     supported_protocols = []
     for _ in range(n - 1):
         classic_protocol, pos = _read_classic_protocol(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -186,7 +186,7 @@ def _read_consumer_group_partition_metadata_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         topic_metadata, pos = _read_topic_metadata(buf, pos)
@@ -225,7 +225,7 @@ def _read_topic_metadata(buf: bytes, pos: int) -> tuple[TopicMetadata, int]:
     num_partitions, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_metadata = []
     for _ in range(n - 1):
         partition_metadata_, pos = _read_partition_metadata(buf, pos)
@@ -252,7 +252,7 @@ def _read_partition_metadata(buf: bytes, pos: int) -> tuple[PartitionMetadata, i
     partition, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     racks, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1

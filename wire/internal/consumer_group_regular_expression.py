@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -159,7 +159,7 @@ def _read_consumer_group_regular_expression_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics, pos = read_compact_strings(buf, pos, n - 1)
     version_, timestamp, n = _unpack_i64_i64_u8(buf, pos)
     pos += 17

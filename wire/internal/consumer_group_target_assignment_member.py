@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_unknown_tags,
     truncated,
@@ -180,7 +180,7 @@ def _read_consumer_group_target_assignment_member_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_partitions = []
     for _ in range(n - 1):
         topic_partition, pos = _read_topic_partition(buf, pos)
@@ -208,7 +208,7 @@ def _read_topic_partition(buf: bytes, pos: int) -> tuple[TopicPartition, int]:
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -141,7 +141,7 @@ def _read_delegation_token_record(buf: bytes, pos: int) -> tuple[DelegationToken
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     renewers, pos = read_compact_strings(buf, pos, n - 1)
     issue_timestamp, max_timestamp, expiration_timestamp, n = _unpack_i64_i64_i64_u8(buf, pos)
     pos += 25

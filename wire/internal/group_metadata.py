@@ -13,6 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
+    read_count,
     read_length,
     read_string_length,
     read_unknown_tags,
@@ -351,7 +352,7 @@ def _read_group_metadata_value_flexible(buf: bytes, pos: int) -> tuple[GroupMeta
     current_state_timestamp, n = _unpack_i64_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         member_metadata, pos = _read_member_metadata_flexible(buf, pos)

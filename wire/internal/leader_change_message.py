@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -116,7 +116,7 @@ def _read_leader_change_message(buf: bytes, pos: int, version: int) -> tuple[Lea
     version_, leader_id, n = _unpack_i16_i32_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     voters = []
     for _ in range(n - 1):
         voter, pos = _read_voter(buf, pos, version)
@@ -125,7 +125,7 @@ def _read_leader_change_message(buf: bytes, pos: int, version: int) -> tuple[Lea
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     granting_voters = []
     for _ in range(n - 1):
         voter, pos = _read_voter(buf, pos, version)

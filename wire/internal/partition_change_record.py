@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_tag_end,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_tag,
     read_tag_count,
@@ -261,7 +261,7 @@ def _read_partition_change_record_tags(buf: bytes, pos: int, n: int, item: Parti
                 item.isr = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.isr, pos = read_numbers(buf, pos, n - 1, "i", 4)
         elif tag == 1:
             (item.leader,) = _unpack_i32(buf, pos)
@@ -273,7 +273,7 @@ def _read_partition_change_record_tags(buf: bytes, pos: int, n: int, item: Parti
                 item.replicas = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
         elif tag == 3:
             n = buf[pos]
@@ -282,7 +282,7 @@ def _read_partition_change_record_tags(buf: bytes, pos: int, n: int, item: Parti
                 item.removing_replicas = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.removing_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
         elif tag == 4:
             n = buf[pos]
@@ -291,7 +291,7 @@ def _read_partition_change_record_tags(buf: bytes, pos: int, n: int, item: Parti
                 item.adding_replicas = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.adding_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
         elif tag == 5:
             (item.leader_recovery_state,) = _unpack_i8(buf, pos)
@@ -305,7 +305,7 @@ def _read_partition_change_record_tags(buf: bytes, pos: int, n: int, item: Parti
                 item.directories = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.directories, pos = read_uuids(buf, pos, n - 1)
         elif tag == 6:
             if version < 2:
@@ -316,7 +316,7 @@ def _read_partition_change_record_tags(buf: bytes, pos: int, n: int, item: Parti
                 item.eligible_leader_replicas = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.eligible_leader_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
         elif tag == 7:
             if version < 2:
@@ -327,7 +327,7 @@ def _read_partition_change_record_tags(buf: bytes, pos: int, n: int, item: Parti
                 item.last_known_elr = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.last_known_elr, pos = read_numbers(buf, pos, n - 1, "i", 4)
         else:
             if item.unknown_tagged_fields is None:

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_tag_end,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_tag,
     read_tag_count,
@@ -215,32 +215,32 @@ def _read_partition_record(buf: bytes, pos: int, version: int) -> tuple[Partitio
     partition_id, topic_id, n = _unpack_i32_uuid_u8(buf, pos)
     pos += 21
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     isr: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     isr, pos = read_numbers(buf, pos, n - 1, "i", 4)
     removing_replicas: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     removing_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     adding_replicas: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     adding_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     directories: list[bytes]
     if version >= 1:
         leader, leader_epoch, partition_epoch, n = _unpack_i32_i32_i32_u8(buf, pos)
         pos += 13
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         directories, pos = read_uuids(buf, pos, n - 1)
     else:
         leader, leader_epoch, partition_epoch = _unpack_i32_i32_i32(buf, pos)
@@ -282,7 +282,7 @@ def _read_partition_record_tags(buf: bytes, pos: int, n: int, item: PartitionRec
                 item.eligible_leader_replicas = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.eligible_leader_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
         elif tag == 2:
             if version < 2:
@@ -293,7 +293,7 @@ def _read_partition_record_tags(buf: bytes, pos: int, n: int, item: PartitionRec
                 item.last_known_elr = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.last_known_elr, pos = read_numbers(buf, pos, n - 1, "i", 4)
         else:
             if item.unknown_tagged_fields is None:

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -169,7 +169,7 @@ def _read_quorum_state_data(buf: bytes, pos: int, version: int) -> tuple[QuorumS
             current_voters = None
         else:
             if n > 127:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             current_voters = []
             for _ in range(n - 1):
                 voter, pos = _read_voter(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_tag_end,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_tag,
     read_tag_count,
@@ -247,7 +247,7 @@ def _read_register_broker_record(buf: bytes, pos: int, version: int) -> tuple[Re
         pos += 29
         is_migrating_zk_broker = False
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     end_points = []
     for _ in range(n - 1):
         broker_endpoint, pos = _read_broker_endpoint(buf, pos)
@@ -256,7 +256,7 @@ def _read_register_broker_record(buf: bytes, pos: int, version: int) -> tuple[Re
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     features = []
     for _ in range(n - 1):
         broker_feature, pos = _read_broker_feature(buf, pos)
@@ -305,7 +305,7 @@ def _read_register_broker_record_tags(buf: bytes, pos: int, n: int, item: Regist
             n = buf[pos]
             pos += 1
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             item.log_dirs, pos = read_uuids(buf, pos, n - 1)
         elif tag == 1:
             if version < 4:
@@ -316,7 +316,7 @@ def _read_register_broker_record_tags(buf: bytes, pos: int, n: int, item: Regist
                 item.cordoned_log_dirs = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.cordoned_log_dirs, pos = read_uuids(buf, pos, n - 1)
         else:
             if item.unknown_tagged_fields is None:

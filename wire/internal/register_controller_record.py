@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -149,7 +149,7 @@ def _read_register_controller_record(buf: bytes, pos: int) -> tuple[RegisterCont
     controller_id, incarnation_id, zk_migration_ready, n = _unpack_i32_uuid_bool_u8(buf, pos)
     pos += 22
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     end_points = []
     for _ in range(n - 1):
         controller_endpoint, pos = _read_controller_endpoint(buf, pos)
@@ -158,7 +158,7 @@ def _read_register_controller_record(buf: bytes, pos: int) -> tuple[RegisterCont
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     features = []
     for _ in range(n - 1):
         controller_feature, pos = _read_controller_feature(buf, pos)

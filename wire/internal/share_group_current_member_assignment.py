@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_unknown_tags,
     truncated,
@@ -190,7 +190,7 @@ def _read_share_group_current_member_assignment_value(
     member_epoch, previous_member_epoch, state, n = _unpack_i32_i32_i8_u8(buf, pos)
     pos += 10
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     assigned_partitions = []
     for _ in range(n - 1):
         topic_partitions, pos = _read_topic_partitions(buf, pos)
@@ -218,7 +218,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> tuple[TopicPartitions, int]:
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -209,7 +209,7 @@ def _read_share_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Share
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subscribed_topic_names, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1

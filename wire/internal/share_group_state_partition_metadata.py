@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -203,7 +203,7 @@ def _read_share_group_state_partition_metadata_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     initializing_topics = []
     for _ in range(n - 1):
         topic_partitions_info, pos = _read_topic_partitions_info(buf, pos)
@@ -212,7 +212,7 @@ def _read_share_group_state_partition_metadata_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     initialized_topics = []
     for _ in range(n - 1):
         topic_partitions_info, pos = _read_topic_partitions_info(buf, pos)
@@ -221,7 +221,7 @@ def _read_share_group_state_partition_metadata_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     deleting_topics = []
     for _ in range(n - 1):
         topic_info, pos = _read_topic_info(buf, pos)
@@ -263,7 +263,7 @@ def _read_topic_partitions_info(buf: bytes, pos: int) -> tuple[TopicPartitionsIn
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_tag,
     read_tag_count,
     read_unknown_tags,
@@ -229,7 +229,7 @@ def _read_share_snapshot_value(buf: bytes, pos: int) -> tuple[ShareSnapshotValue
     )
     pos += 37
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_batches = []
     for _ in range(n - 1):
         state_batch, pos = _read_state_batch(buf, pos)

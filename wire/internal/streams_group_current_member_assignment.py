@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_tag,
@@ -255,7 +255,7 @@ def _read_streams_group_current_member_assignment_value(
     member_epoch, previous_member_epoch, state, n = _unpack_i32_i32_i8_u8(buf, pos)
     pos += 10
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     active_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -264,7 +264,7 @@ def _read_streams_group_current_member_assignment_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     standby_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -273,7 +273,7 @@ def _read_streams_group_current_member_assignment_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     warmup_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -282,7 +282,7 @@ def _read_streams_group_current_member_assignment_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     active_tasks_pending_revocation = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -291,7 +291,7 @@ def _read_streams_group_current_member_assignment_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     standby_tasks_pending_revocation = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -300,7 +300,7 @@ def _read_streams_group_current_member_assignment_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     warmup_tasks_pending_revocation = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -374,7 +374,7 @@ def _read_task_ids(buf: bytes, pos: int) -> tuple[TaskIds, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -395,7 +395,7 @@ def _read_task_ids_tags(buf: bytes, pos: int, n: int, item: TaskIds) -> int:
                 item.assignment_epochs = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.assignment_epochs, pos = read_numbers(buf, pos, n - 1, "i", 4)
         else:
             if item.unknown_tagged_fields is None:

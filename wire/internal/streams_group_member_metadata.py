@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -319,7 +319,7 @@ def _read_streams_group_member_metadata_value(buf: bytes, pos: int) -> tuple[Str
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     client_tags = []
     for _ in range(n - 1):
         key_value, pos = _read_key_value(buf, pos)

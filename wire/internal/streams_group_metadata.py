@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_tag,
     read_tag_count,
@@ -228,7 +228,7 @@ def _read_streams_group_metadata_value_tags(buf: bytes, pos: int, n: int, item: 
                 last_assignment_configs = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 last_assignment_configs = []
                 for _ in range(n - 1):
                     last_assignment_config, pos = _read_last_assignment_config(buf, pos)

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -196,7 +196,7 @@ def _read_streams_group_target_assignment_member_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     active_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -205,7 +205,7 @@ def _read_streams_group_target_assignment_member_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     standby_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -214,7 +214,7 @@ def _read_streams_group_target_assignment_member_value(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     warmup_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -259,7 +259,7 @@ def _read_task_ids(buf: bytes, pos: int) -> tuple[TaskIds, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -237,7 +237,7 @@ def _read_streams_group_topology_value(buf: bytes, pos: int) -> tuple[StreamsGro
     epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subtopologies = []
     for _ in range(n - 1):
         subtopology, pos = _read_subtopology(buf, pos)
@@ -314,19 +314,19 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics, pos = read_compact_strings(buf, pos, n - 1)
     source_topic_regex: list[str]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topic_regex, pos = read_compact_strings(buf, pos, n - 1)
     state_changelog_topics: list[TopicInfo]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_changelog_topics = []
     for _ in range(n - 1):
         topic_info, pos = _read_topic_info(buf, pos)
@@ -335,13 +335,13 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_sink_topics, pos = read_compact_strings(buf, pos, n - 1)
     repartition_source_topics: list[TopicInfo]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_source_topics = []
     for _ in range(n - 1):
         topic_info, pos = _read_topic_info(buf, pos)
@@ -350,7 +350,7 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     copartition_groups = []
     for _ in range(n - 1):
         copartition_group, pos = _read_copartition_group(buf, pos)
@@ -403,19 +403,19 @@ def _read_copartition_group(buf: bytes, pos: int) -> tuple[CopartitionGroup, int
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics, pos = read_numbers(buf, pos, n - 1, "h", 2)
     source_topic_regex: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topic_regex, pos = read_numbers(buf, pos, n - 1, "h", 2)
     repartition_source_topics: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_source_topics, pos = read_numbers(buf, pos, n - 1, "h", 2)
     n = buf[pos]
     pos += 1
@@ -501,7 +501,7 @@ def _read_topic_info(buf: bytes, pos: int) -> tuple[TopicInfo, int]:
     partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_configs = []
     for _ in range(n - 1):
         topic_config, pos = _read_topic_config(buf, pos)

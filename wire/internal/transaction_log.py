@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_tag,
@@ -305,7 +305,7 @@ def _read_transaction_log_value_flexible(buf: bytes, pos: int) -> tuple[Transact
         transaction_partitions = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         transaction_partitions = []
         for _ in range(n - 1):
             partitions_schema, pos = _read_partitions_schema_flexible(buf, pos)
@@ -416,7 +416,7 @@ def _read_partitions_schema_flexible(buf: bytes, pos: int) -> tuple[PartitionsSc
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_ids, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -143,7 +143,7 @@ def _read_voters_record(buf: bytes, pos: int) -> tuple[VotersRecord, int]:
     version_, n = _unpack_i16_u8(buf, pos)
     pos += 3
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     voters = []
     for _ in range(n - 1):
         voter, pos = _read_voter(buf, pos)
@@ -176,7 +176,7 @@ def _read_voter(buf: bytes, pos: int) -> tuple[Voter, int]:
     voter_id, voter_directory_id, n = _unpack_i32_uuid_u8(buf, pos)
     pos += 21
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     endpoints = []
     for _ in range(n - 1):
         endpoint, pos = _read_endpoint(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -343,7 +343,7 @@ def _read_add_partitions_to_txn_request_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         transactions = []
         for _ in range(n - 1):
             add_partitions_to_txn_transaction, pos = _read_add_partitions_to_txn_transaction(buf, pos)
@@ -370,7 +370,7 @@ def _read_add_partitions_to_txn_request_flexible(
         v3_and_below_producer_id, v3_and_below_producer_epoch, n = _unpack_i64_i16_u8(buf, pos)
         pos += 11
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         v3_and_below_topics = []
         for _ in range(n - 1):
             add_partitions_to_txn_topic, pos = _read_add_partitions_to_txn_topic_flexible(buf, pos)
@@ -422,7 +422,7 @@ def _read_add_partitions_to_txn_transaction(buf: bytes, pos: int) -> tuple[AddPa
     producer_id, producer_epoch, verify_only, n = _unpack_i64_i16_bool_u8(buf, pos)
     pos += 12
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         add_partitions_to_txn_topic, pos = _read_add_partitions_to_txn_topic_flexible(buf, pos)
@@ -497,7 +497,7 @@ def _read_add_partitions_to_txn_topic_flexible(buf: bytes, pos: int) -> tuple[Ad
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -571,7 +571,7 @@ def _read_add_partitions_to_txn_response_flexible(
         throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
         pos += 7
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         results_by_transaction = []
         for _ in range(n - 1):
             add_partitions_to_txn_result, pos = _read_add_partitions_to_txn_result(buf, pos)
@@ -588,7 +588,7 @@ def _read_add_partitions_to_txn_response_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         results_by_topic_v3_and_below = []
         for _ in range(n - 1):
             add_partitions_to_txn_topic_result, pos = _read_add_partitions_to_txn_topic_result_flexible(buf, pos)
@@ -635,7 +635,7 @@ def _read_add_partitions_to_txn_result(buf: bytes, pos: int) -> tuple[AddPartiti
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_results = []
     for _ in range(n - 1):
         add_partitions_to_txn_topic_result, pos = _read_add_partitions_to_txn_topic_result_flexible(buf, pos)
@@ -715,7 +715,7 @@ def _read_add_partitions_to_txn_topic_result_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results_by_partition = []
     for _ in range(n - 1):
         add_partitions_to_txn_partition_result, pos = _read_add_partitions_to_txn_partition_result_flexible(buf, pos)

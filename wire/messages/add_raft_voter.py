@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -199,7 +199,7 @@ def _read_add_raft_voter_request(buf: bytes, pos: int, version: int) -> tuple[Ad
     timeout_ms, voter_id, voter_directory_id, n = _unpack_i32_i32_uuid_u8(buf, pos)
     pos += 25
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     listeners = []
     for _ in range(n - 1):
         listener, pos = _read_listener(buf, pos)

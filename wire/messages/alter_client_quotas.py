@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -251,7 +251,7 @@ def _read_alter_client_quotas_request_flexible(buf: bytes, pos: int) -> tuple[Al
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entries = []
     for _ in range(n - 1):
         alter_client_quotas_request_entry_data, pos = _read_alter_client_quotas_request_entry_data_flexible(buf, pos)
@@ -327,7 +327,7 @@ def _read_alter_client_quotas_request_entry_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entity = []
     for _ in range(n - 1):
         entity_data, pos = _read_entity_data_flexible(buf, pos)
@@ -336,7 +336,7 @@ def _read_alter_client_quotas_request_entry_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     ops = []
     for _ in range(n - 1):
         op_data, pos = _read_op_data_flexible(buf, pos)
@@ -528,7 +528,7 @@ def _read_alter_client_quotas_response_flexible(buf: bytes, pos: int) -> tuple[A
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entries = []
     for _ in range(n - 1):
         alter_client_quotas_response_entry_data, pos = _read_alter_client_quotas_response_entry_data_flexible(buf, pos)
@@ -623,7 +623,7 @@ def _read_alter_client_quotas_response_entry_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entity = []
     for _ in range(n - 1):
         entity_data, pos = _read_entity_data_flexible(buf, pos)

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_unknown_tags,
     truncated,
@@ -264,7 +264,7 @@ def _read_alter_partition_request(buf: bytes, pos: int, version: int) -> tuple[A
     broker_id, broker_epoch, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         alter_partition_request_topic_data, pos = _read_alter_partition_request_topic_data(buf, pos, version)
@@ -296,7 +296,7 @@ def _read_alter_partition_request_topic_data(
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         alter_partition_request_partition_data, pos = _read_alter_partition_request_partition_data(buf, pos, version)
@@ -353,14 +353,14 @@ def _read_alter_partition_request_partition_data(
         partition_index, leader_epoch, n = _unpack_i32_i32_u8(buf, pos)
         pos += 9
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         new_isr, pos = read_numbers(buf, pos, n - 1, "i", 4)
     new_isr_with_epochs: list[BrokerState]
     if version >= 3:
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         new_isr_with_epochs = []
         for _ in range(n - 1):
             broker_state, pos = _read_broker_state(buf, pos)
@@ -411,7 +411,7 @@ def _read_alter_partition_response(buf: bytes, pos: int) -> tuple[AlterPartition
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         alter_partition_response_topic_data, pos = _read_alter_partition_response_topic_data(buf, pos)
@@ -439,7 +439,7 @@ def _read_alter_partition_response_topic_data(buf: bytes, pos: int) -> tuple[Alt
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         alter_partition_response_partition_data, pos = _read_alter_partition_response_partition_data(buf, pos)
@@ -474,7 +474,7 @@ def _read_alter_partition_response_partition_data(
     partition_index, error_code, leader_id, leader_epoch, n = _unpack_i32_i16_i32_i32_u8(buf, pos)
     pos += 15
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     isr, pos = read_numbers(buf, pos, n - 1, "i", 4)
     leader_recovery_state, partition_epoch, n = _unpack_i8_i32_u8(buf, pos)
     pos += 6

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -234,7 +234,7 @@ def _read_alter_partition_reassignments_request(
         pos += 5
         allow_replication_factor_change = True
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         reassignable_topic, pos = _read_reassignable_topic(buf, pos)
@@ -279,7 +279,7 @@ def _read_reassignable_topic(buf: bytes, pos: int) -> tuple[ReassignableTopic, i
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         reassignable_partition, pos = _read_reassignable_partition(buf, pos)
@@ -314,7 +314,7 @@ def _read_reassignable_partition(buf: bytes, pos: int) -> tuple[ReassignablePart
         replicas = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -382,7 +382,7 @@ def _read_alter_partition_reassignments_response(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         reassignable_topic_response, pos = _read_reassignable_topic_response(buf, pos)
@@ -429,7 +429,7 @@ def _read_reassignable_topic_response(buf: bytes, pos: int) -> tuple[Reassignabl
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         reassignable_partition_response, pos = _read_reassignable_partition_response(buf, pos)

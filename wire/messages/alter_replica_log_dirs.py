@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -236,7 +236,7 @@ def _read_alter_replica_log_dirs_request_flexible(buf: bytes, pos: int) -> tuple
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     dirs = []
     for _ in range(n - 1):
         alter_replica_log_dir, pos = _read_alter_replica_log_dir_flexible(buf, pos)
@@ -314,7 +314,7 @@ def _read_alter_replica_log_dir_flexible(buf: bytes, pos: int) -> tuple[AlterRep
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         alter_replica_log_dir_topic, pos = _read_alter_replica_log_dir_topic_flexible(buf, pos)
@@ -389,7 +389,7 @@ def _read_alter_replica_log_dir_topic_flexible(buf: bytes, pos: int) -> tuple[Al
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -436,7 +436,7 @@ def _read_alter_replica_log_dirs_response_flexible(buf: bytes, pos: int) -> tupl
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         alter_replica_log_dir_topic_result, pos = _read_alter_replica_log_dir_topic_result_flexible(buf, pos)
@@ -516,7 +516,7 @@ def _read_alter_replica_log_dir_topic_result_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         alter_replica_log_dir_partition_result, pos = _read_alter_replica_log_dir_partition_result_flexible(buf, pos)

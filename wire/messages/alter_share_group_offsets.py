@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -218,7 +218,7 @@ def _read_alter_share_group_offsets_request(buf: bytes, pos: int) -> tuple[Alter
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         alter_share_group_offsets_request_topic, pos = _read_alter_share_group_offsets_request_topic(buf, pos)
@@ -265,7 +265,7 @@ def _read_alter_share_group_offsets_request_topic(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         alter_share_group_offsets_request_partition, pos = _read_alter_share_group_offsets_request_partition(buf, pos)
@@ -338,7 +338,7 @@ def _read_alter_share_group_offsets_response(buf: bytes, pos: int) -> tuple[Alte
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         alter_share_group_offsets_response_topic, pos = _read_alter_share_group_offsets_response_topic(buf, pos)
@@ -382,7 +382,7 @@ def _read_alter_share_group_offsets_response_topic(
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         alter_share_group_offsets_response_partition, pos = _read_alter_share_group_offsets_response_partition(buf, pos)

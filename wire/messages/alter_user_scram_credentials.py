@@ -10,6 +10,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     Buffer,
     malformed,
+    read_count,
     read_length,
     read_string_length,
     read_unknown_tags,
@@ -197,7 +198,7 @@ def _read_alter_user_scram_credentials_request(buf: bytes, pos: int) -> tuple[Al
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     deletions = []
     for _ in range(n - 1):
         scram_credential_deletion, pos = _read_scram_credential_deletion(buf, pos)
@@ -206,7 +207,7 @@ def _read_alter_user_scram_credentials_request(buf: bytes, pos: int) -> tuple[Al
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     upsertions = []
     for _ in range(n - 1):
         scram_credential_upsertion, pos = _read_scram_credential_upsertion(buf, pos)
@@ -319,7 +320,7 @@ def _read_alter_user_scram_credentials_response(buf: bytes, pos: int) -> tuple[A
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         alter_user_scram_credentials_result, pos = _read_alter_user_scram_credentials_result(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     check_tag_end,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_tag,
     read_tag_count,
@@ -388,7 +388,7 @@ def _read_api_versions_response_flexible(buf: bytes, pos: int) -> tuple[ApiVersi
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     api_keys = []
     for _ in range(n - 1):
         api_version, pos = _read_api_version_flexible(buf, pos)
@@ -410,7 +410,7 @@ def _read_api_versions_response_flexible_tags(buf: bytes, pos: int, n: int, item
             pos += 1
             supported_features: list[SupportedFeatureKey]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             supported_features = []
             for _ in range(n - 1):
                 supported_feature_key, pos = _read_supported_feature_key(buf, pos)
@@ -424,7 +424,7 @@ def _read_api_versions_response_flexible_tags(buf: bytes, pos: int, n: int, item
             pos += 1
             finalized_features: list[FinalizedFeatureKey]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             finalized_features = []
             for _ in range(n - 1):
                 finalized_feature_key, pos = _read_finalized_feature_key(buf, pos)

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -233,7 +233,7 @@ def _read_assign_replicas_to_dirs_request(buf: bytes, pos: int) -> tuple[AssignR
     broker_id, broker_epoch, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     directories = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_request_directory_data, pos = _read_assign_replicas_to_dirs_request_directory_data(
@@ -267,7 +267,7 @@ def _read_assign_replicas_to_dirs_request_directory_data(
     id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_request_topic_data, pos = _read_assign_replicas_to_dirs_request_topic_data(buf, pos)
@@ -299,7 +299,7 @@ def _read_assign_replicas_to_dirs_request_topic_data(
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_request_partition_data, pos = _read_assign_replicas_to_dirs_request_partition_data(
@@ -352,7 +352,7 @@ def _read_assign_replicas_to_dirs_response(buf: bytes, pos: int) -> tuple[Assign
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     directories = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_response_directory_data, pos = _read_assign_replicas_to_dirs_response_directory_data(
@@ -386,7 +386,7 @@ def _read_assign_replicas_to_dirs_response_directory_data(
     id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_response_topic_data, pos = _read_assign_replicas_to_dirs_response_topic_data(buf, pos)
@@ -418,7 +418,7 @@ def _read_assign_replicas_to_dirs_response_topic_data(
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_response_partition_data, pos = _read_assign_replicas_to_dirs_response_partition_data(

@@ -15,7 +15,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_tag,
     read_tag_count,
@@ -341,7 +341,7 @@ def _read_begin_quorum_epoch_request_flexible(buf: bytes, pos: int) -> tuple[Beg
     voter_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         begin_quorum_epoch_request_topic_data, pos = _read_begin_quorum_epoch_request_topic_data_flexible(buf, pos)
@@ -350,7 +350,7 @@ def _read_begin_quorum_epoch_request_flexible(buf: bytes, pos: int) -> tuple[Beg
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     leader_endpoints = []
     for _ in range(n - 1):
         leader_endpoint, pos = _read_leader_endpoint(buf, pos)
@@ -432,7 +432,7 @@ def _read_begin_quorum_epoch_request_topic_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         begin_quorum_epoch_request_partition_data, pos = _read_begin_quorum_epoch_request_partition_data_flexible(
@@ -580,7 +580,7 @@ def _read_begin_quorum_epoch_response_flexible(buf: bytes, pos: int) -> tuple[Be
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         begin_quorum_epoch_response_topic_data, pos = _read_begin_quorum_epoch_response_topic_data_flexible(buf, pos)
@@ -604,7 +604,7 @@ def _read_begin_quorum_epoch_response_flexible_tags(
             pos += 1
             node_endpoints: list[NodeEndpoint]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             node_endpoints = []
             for _ in range(n - 1):
                 node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -688,7 +688,7 @@ def _read_begin_quorum_epoch_response_topic_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         begin_quorum_epoch_response_partition_data, pos = _read_begin_quorum_epoch_response_partition_data_flexible(

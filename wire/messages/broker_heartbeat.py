@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_tag_end,
     malformed,
-    read_length,
+    read_count,
     read_tag,
     read_tag_count,
     read_unknown_tags,
@@ -208,7 +208,7 @@ def _read_broker_heartbeat_request_tags(
             n = buf[pos]
             pos += 1
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             item.offline_log_dirs, pos = read_uuids(buf, pos, n - 1)
         elif tag == 1:
             if version < 2:
@@ -219,7 +219,7 @@ def _read_broker_heartbeat_request_tags(
                 item.cordoned_log_dirs = None
             else:
                 if n > 127:
-                    n, pos = read_length(buf, pos, n)
+                    n, pos = read_count(buf, pos, n)
                 item.cordoned_log_dirs, pos = read_uuids(buf, pos, n - 1)
         else:
             if item.unknown_tagged_fields is None:

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     read_uuids,
@@ -252,7 +252,7 @@ def _read_broker_registration_request(buf: bytes, pos: int, version: int) -> tup
     incarnation_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     listeners = []
     for _ in range(n - 1):
         listener, pos = _read_listener(buf, pos)
@@ -261,7 +261,7 @@ def _read_broker_registration_request(buf: bytes, pos: int, version: int) -> tup
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     features = []
     for _ in range(n - 1):
         feature, pos = _read_feature(buf, pos)
@@ -282,7 +282,7 @@ def _read_broker_registration_request(buf: bytes, pos: int, version: int) -> tup
         is_migrating_zk_broker, n = _unpack_bool_u8(buf, pos)
         pos += 2
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         log_dirs, pos = read_uuids(buf, pos, n - 1)
     elif version >= 1:
         (is_migrating_zk_broker,) = _unpack_bool(buf, pos)

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -264,7 +264,7 @@ def _read_consumer_group_describe_request(buf: bytes, pos: int) -> tuple[Consume
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     group_ids, pos = read_compact_strings(buf, pos, n - 1)
     include_authorized_operations, n = _unpack_bool_u8(buf, pos)
     pos += 2
@@ -291,7 +291,7 @@ def _read_consumer_group_describe_response(
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     for _ in range(n - 1):
         described_group, pos = _read_described_group(buf, pos, version)
@@ -384,7 +384,7 @@ def _read_described_group(buf: bytes, pos: int, version: int) -> tuple[Described
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         member, pos = _read_member(buf, pos, version)
@@ -523,7 +523,7 @@ def _read_member(buf: bytes, pos: int, version: int) -> tuple[Member, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subscribed_topic_names, pos = read_compact_strings(buf, pos, n - 1)
     subscribed_topic_regex: str | None
     n = buf[pos]
@@ -592,7 +592,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> tuple[TopicPartitions, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -620,7 +620,7 @@ def _read_assignment(buf: bytes, pos: int) -> tuple[Assignment, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_partitions = []
     for _ in range(n - 1):
         topic_partitions_, pos = _read_topic_partitions(buf, pos)

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -195,7 +195,7 @@ def _read_controller_registration_request(buf: bytes, pos: int) -> tuple[Control
     controller_id, incarnation_id, zk_migration_ready, n = _unpack_i32_uuid_bool_u8(buf, pos)
     pos += 22
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     listeners = []
     for _ in range(n - 1):
         listener, pos = _read_listener(buf, pos)
@@ -204,7 +204,7 @@ def _read_controller_registration_request(buf: bytes, pos: int) -> tuple[Control
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     features = []
     for _ in range(n - 1):
         feature, pos = _read_feature(buf, pos)

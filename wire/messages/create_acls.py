@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -230,7 +230,7 @@ def _read_create_acls_request_flexible(buf: bytes, pos: int) -> tuple[CreateAcls
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     creations = []
     for _ in range(n - 1):
         acl_creation, pos = _read_acl_creation_flexible(buf, pos)
@@ -381,7 +381,7 @@ def _read_create_acls_response_flexible(buf: bytes, pos: int) -> tuple[CreateAcl
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         acl_creation_result, pos = _read_acl_creation_result_flexible(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -233,7 +233,7 @@ def _read_create_partitions_request_flexible(buf: bytes, pos: int) -> tuple[Crea
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         create_partitions_topic, pos = _read_create_partitions_topic_flexible(buf, pos)
@@ -320,7 +320,7 @@ def _read_create_partitions_topic_flexible(buf: bytes, pos: int) -> tuple[Create
         assignments = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         assignments = []
         for _ in range(n - 1):
             create_partitions_assignment, pos = _read_create_partitions_assignment_flexible(buf, pos)
@@ -370,7 +370,7 @@ def _read_create_partitions_assignment_flexible(buf: bytes, pos: int) -> tuple[C
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     broker_ids, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -417,7 +417,7 @@ def _read_create_partitions_response_flexible(buf: bytes, pos: int) -> tuple[Cre
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         create_partitions_topic_result, pos = _read_create_partitions_topic_result_flexible(buf, pos)

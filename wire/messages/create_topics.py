@@ -15,7 +15,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_tag,
@@ -311,7 +311,7 @@ def _read_create_topics_request_flexible(buf: bytes, pos: int) -> tuple[CreateTo
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         creatable_topic, pos = _read_creatable_topic_flexible(buf, pos)
@@ -409,7 +409,7 @@ def _read_creatable_topic_flexible(buf: bytes, pos: int) -> tuple[CreatableTopic
     num_partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     assignments = []
     for _ in range(n - 1):
         creatable_replica_assignment, pos = _read_creatable_replica_assignment_flexible(buf, pos)
@@ -418,7 +418,7 @@ def _read_creatable_topic_flexible(buf: bytes, pos: int) -> tuple[CreatableTopic
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     configs = []
     for _ in range(n - 1):
         creatable_topic_config, pos = _read_creatable_topic_config_flexible(buf, pos)
@@ -465,7 +465,7 @@ def _read_creatable_replica_assignment_flexible(buf: bytes, pos: int) -> tuple[C
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     broker_ids, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -601,7 +601,7 @@ def _read_create_topics_response_flexible(buf: bytes, pos: int, version: int) ->
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         creatable_topic_result, pos = _read_creatable_topic_result_flexible(buf, pos, version)
@@ -731,7 +731,7 @@ def _read_creatable_topic_result_flexible(buf: bytes, pos: int, version: int) ->
         configs = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         configs = []
         for _ in range(n - 1):
             creatable_topic_configs, pos = _read_creatable_topic_configs(buf, pos)

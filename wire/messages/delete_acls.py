@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -273,7 +273,7 @@ def _read_delete_acls_request_flexible(buf: bytes, pos: int) -> tuple[DeleteAcls
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     filters = []
     for _ in range(n - 1):
         delete_acls_filter, pos = _read_delete_acls_filter_flexible(buf, pos)
@@ -482,7 +482,7 @@ def _read_delete_acls_response_flexible(buf: bytes, pos: int) -> tuple[DeleteAcl
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     filter_results = []
     for _ in range(n - 1):
         delete_acls_filter_result, pos = _read_delete_acls_filter_result_flexible(buf, pos)
@@ -571,7 +571,7 @@ def _read_delete_acls_filter_result_flexible(buf: bytes, pos: int) -> tuple[Dele
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     matching_acls = []
     for _ in range(n - 1):
         delete_acls_matching_acl, pos = _read_delete_acls_matching_acl_flexible(buf, pos)

@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_strings,
     read_unknown_tags,
@@ -185,7 +185,7 @@ def _read_delete_groups_request_flexible(buf: bytes, pos: int) -> tuple[DeleteGr
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups_names, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1
@@ -232,7 +232,7 @@ def _read_delete_groups_response_flexible(buf: bytes, pos: int, version: int) ->
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         deletable_group_result, pos = _read_deletable_group_result_flexible(buf, pos, version)

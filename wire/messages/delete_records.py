@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -246,7 +246,7 @@ def _read_delete_records_request_flexible(buf: bytes, pos: int) -> tuple[DeleteR
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         delete_records_topic, pos = _read_delete_records_topic_flexible(buf, pos)
@@ -324,7 +324,7 @@ def _read_delete_records_topic_flexible(buf: bytes, pos: int) -> tuple[DeleteRec
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         delete_records_partition, pos = _read_delete_records_partition_flexible(buf, pos)
@@ -402,7 +402,7 @@ def _read_delete_records_response_flexible(buf: bytes, pos: int) -> tuple[Delete
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         delete_records_topic_result, pos = _read_delete_records_topic_result_flexible(buf, pos)
@@ -480,7 +480,7 @@ def _read_delete_records_topic_result_flexible(buf: bytes, pos: int) -> tuple[De
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         delete_records_partition_result, pos = _read_delete_records_partition_result_flexible(buf, pos)

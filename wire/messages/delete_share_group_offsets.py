@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -182,7 +182,7 @@ def _read_delete_share_group_offsets_request(buf: bytes, pos: int) -> tuple[Dele
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         delete_share_group_offsets_request_topic, pos = _read_delete_share_group_offsets_request_topic(buf, pos)
@@ -267,7 +267,7 @@ def _read_delete_share_group_offsets_response(buf: bytes, pos: int) -> tuple[Del
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         delete_share_group_offsets_response_topic, pos = _read_delete_share_group_offsets_response_topic(buf, pos)

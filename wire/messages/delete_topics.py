@@ -15,7 +15,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_strings,
     read_unknown_tags,
@@ -232,7 +232,7 @@ def _read_delete_topics_request_flexible(buf: bytes, pos: int, version: int) -> 
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             delete_topic_state, pos = _read_delete_topic_state(buf, pos)
@@ -246,7 +246,7 @@ def _read_delete_topics_request_flexible(buf: bytes, pos: int, version: int) -> 
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topic_names, pos = read_compact_strings(buf, pos, n - 1)
     timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
@@ -330,7 +330,7 @@ def _read_delete_topics_response_flexible(buf: bytes, pos: int, version: int) ->
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         deletable_topic_result, pos = _read_deletable_topic_result_flexible(buf, pos, version)

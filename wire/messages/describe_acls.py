@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -442,7 +442,7 @@ def _read_describe_acls_response_flexible(buf: bytes, pos: int) -> tuple[Describ
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     resources = []
     for _ in range(n - 1):
         describe_acls_resource, pos = _read_describe_acls_resource_flexible(buf, pos)
@@ -514,7 +514,7 @@ def _read_describe_acls_resource_flexible(buf: bytes, pos: int) -> tuple[Describ
     pattern_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acls = []
     for _ in range(n - 1):
         acl_description, pos = _read_acl_description_flexible(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -255,7 +255,7 @@ def _read_describe_client_quotas_request_flexible(buf: bytes, pos: int) -> tuple
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     components = []
     for _ in range(n - 1):
         component_data, pos = _read_component_data_flexible(buf, pos)
@@ -446,7 +446,7 @@ def _read_describe_client_quotas_response_flexible(buf: bytes, pos: int) -> tupl
         entries = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         entries = []
         for _ in range(n - 1):
             entry_data, pos = _read_entry_data_flexible(buf, pos)
@@ -518,7 +518,7 @@ def _read_entry_data_flexible(buf: bytes, pos: int) -> tuple[EntryData, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entity = []
     for _ in range(n - 1):
         entity_data, pos = _read_entity_data_flexible(buf, pos)
@@ -527,7 +527,7 @@ def _read_entry_data_flexible(buf: bytes, pos: int) -> tuple[EntryData, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     values = []
     for _ in range(n - 1):
         value_data, pos = _read_value_data_flexible(buf, pos)

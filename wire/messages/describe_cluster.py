@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -276,7 +276,7 @@ def _read_describe_cluster_response(buf: bytes, pos: int, version: int) -> tuple
     controller_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     brokers = []
     for _ in range(n - 1):
         describe_cluster_broker, pos = _read_describe_cluster_broker(buf, pos, version)

@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_strings,
     read_unknown_tags,
@@ -305,7 +305,7 @@ def _read_describe_configs_request_flexible(buf: bytes, pos: int) -> tuple[Descr
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     resources = []
     for _ in range(n - 1):
         describe_configs_resource, pos = _read_describe_configs_resource_flexible(buf, pos)
@@ -389,7 +389,7 @@ def _read_describe_configs_resource_flexible(buf: bytes, pos: int) -> tuple[Desc
         configuration_keys = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         configuration_keys, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1
@@ -436,7 +436,7 @@ def _read_describe_configs_response_flexible(buf: bytes, pos: int) -> tuple[Desc
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         describe_configs_result, pos = _read_describe_configs_result_flexible(buf, pos)
@@ -547,7 +547,7 @@ def _read_describe_configs_result_flexible(buf: bytes, pos: int) -> tuple[Descri
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     configs = []
     for _ in range(n - 1):
         describe_configs_resource_result, pos = _read_describe_configs_resource_result_flexible(buf, pos)
@@ -699,7 +699,7 @@ def _read_describe_configs_resource_result_flexible(buf: bytes, pos: int) -> tup
     read_only, config_source, is_sensitive, n = _unpack_bool_i8_bool_u8(buf, pos)
     pos += 4
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     synonyms = []
     for _ in range(n - 1):
         describe_configs_synonym, pos = _read_describe_configs_synonym_flexible(buf, pos)

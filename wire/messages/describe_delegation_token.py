@@ -13,6 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
+    read_count,
     read_length,
     read_string_length,
     read_unknown_tags,
@@ -265,7 +266,7 @@ def _read_describe_delegation_token_request_flexible(
         owners = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         owners = []
         for _ in range(n - 1):
             describe_delegation_token_owner, pos = _read_describe_delegation_token_owner_flexible(buf, pos)
@@ -397,7 +398,7 @@ def _read_describe_delegation_token_response_flexible(
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     tokens = []
     for _ in range(n - 1):
         described_delegation_token, pos = _read_described_delegation_token_flexible(buf, pos, version)
@@ -610,7 +611,7 @@ def _read_described_delegation_token_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     renewers = []
     for _ in range(n - 1):
         described_delegation_token_renewer, pos = _read_described_delegation_token_renewer_flexible(buf, pos)

@@ -14,6 +14,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
+    read_count,
     read_length,
     read_string_length,
     read_strings,
@@ -256,7 +257,7 @@ def _read_describe_groups_request_flexible(buf: bytes, pos: int) -> tuple[Descri
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups, pos = read_compact_strings(buf, pos, n - 1)
     include_authorized_operations, n = _unpack_bool_u8(buf, pos)
     pos += 2
@@ -311,7 +312,7 @@ def _read_describe_groups_response_flexible(buf: bytes, pos: int, version: int) 
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     for _ in range(n - 1):
         described_group, pos = _read_described_group_flexible(buf, pos, version)
@@ -507,7 +508,7 @@ def _read_described_group_flexible(buf: bytes, pos: int, version: int) -> tuple[
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         described_group_member, pos = _read_described_group_member_flexible(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -281,7 +281,7 @@ def _read_describe_log_dirs_request_flexible(buf: bytes, pos: int) -> tuple[Desc
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             describable_log_dir_topic, pos = _read_describable_log_dir_topic_flexible(buf, pos)
@@ -356,7 +356,7 @@ def _read_describable_log_dir_topic_flexible(buf: bytes, pos: int) -> tuple[Desc
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -417,7 +417,7 @@ def _read_describe_log_dirs_response_flexible(
         pos += 5
         error_code = 0
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         describe_log_dirs_result, pos = _read_describe_log_dirs_result_flexible(buf, pos, version)
@@ -497,7 +497,7 @@ def _read_describe_log_dirs_result_flexible(buf: bytes, pos: int, version: int) 
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         describe_log_dirs_topic, pos = _read_describe_log_dirs_topic_flexible(buf, pos)
@@ -586,7 +586,7 @@ def _read_describe_log_dirs_topic_flexible(buf: bytes, pos: int) -> tuple[Descri
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         describe_log_dirs_partition, pos = _read_describe_log_dirs_partition_flexible(buf, pos)

@@ -10,7 +10,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -215,7 +215,7 @@ def _read_describe_producers_request(buf: bytes, pos: int) -> tuple[DescribeProd
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         topic_request, pos = _read_topic_request(buf, pos)
@@ -260,7 +260,7 @@ def _read_topic_request(buf: bytes, pos: int) -> tuple[TopicRequest, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -285,7 +285,7 @@ def _read_describe_producers_response(buf: bytes, pos: int) -> tuple[DescribePro
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         topic_response, pos = _read_topic_response(buf, pos)
@@ -330,7 +330,7 @@ def _read_topic_response(buf: bytes, pos: int) -> tuple[TopicResponse, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_response, pos = _read_partition_response(buf, pos)
@@ -384,7 +384,7 @@ def _read_partition_response(buf: bytes, pos: int) -> tuple[PartitionResponse, i
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     active_producers = []
     for _ in range(n - 1):
         producer_state, pos = _read_producer_state(buf, pos)

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -297,7 +297,7 @@ def _read_describe_quorum_request(buf: bytes, pos: int) -> tuple[DescribeQuorumR
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         describe_quorum_request_topic_data, pos = _read_describe_quorum_request_topic_data(buf, pos)
@@ -342,7 +342,7 @@ def _read_describe_quorum_request_topic_data(buf: bytes, pos: int) -> tuple[Desc
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         describe_quorum_request_partition_data, pos = _read_describe_quorum_request_partition_data(buf, pos)
@@ -428,7 +428,7 @@ def _read_describe_quorum_response(buf: bytes, pos: int, version: int) -> tuple[
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         describe_quorum_response_topic_data, pos = _read_describe_quorum_response_topic_data(buf, pos, version)
@@ -438,7 +438,7 @@ def _read_describe_quorum_response(buf: bytes, pos: int, version: int) -> tuple[
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         nodes = []
         for _ in range(n - 1):
             node, pos = _read_node(buf, pos)
@@ -489,7 +489,7 @@ def _read_describe_quorum_response_topic_data(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         describe_quorum_response_partition_data, pos = _read_describe_quorum_response_partition_data(buf, pos, version)
@@ -563,7 +563,7 @@ def _read_describe_quorum_response_partition_data(
     leader_id, leader_epoch, high_watermark, n = _unpack_i32_i32_i64_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     current_voters = []
     for _ in range(n - 1):
         replica_state, pos = _read_replica_state(buf, pos, version)
@@ -572,7 +572,7 @@ def _read_describe_quorum_response_partition_data(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     observers = []
     for _ in range(n - 1):
         replica_state, pos = _read_replica_state(buf, pos, version)
@@ -602,7 +602,7 @@ def _read_node(buf: bytes, pos: int) -> tuple[Node, int]:
     node_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     listeners = []
     for _ in range(n - 1):
         listener, pos = _read_listener(buf, pos)

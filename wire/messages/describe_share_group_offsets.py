@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -241,7 +241,7 @@ def _read_describe_share_group_offsets_request(buf: bytes, pos: int) -> tuple[De
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     for _ in range(n - 1):
         describe_share_group_offsets_request_group, pos = _read_describe_share_group_offsets_request_group(buf, pos)
@@ -296,7 +296,7 @@ def _read_describe_share_group_offsets_request_group(
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             describe_share_group_offsets_request_topic, pos = _read_describe_share_group_offsets_request_topic(buf, pos)
@@ -345,7 +345,7 @@ def _read_describe_share_group_offsets_request_topic(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -374,7 +374,7 @@ def _read_describe_share_group_offsets_response(
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     for _ in range(n - 1):
         describe_share_group_offsets_response_group, pos = _read_describe_share_group_offsets_response_group(
@@ -433,7 +433,7 @@ def _read_describe_share_group_offsets_response_group(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         describe_share_group_offsets_response_topic, pos = _read_describe_share_group_offsets_response_topic(
@@ -494,7 +494,7 @@ def _read_describe_share_group_offsets_response_topic(
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         describe_share_group_offsets_response_partition, pos = _read_describe_share_group_offsets_response_partition(

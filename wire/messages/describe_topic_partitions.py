@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -257,7 +257,7 @@ def _read_describe_topic_partitions_request(buf: bytes, pos: int) -> tuple[Descr
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         topic_request, pos = _read_topic_request(buf, pos)
@@ -357,7 +357,7 @@ def _read_describe_topic_partitions_response(buf: bytes, pos: int) -> tuple[Desc
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         describe_topic_partitions_response_topic, pos = _read_describe_topic_partitions_response_topic(buf, pos)
@@ -417,7 +417,7 @@ def _read_describe_topic_partitions_response_topic(
     topic_id, is_internal, n = _unpack_uuid_bool_u8(buf, pos)
     pos += 18
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         describe_topic_partitions_response_partition, pos = _read_describe_topic_partitions_response_partition(buf, pos)
@@ -492,13 +492,13 @@ def _read_describe_topic_partitions_response_partition(
     error_code, partition_index, leader_id, leader_epoch, n = _unpack_i16_i32_i32_i32_u8(buf, pos)
     pos += 15
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     replica_nodes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     isr_nodes: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     isr_nodes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     eligible_leader_replicas: list[int] | None
     n = buf[pos]
@@ -507,7 +507,7 @@ def _read_describe_topic_partitions_response_partition(
         eligible_leader_replicas = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         eligible_leader_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     last_known_elr: list[int] | None
     n = buf[pos]
@@ -516,13 +516,13 @@ def _read_describe_topic_partitions_response_partition(
         last_known_elr = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         last_known_elr, pos = read_numbers(buf, pos, n - 1, "i", 4)
     offline_replicas: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     offline_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -187,7 +187,7 @@ def _read_describe_transactions_request(buf: bytes, pos: int) -> tuple[DescribeT
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     transactional_ids, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1
@@ -212,7 +212,7 @@ def _read_describe_transactions_response(buf: bytes, pos: int) -> tuple[Describe
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     transaction_states = []
     for _ in range(n - 1):
         transaction_state, pos = _read_transaction_state(buf, pos)
@@ -276,7 +276,7 @@ def _read_transaction_state(buf: bytes, pos: int) -> tuple[TransactionState, int
     )
     pos += 23
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         topic_data, pos = _read_topic_data(buf, pos)
@@ -330,7 +330,7 @@ def _read_topic_data(buf: bytes, pos: int) -> tuple[TopicData, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -10,7 +10,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -191,7 +191,7 @@ def _read_describe_user_scram_credentials_request(
         users = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         users = []
         for _ in range(n - 1):
             user_name, pos = _read_user_name(buf, pos)
@@ -276,7 +276,7 @@ def _read_describe_user_scram_credentials_response(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         describe_user_scram_credentials_result, pos = _read_describe_user_scram_credentials_result(buf, pos)
@@ -342,7 +342,7 @@ def _read_describe_user_scram_credentials_result(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     credential_infos = []
     for _ in range(n - 1):
         credential_info, pos = _read_credential_info(buf, pos)

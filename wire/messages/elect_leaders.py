@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -258,7 +258,7 @@ def _read_elect_leaders_request_flexible(buf: bytes, pos: int) -> tuple[ElectLea
         topic_partitions = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topic_partitions = []
         for _ in range(n - 1):
             topic_partitions_, pos = _read_topic_partitions_flexible(buf, pos)
@@ -333,7 +333,7 @@ def _read_topic_partitions_flexible(buf: bytes, pos: int) -> tuple[TopicPartitio
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -394,7 +394,7 @@ def _read_elect_leaders_response_flexible(buf: bytes, pos: int) -> tuple[ElectLe
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     replica_election_results = []
     for _ in range(n - 1):
         replica_election_result, pos = _read_replica_election_result_flexible(buf, pos)
@@ -472,7 +472,7 @@ def _read_replica_election_result_flexible(buf: bytes, pos: int) -> tuple[Replic
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_result = []
     for _ in range(n - 1):
         partition_result_, pos = _read_partition_result_flexible(buf, pos)

@@ -15,7 +15,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_tag,
@@ -372,7 +372,7 @@ def _read_end_quorum_epoch_request_flexible(buf: bytes, pos: int) -> tuple[EndQu
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         end_quorum_epoch_request_topic_data, pos = _read_end_quorum_epoch_request_topic_data_flexible(buf, pos)
@@ -381,7 +381,7 @@ def _read_end_quorum_epoch_request_flexible(buf: bytes, pos: int) -> tuple[EndQu
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     leader_endpoints = []
     for _ in range(n - 1):
         leader_endpoint, pos = _read_leader_endpoint(buf, pos)
@@ -461,7 +461,7 @@ def _read_end_quorum_epoch_request_topic_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         end_quorum_epoch_request_partition_data, pos = _read_end_quorum_epoch_request_partition_data_flexible(buf, pos)
@@ -518,7 +518,7 @@ def _read_end_quorum_epoch_request_partition_data_flexible(
     partition_index, leader_id, leader_epoch, n = _unpack_i32_i32_i32_u8(buf, pos)
     pos += 13
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     preferred_candidates = []
     for _ in range(n - 1):
         replica_info, pos = _read_replica_info(buf, pos)
@@ -643,7 +643,7 @@ def _read_end_quorum_epoch_response_flexible(buf: bytes, pos: int) -> tuple[EndQ
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         end_quorum_epoch_response_topic_data, pos = _read_end_quorum_epoch_response_topic_data_flexible(buf, pos)
@@ -665,7 +665,7 @@ def _read_end_quorum_epoch_response_flexible_tags(buf: bytes, pos: int, n: int, 
             pos += 1
             node_endpoints: list[NodeEndpoint]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             node_endpoints = []
             for _ in range(n - 1):
                 node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -747,7 +747,7 @@ def _read_end_quorum_epoch_response_topic_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         end_quorum_epoch_response_partition_data, pos = _read_end_quorum_epoch_response_partition_data_flexible(

@@ -17,6 +17,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
+    read_count,
     read_length,
     read_numbers,
     read_string_length,
@@ -666,7 +667,7 @@ def _read_fetch_request_flexible(buf: bytes, pos: int, version: int) -> tuple[Fe
         )
         pos += 26
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         fetch_topic, pos = _read_fetch_topic_flexible(buf, pos, version)
@@ -675,7 +676,7 @@ def _read_fetch_request_flexible(buf: bytes, pos: int, version: int) -> tuple[Fe
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     forgotten_topics_data = []
     for _ in range(n - 1):
         forgotten_topic, pos = _read_forgotten_topic_flexible(buf, pos, version)
@@ -829,7 +830,7 @@ def _read_fetch_topic_flexible(buf: bytes, pos: int, version: int) -> tuple[Fetc
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         fetch_partition, pos = _read_fetch_partition_flexible(buf, pos, version)
@@ -1021,7 +1022,7 @@ def _read_forgotten_topic_flexible(buf: bytes, pos: int, version: int) -> tuple[
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -1102,7 +1103,7 @@ def _read_fetch_response_flexible(buf: Buffer, pos: int, version: int) -> tuple[
     throttle_time_ms, error_code, session_id, n = _unpack_i32_i16_i32_u8(buf, pos)
     pos += 11
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         fetchable_topic_response, pos = _read_fetchable_topic_response_flexible(buf, pos, version)
@@ -1126,7 +1127,7 @@ def _read_fetch_response_flexible_tags(buf: Buffer, pos: int, n: int, item: Fetc
             pos += 1
             node_endpoints: list[NodeEndpoint]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             node_endpoints = []
             for _ in range(n - 1):
                 node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -1219,7 +1220,7 @@ def _read_fetchable_topic_response_flexible(buf: Buffer, pos: int, version: int)
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data_flexible(buf, pos)
@@ -1391,7 +1392,7 @@ def _read_partition_data_flexible(buf: Buffer, pos: int) -> tuple[PartitionData,
         aborted_transactions = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         aborted_transactions = []
         for _ in range(n - 1):
             aborted_transaction, pos = _read_aborted_transaction_flexible(buf, pos)

@@ -16,6 +16,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
+    read_count,
     read_length,
     read_string_length,
     read_tag,
@@ -345,7 +346,7 @@ def _read_fetch_snapshot_request(buf: bytes, pos: int, version: int) -> tuple[Fe
     replica_id, max_bytes, n = _unpack_i32_i32_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         fetch_snapshot_request_topic_snapshot, pos = _read_fetch_snapshot_request_topic_snapshot(buf, pos, version)
@@ -418,7 +419,7 @@ def _read_fetch_snapshot_request_topic_snapshot(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         fetch_snapshot_request_partition_snapshot, pos = _read_fetch_snapshot_request_partition_snapshot(
@@ -539,7 +540,7 @@ def _read_fetch_snapshot_response(buf: Buffer, pos: int, version: int) -> tuple[
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         fetch_snapshot_response_topic_snapshot, pos = _read_fetch_snapshot_response_topic_snapshot(buf, pos)
@@ -563,7 +564,7 @@ def _read_fetch_snapshot_response_tags(buf: Buffer, pos: int, n: int, item: Fetc
             pos += 1
             node_endpoints: list[NodeEndpoint]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             node_endpoints = []
             for _ in range(n - 1):
                 node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -612,7 +613,7 @@ def _read_fetch_snapshot_response_topic_snapshot(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         fetch_snapshot_response_partition_snapshot, pos = _read_fetch_snapshot_response_partition_snapshot(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -257,7 +257,7 @@ def _read_find_coordinator_request_flexible(buf: bytes, pos: int, version: int) 
         key_type, n = _unpack_i8_u8(buf, pos)
         pos += 2
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         coordinator_keys, pos = read_compact_strings(buf, pos, n - 1)
     else:
         (key_type,) = _unpack_i8(buf, pos)
@@ -406,7 +406,7 @@ def _read_find_coordinator_response_flexible(buf: bytes, pos: int, version: int)
         pos += 1
         port = 0
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         coordinators = []
         for _ in range(n - 1):
             coordinator, pos = _read_coordinator(buf, pos)

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_unknown_tags,
     truncated,
@@ -185,13 +185,13 @@ def _read_get_telemetry_subscriptions_response(buf: bytes, pos: int) -> tuple[Ge
     throttle_time_ms, error_code, client_instance_id, subscription_id, n = _unpack_i32_i16_uuid_i32_u8(buf, pos)
     pos += 27
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     accepted_compression_types, pos = read_numbers(buf, pos, n - 1, "b", 1)
     requested_metrics: list[str]
     push_interval_ms, telemetry_max_bytes, delta_temporality, n = _unpack_i32_i32_bool_u8(buf, pos)
     pos += 10
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     requested_metrics, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1

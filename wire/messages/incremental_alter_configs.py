@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -242,7 +242,7 @@ def _read_incremental_alter_configs_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     resources = []
     for _ in range(n - 1):
         alter_configs_resource, pos = _read_alter_configs_resource_flexible(buf, pos)
@@ -317,7 +317,7 @@ def _read_alter_configs_resource_flexible(buf: bytes, pos: int) -> tuple[AlterCo
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     configs = []
     for _ in range(n - 1):
         alterable_config, pos = _read_alterable_config_flexible(buf, pos)
@@ -455,7 +455,7 @@ def _read_incremental_alter_configs_response_flexible(
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         alter_configs_resource_response, pos = _read_alter_configs_resource_response_flexible(buf, pos)

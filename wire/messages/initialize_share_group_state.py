@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -212,7 +212,7 @@ def _read_initialize_share_group_state_request(buf: bytes, pos: int) -> tuple[In
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         initialize_state_data, pos = _read_initialize_state_data(buf, pos)
@@ -240,7 +240,7 @@ def _read_initialize_state_data(buf: bytes, pos: int) -> tuple[InitializeStateDa
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data(buf, pos)
@@ -286,7 +286,7 @@ def _read_initialize_share_group_state_response(buf: bytes, pos: int) -> tuple[I
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         initialize_state_result, pos = _read_initialize_state_result(buf, pos)
@@ -314,7 +314,7 @@ def _read_initialize_state_result(buf: bytes, pos: int) -> tuple[InitializeState
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_result, pos = _read_partition_result(buf, pos)

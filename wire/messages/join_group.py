@@ -13,6 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
+    read_count,
     read_length,
     read_string_length,
     read_unknown_tags,
@@ -408,7 +409,7 @@ def _read_join_group_request_flexible(buf: bytes, pos: int, version: int) -> tup
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     protocols = []
     for _ in range(n - 1):
         join_group_request_protocol, pos = _read_join_group_request_protocol_flexible(buf, pos)
@@ -703,7 +704,7 @@ def _read_join_group_response_flexible(buf: bytes, pos: int, version: int) -> tu
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         join_group_response_member, pos = _read_join_group_response_member_flexible(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -265,7 +265,7 @@ def _read_leave_group_request_flexible(buf: bytes, pos: int, version: int) -> tu
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         member_identity, pos = _read_member_identity_flexible(buf, pos, version)
@@ -453,7 +453,7 @@ def _read_leave_group_response_flexible(buf: bytes, pos: int) -> tuple[LeaveGrou
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         member_response, pos = _read_member_response_flexible(buf, pos)

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -152,7 +152,7 @@ def _read_list_config_resources_request(buf: bytes, pos: int, version: int) -> t
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         resource_types, pos = read_numbers(buf, pos, n - 1, "b", 1)
     else:
         resource_types = []
@@ -183,7 +183,7 @@ def _read_list_config_resources_response(buf: bytes, pos: int, version: int) -> 
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     config_resources = []
     for _ in range(n - 1):
         config_resource, pos = _read_config_resource(buf, pos, version)

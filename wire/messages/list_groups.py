@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -199,7 +199,7 @@ def _read_list_groups_request_flexible(buf: bytes, pos: int, version: int) -> tu
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         states_filter, pos = read_compact_strings(buf, pos, n - 1)
     else:
         states_filter = []
@@ -208,7 +208,7 @@ def _read_list_groups_request_flexible(buf: bytes, pos: int, version: int) -> tu
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         types_filter, pos = read_compact_strings(buf, pos, n - 1)
     else:
         types_filter = []
@@ -269,7 +269,7 @@ def _read_list_groups_response_flexible(buf: bytes, pos: int, version: int) -> t
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     for _ in range(n - 1):
         listed_group, pos = _read_listed_group_flexible(buf, pos, version)

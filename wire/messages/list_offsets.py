@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -276,7 +276,7 @@ def _read_list_offsets_request_flexible(buf: bytes, pos: int, version: int) -> t
     replica_id, isolation_level, n = _unpack_i32_i8_u8(buf, pos)
     pos += 6
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         list_offsets_topic, pos = _read_list_offsets_topic_flexible(buf, pos)
@@ -359,7 +359,7 @@ def _read_list_offsets_topic_flexible(buf: bytes, pos: int) -> tuple[ListOffsets
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         list_offsets_partition, pos = _read_list_offsets_partition_flexible(buf, pos)
@@ -453,7 +453,7 @@ def _read_list_offsets_response_flexible(buf: bytes, pos: int) -> tuple[ListOffs
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         list_offsets_topic_response, pos = _read_list_offsets_topic_response_flexible(buf, pos)
@@ -531,7 +531,7 @@ def _read_list_offsets_topic_response_flexible(buf: bytes, pos: int) -> tuple[Li
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         list_offsets_partition_response, pos = _read_list_offsets_partition_response_flexible(buf, pos)

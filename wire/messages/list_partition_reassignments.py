@@ -10,7 +10,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -190,7 +190,7 @@ def _read_list_partition_reassignments_request(buf: bytes, pos: int) -> tuple[Li
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             list_partition_reassignments_topics, pos = _read_list_partition_reassignments_topics(buf, pos)
@@ -235,7 +235,7 @@ def _read_list_partition_reassignments_topics(buf: bytes, pos: int) -> tuple[Lis
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -286,7 +286,7 @@ def _read_list_partition_reassignments_response(buf: bytes, pos: int) -> tuple[L
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         ongoing_topic_reassignment, pos = _read_ongoing_topic_reassignment(buf, pos)
@@ -331,7 +331,7 @@ def _read_ongoing_topic_reassignment(buf: bytes, pos: int) -> tuple[OngoingTopic
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         ongoing_partition_reassignment, pos = _read_ongoing_partition_reassignment(buf, pos)
@@ -373,19 +373,19 @@ def _read_ongoing_partition_reassignment(buf: bytes, pos: int) -> tuple[OngoingP
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     adding_replicas: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     adding_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     removing_replicas: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     removing_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

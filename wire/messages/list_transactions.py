@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -197,13 +197,13 @@ def _read_list_transactions_request(buf: bytes, pos: int, version: int) -> tuple
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_filters, pos = read_compact_strings(buf, pos, n - 1)
     producer_id_filters: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     producer_id_filters, pos = read_numbers(buf, pos, n - 1, "q", 8)
     transactional_id_pattern: str | None
     if version >= 2:
@@ -257,13 +257,13 @@ def _read_list_transactions_response(buf: bytes, pos: int) -> tuple[ListTransact
     throttle_time_ms, error_code, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     unknown_state_filters, pos = read_compact_strings(buf, pos, n - 1)
     transaction_states: list[TransactionState]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     transaction_states = []
     for _ in range(n - 1):
         transaction_state, pos = _read_transaction_state(buf, pos)

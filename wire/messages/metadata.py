@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -395,7 +395,7 @@ def _read_metadata_request_flexible(buf: bytes, pos: int, version: int) -> tuple
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             metadata_request_topic, pos = _read_metadata_request_topic_flexible(buf, pos, version)
@@ -610,7 +610,7 @@ def _read_metadata_response_flexible(buf: bytes, pos: int, version: int) -> tupl
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     brokers = []
     for _ in range(n - 1):
         metadata_response_broker, pos = _read_metadata_response_broker_flexible(buf, pos)
@@ -630,7 +630,7 @@ def _read_metadata_response_flexible(buf: bytes, pos: int, version: int) -> tupl
     controller_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         metadata_response_topic, pos = _read_metadata_response_topic_flexible(buf, pos, version)
@@ -851,7 +851,7 @@ def _read_metadata_response_topic_flexible(buf: bytes, pos: int, version: int) -
         pos += 2
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         metadata_response_partition, pos = _read_metadata_response_partition_flexible(buf, pos)
@@ -949,19 +949,19 @@ def _read_metadata_response_partition_flexible(buf: bytes, pos: int) -> tuple[Me
     error_code, partition_index, leader_id, leader_epoch, n = _unpack_i16_i32_i32_i32_u8(buf, pos)
     pos += 15
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     replica_nodes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     isr_nodes: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     isr_nodes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     offline_replicas: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     offline_replicas, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -433,7 +433,7 @@ def _read_offset_fetch_request_flexible(buf: bytes, pos: int, version: int) -> t
             topics = None
         else:
             if n > 127:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             topics = []
             for _ in range(n - 1):
                 offset_fetch_request_topic, pos = _read_offset_fetch_request_topic_flexible(buf, pos)
@@ -443,7 +443,7 @@ def _read_offset_fetch_request_flexible(buf: bytes, pos: int, version: int) -> t
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         groups = []
         for _ in range(n - 1):
             offset_fetch_request_group, pos = _read_offset_fetch_request_group(buf, pos, version)
@@ -525,7 +525,7 @@ def _read_offset_fetch_request_topic_flexible(buf: bytes, pos: int) -> tuple[Off
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -607,7 +607,7 @@ def _read_offset_fetch_request_group(buf: bytes, pos: int, version: int) -> tupl
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             offset_fetch_request_topics, pos = _read_offset_fetch_request_topics(buf, pos, version)
@@ -665,7 +665,7 @@ def _read_offset_fetch_request_topics(buf: bytes, pos: int, version: int) -> tup
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -751,7 +751,7 @@ def _read_offset_fetch_response_flexible(buf: bytes, pos: int, version: int) -> 
         throttle_time_ms, n = _unpack_i32_u8(buf, pos)
         pos += 5
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             offset_fetch_response_topic, pos = _read_offset_fetch_response_topic_flexible(buf, pos)
@@ -762,7 +762,7 @@ def _read_offset_fetch_response_flexible(buf: bytes, pos: int, version: int) -> 
         pos += 1
         error_code = 0
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         groups = []
         for _ in range(n - 1):
             offset_fetch_response_group, pos = _read_offset_fetch_response_group(buf, pos, version)
@@ -844,7 +844,7 @@ def _read_offset_fetch_response_topic_flexible(buf: bytes, pos: int) -> tuple[Of
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         offset_fetch_response_partition, pos = _read_offset_fetch_response_partition_flexible(buf, pos)
@@ -968,7 +968,7 @@ def _read_offset_fetch_response_group(buf: bytes, pos: int, version: int) -> tup
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         offset_fetch_response_topics, pos = _read_offset_fetch_response_topics(buf, pos, version)
@@ -1026,7 +1026,7 @@ def _read_offset_fetch_response_topics(buf: bytes, pos: int, version: int) -> tu
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         offset_fetch_response_partitions, pos = _read_offset_fetch_response_partitions(buf, pos)

@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -253,7 +253,7 @@ def _read_offset_for_leader_epoch_request_flexible(buf: bytes, pos: int) -> tupl
     replica_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         offset_for_leader_topic, pos = _read_offset_for_leader_topic_flexible(buf, pos)
@@ -331,7 +331,7 @@ def _read_offset_for_leader_topic_flexible(buf: bytes, pos: int) -> tuple[Offset
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         offset_for_leader_partition, pos = _read_offset_for_leader_partition_flexible(buf, pos)
@@ -409,7 +409,7 @@ def _read_offset_for_leader_epoch_response_flexible(buf: bytes, pos: int) -> tup
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         offset_for_leader_topic_result, pos = _read_offset_for_leader_topic_result_flexible(buf, pos)
@@ -487,7 +487,7 @@ def _read_offset_for_leader_topic_result_flexible(buf: bytes, pos: int) -> tuple
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         epoch_end_offset, pos = _read_epoch_end_offset_flexible(buf, pos)

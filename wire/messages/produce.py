@@ -17,6 +17,7 @@ from pykbroker.wire.primitives import (
     check_tag_end,
     malformed,
     null_refused,
+    read_count,
     read_length,
     read_string_length,
     read_tag,
@@ -384,7 +385,7 @@ def _read_produce_request_flexible(buf: Buffer, pos: int, version: int) -> tuple
     acks, timeout_ms, n = _unpack_i16_i32_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_data = []
     for _ in range(n - 1):
         topic_produce_data, pos = _read_topic_produce_data_flexible(buf, pos, version)
@@ -475,7 +476,7 @@ def _read_topic_produce_data_flexible(buf: Buffer, pos: int, version: int) -> tu
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_data = []
     for _ in range(n - 1):
         partition_produce_data, pos = _read_partition_produce_data_flexible(buf, pos)
@@ -609,7 +610,7 @@ def _read_produce_response_flexible(buf: bytes, pos: int, version: int) -> tuple
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         topic_produce_response, pos = _read_topic_produce_response_flexible(buf, pos, version)
@@ -633,7 +634,7 @@ def _read_produce_response_flexible_tags(buf: bytes, pos: int, n: int, item: Pro
             pos += 1
             node_endpoints: list[NodeEndpoint]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             node_endpoints = []
             for _ in range(n - 1):
                 node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -726,7 +727,7 @@ def _read_topic_produce_response_flexible(buf: bytes, pos: int, version: int) ->
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_responses = []
     for _ in range(n - 1):
         partition_produce_response, pos = _read_partition_produce_response_flexible(buf, pos, version)
@@ -857,7 +858,7 @@ def _read_partition_produce_response_flexible(
     index, error_code, base_offset, log_append_time_ms, log_start_offset, n = _unpack_i32_i16_i64_i64_i64_u8(buf, pos)
     pos += 31
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     record_errors = []
     for _ in range(n - 1):
         batch_index_and_error_message, pos = _read_batch_index_and_error_message_flexible(buf, pos)

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -249,7 +249,7 @@ def _read_read_share_group_state_request(buf: bytes, pos: int) -> tuple[ReadShar
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         read_state_data, pos = _read_read_state_data(buf, pos)
@@ -277,7 +277,7 @@ def _read_read_state_data(buf: bytes, pos: int) -> tuple[ReadStateData, int]:
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data(buf, pos)
@@ -323,7 +323,7 @@ def _read_read_share_group_state_response(buf: bytes, pos: int) -> tuple[ReadSha
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         read_state_result, pos = _read_read_state_result(buf, pos)
@@ -351,7 +351,7 @@ def _read_read_state_result(buf: bytes, pos: int) -> tuple[ReadStateResult, int]
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_result, pos = _read_partition_result(buf, pos)
@@ -406,7 +406,7 @@ def _read_partition_result(buf: bytes, pos: int) -> tuple[PartitionResult, int]:
     state_epoch, start_offset, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_batches = []
     for _ in range(n - 1):
         state_batch, pos = _read_state_batch(buf, pos)

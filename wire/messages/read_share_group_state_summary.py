@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -231,7 +231,7 @@ def _read_read_share_group_state_summary_request(buf: bytes, pos: int) -> tuple[
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         read_state_summary_data, pos = _read_read_state_summary_data(buf, pos)
@@ -259,7 +259,7 @@ def _read_read_state_summary_data(buf: bytes, pos: int) -> tuple[ReadStateSummar
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data(buf, pos)
@@ -309,7 +309,7 @@ def _read_read_share_group_state_summary_response(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         read_state_summary_result, pos = _read_read_state_summary_result(buf, pos, version)
@@ -337,7 +337,7 @@ def _read_read_state_summary_result(buf: bytes, pos: int, version: int) -> tuple
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_result, pos = _read_partition_result(buf, pos, version)

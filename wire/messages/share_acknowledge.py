@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -345,7 +345,7 @@ def _read_share_acknowledge_request(buf: bytes, pos: int, version: int) -> tuple
         pos += 5
         is_renew_ack = False
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         acknowledge_topic, pos = _read_acknowledge_topic(buf, pos)
@@ -373,7 +373,7 @@ def _read_acknowledge_topic(buf: bytes, pos: int) -> tuple[AcknowledgeTopic, int
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         acknowledge_partition, pos = _read_acknowledge_partition(buf, pos)
@@ -401,7 +401,7 @@ def _read_acknowledge_partition(buf: bytes, pos: int) -> tuple[AcknowledgePartit
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledgement_batches = []
     for _ in range(n - 1):
         acknowledgement_batch, pos = _read_acknowledgement_batch(buf, pos)
@@ -433,7 +433,7 @@ def _read_acknowledgement_batch(buf: bytes, pos: int) -> tuple[AcknowledgementBa
     first_offset, last_offset, n = _unpack_i64_i64_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledge_types, pos = read_numbers(buf, pos, n - 1, "b", 1)
     n = buf[pos]
     pos += 1
@@ -503,7 +503,7 @@ def _read_share_acknowledge_response(buf: bytes, pos: int, version: int) -> tupl
         pos += 1
         acquisition_lock_timeout_ms = 0
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         share_acknowledge_topic_response, pos = _read_share_acknowledge_topic_response(buf, pos)
@@ -512,7 +512,7 @@ def _read_share_acknowledge_response(buf: bytes, pos: int, version: int) -> tupl
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     node_endpoints = []
     for _ in range(n - 1):
         node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -542,7 +542,7 @@ def _read_share_acknowledge_topic_response(buf: bytes, pos: int) -> tuple[ShareA
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data(buf, pos)

@@ -15,6 +15,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     malformed,
     null_refused,
+    read_count,
     read_length,
     read_numbers,
     read_string_length,
@@ -496,7 +497,7 @@ def _read_share_fetch_request(buf: bytes, pos: int, version: int) -> tuple[Share
         share_acquire_mode = 0
         is_renew_ack = False
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         fetch_topic, pos = _read_fetch_topic(buf, pos)
@@ -505,7 +506,7 @@ def _read_share_fetch_request(buf: bytes, pos: int, version: int) -> tuple[Share
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     forgotten_topics_data = []
     for _ in range(n - 1):
         forgotten_topic, pos = _read_forgotten_topic(buf, pos)
@@ -546,7 +547,7 @@ def _read_fetch_topic(buf: bytes, pos: int) -> tuple[FetchTopic, int]:
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         fetch_partition, pos = _read_fetch_partition(buf, pos)
@@ -576,7 +577,7 @@ def _read_fetch_partition(buf: bytes, pos: int) -> tuple[FetchPartition, int]:
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledgement_batches = []
     for _ in range(n - 1):
         acknowledgement_batch, pos = _read_acknowledgement_batch(buf, pos)
@@ -608,7 +609,7 @@ def _read_acknowledgement_batch(buf: bytes, pos: int) -> tuple[AcknowledgementBa
     first_offset, last_offset, n = _unpack_i64_i64_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledge_types, pos = read_numbers(buf, pos, n - 1, "b", 1)
     n = buf[pos]
     pos += 1
@@ -633,7 +634,7 @@ def _read_forgotten_topic(buf: bytes, pos: int) -> tuple[ForgottenTopic, int]:
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -692,7 +693,7 @@ def _read_share_fetch_response(buf: Buffer, pos: int) -> tuple[ShareFetchRespons
     acquisition_lock_timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     responses = []
     for _ in range(n - 1):
         share_fetchable_topic_response, pos = _read_share_fetchable_topic_response(buf, pos)
@@ -701,7 +702,7 @@ def _read_share_fetch_response(buf: Buffer, pos: int) -> tuple[ShareFetchRespons
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     node_endpoints = []
     for _ in range(n - 1):
         node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -731,7 +732,7 @@ def _read_share_fetchable_topic_response(buf: Buffer, pos: int) -> tuple[ShareFe
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data(buf, pos)
@@ -827,7 +828,7 @@ def _read_partition_data(buf: Buffer, pos: int) -> tuple[PartitionData, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acquired_records = []
     for _ in range(n - 1):
         acquired_records_, pos = _read_acquired_records(buf, pos)

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -250,7 +250,7 @@ def _read_share_group_describe_request(buf: bytes, pos: int) -> tuple[ShareGroup
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     group_ids, pos = read_compact_strings(buf, pos, n - 1)
     include_authorized_operations, n = _unpack_bool_u8(buf, pos)
     pos += 2
@@ -275,7 +275,7 @@ def _read_share_group_describe_response(buf: bytes, pos: int) -> tuple[ShareGrou
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     for _ in range(n - 1):
         described_group, pos = _read_described_group(buf, pos)
@@ -368,7 +368,7 @@ def _read_described_group(buf: bytes, pos: int) -> tuple[DescribedGroup, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         member, pos = _read_member(buf, pos)
@@ -470,7 +470,7 @@ def _read_member(buf: bytes, pos: int) -> tuple[Member, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subscribed_topic_names, pos = read_compact_strings(buf, pos, n - 1)
     assignment, pos = _read_assignment(buf, pos)
     n = buf[pos]
@@ -510,7 +510,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> tuple[TopicPartitions, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -538,7 +538,7 @@ def _read_assignment(buf: bytes, pos: int) -> tuple[Assignment, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_partitions = []
     for _ in range(n - 1):
         topic_partitions_, pos = _read_topic_partitions(buf, pos)

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -247,7 +247,7 @@ def _read_share_group_heartbeat_request(buf: bytes, pos: int) -> tuple[ShareGrou
         subscribed_topic_names = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         subscribed_topic_names, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1
@@ -351,7 +351,7 @@ def _read_assignment(buf: bytes, pos: int) -> tuple[Assignment, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_partitions = []
     for _ in range(n - 1):
         topic_partitions_, pos = _read_topic_partitions(buf, pos)
@@ -379,7 +379,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> tuple[TopicPartitions, int]:
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -490,7 +490,7 @@ def _read_streams_group_describe_request(buf: bytes, pos: int, version: int) -> 
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     group_ids, pos = read_compact_strings(buf, pos, n - 1)
     if version >= 1:
         include_authorized_operations, include_topology_description, n = _unpack_bool_bool_u8(buf, pos)
@@ -522,7 +522,7 @@ def _read_streams_group_describe_response(
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     for _ in range(n - 1):
         described_group, pos = _read_described_group(buf, pos, version)
@@ -642,7 +642,7 @@ def _read_described_group(buf: bytes, pos: int, version: int) -> tuple[Described
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         member, pos = _read_member(buf, pos)
@@ -716,7 +716,7 @@ def _read_topology(buf: bytes, pos: int) -> tuple[Topology, int]:
         subtopologies = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         subtopologies = []
         for _ in range(n - 1):
             subtopology, pos = _read_subtopology(buf, pos)
@@ -780,19 +780,19 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics, pos = read_compact_strings(buf, pos, n - 1)
     repartition_sink_topics: list[str]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_sink_topics, pos = read_compact_strings(buf, pos, n - 1)
     state_changelog_topics: list[TopicInfo]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_changelog_topics = []
     for _ in range(n - 1):
         topic_info, pos = _read_topic_info(buf, pos)
@@ -801,7 +801,7 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_source_topics = []
     for _ in range(n - 1):
         topic_info, pos = _read_topic_info(buf, pos)
@@ -958,7 +958,7 @@ def _read_member(buf: bytes, pos: int) -> tuple[Member, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     client_tags = []
     for _ in range(n - 1):
         key_value, pos = _read_key_value(buf, pos)
@@ -967,7 +967,7 @@ def _read_member(buf: bytes, pos: int) -> tuple[Member, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     task_offsets = []
     for _ in range(n - 1):
         task_offset, pos = _read_task_offset(buf, pos)
@@ -976,7 +976,7 @@ def _read_member(buf: bytes, pos: int) -> tuple[Member, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     task_end_offsets = []
     for _ in range(n - 1):
         task_offset, pos = _read_task_offset(buf, pos)
@@ -1097,7 +1097,7 @@ def _read_assignment(buf: bytes, pos: int) -> tuple[Assignment, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     active_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -1106,7 +1106,7 @@ def _read_assignment(buf: bytes, pos: int) -> tuple[Assignment, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     standby_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -1115,7 +1115,7 @@ def _read_assignment(buf: bytes, pos: int) -> tuple[Assignment, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     warmup_tasks = []
     for _ in range(n - 1):
         task_ids, pos = _read_task_ids(buf, pos)
@@ -1160,7 +1160,7 @@ def _read_task_ids(buf: bytes, pos: int) -> tuple[TaskIds, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -1246,7 +1246,7 @@ def _read_topic_info(buf: bytes, pos: int) -> tuple[TopicInfo, int]:
     partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_configs = []
     for _ in range(n - 1):
         key_value, pos = _read_key_value(buf, pos)
@@ -1284,7 +1284,7 @@ def _read_topology_description(buf: bytes, pos: int) -> tuple[TopologyDescriptio
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subtopologies = []
     for _ in range(n - 1):
         topology_description_subtopology, pos = _read_topology_description_subtopology(buf, pos)
@@ -1293,7 +1293,7 @@ def _read_topology_description(buf: bytes, pos: int) -> tuple[TopologyDescriptio
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     global_stores = []
     for _ in range(n - 1):
         topology_description_global_store, pos = _read_topology_description_global_store(buf, pos)
@@ -1338,7 +1338,7 @@ def _read_topology_description_subtopology(buf: bytes, pos: int) -> tuple[Topolo
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     nodes = []
     for _ in range(n - 1):
         topology_description_node, pos = _read_topology_description_node(buf, pos)
@@ -1402,7 +1402,7 @@ def _read_topology_description_node(buf: bytes, pos: int) -> tuple[TopologyDescr
     node_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics, pos = read_compact_strings(buf, pos, n - 1)
     sink_topic: str | None
     n = buf[pos]
@@ -1419,13 +1419,13 @@ def _read_topology_description_node(buf: bytes, pos: int) -> tuple[TopologyDescr
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     stores, pos = read_compact_strings(buf, pos, n - 1)
     successors: list[str]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     successors, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1

@@ -12,7 +12,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -619,7 +619,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
         active_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         active_tasks = []
         for _ in range(n - 1):
             task_ids, pos = _read_task_ids(buf, pos)
@@ -631,7 +631,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
         standby_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         standby_tasks = []
         for _ in range(n - 1):
             task_ids, pos = _read_task_ids(buf, pos)
@@ -643,7 +643,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
         warmup_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         warmup_tasks = []
         for _ in range(n - 1):
             task_ids, pos = _read_task_ids(buf, pos)
@@ -673,7 +673,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
         client_tags = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         client_tags = []
         for _ in range(n - 1):
             key_value, pos = _read_key_value(buf, pos)
@@ -685,7 +685,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
         task_offsets = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         task_offsets = []
         for _ in range(n - 1):
             task_offset, pos = _read_task_offset(buf, pos)
@@ -697,7 +697,7 @@ def _read_streams_group_heartbeat_request(buf: bytes, pos: int) -> tuple[Streams
         task_end_offsets = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         task_end_offsets = []
         for _ in range(n - 1):
             task_offset, pos = _read_task_offset(buf, pos)
@@ -743,7 +743,7 @@ def _read_topology(buf: bytes, pos: int) -> tuple[Topology, int]:
     epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subtopologies = []
     for _ in range(n - 1):
         subtopology, pos = _read_subtopology(buf, pos)
@@ -820,19 +820,19 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics, pos = read_compact_strings(buf, pos, n - 1)
     source_topic_regex: list[str]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topic_regex, pos = read_compact_strings(buf, pos, n - 1)
     state_changelog_topics: list[TopicInfo]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_changelog_topics = []
     for _ in range(n - 1):
         topic_info, pos = _read_topic_info(buf, pos)
@@ -841,13 +841,13 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_sink_topics, pos = read_compact_strings(buf, pos, n - 1)
     repartition_source_topics: list[TopicInfo]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_source_topics = []
     for _ in range(n - 1):
         topic_info, pos = _read_topic_info(buf, pos)
@@ -856,7 +856,7 @@ def _read_subtopology(buf: bytes, pos: int) -> tuple[Subtopology, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     copartition_groups = []
     for _ in range(n - 1):
         copartition_group, pos = _read_copartition_group(buf, pos)
@@ -909,19 +909,19 @@ def _read_copartition_group(buf: bytes, pos: int) -> tuple[CopartitionGroup, int
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics, pos = read_numbers(buf, pos, n - 1, "h", 2)
     source_topic_regex: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topic_regex, pos = read_numbers(buf, pos, n - 1, "h", 2)
     repartition_source_topics: list[int]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_source_topics, pos = read_numbers(buf, pos, n - 1, "h", 2)
     n = buf[pos]
     pos += 1
@@ -1007,7 +1007,7 @@ def _read_topic_info(buf: bytes, pos: int) -> tuple[TopicInfo, int]:
     partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_configs = []
     for _ in range(n - 1):
         key_value, pos = _read_key_value(buf, pos)
@@ -1110,7 +1110,7 @@ def _read_task_ids(buf: bytes, pos: int) -> tuple[TaskIds, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -1277,7 +1277,7 @@ def _read_streams_group_heartbeat_response(
         status = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         status = []
         for _ in range(n - 1):
             status_, pos = _read_status(buf, pos)
@@ -1289,7 +1289,7 @@ def _read_streams_group_heartbeat_response(
         active_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         active_tasks = []
         for _ in range(n - 1):
             task_ids, pos = _read_task_ids(buf, pos)
@@ -1301,7 +1301,7 @@ def _read_streams_group_heartbeat_response(
         standby_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         standby_tasks = []
         for _ in range(n - 1):
             task_ids, pos = _read_task_ids(buf, pos)
@@ -1313,7 +1313,7 @@ def _read_streams_group_heartbeat_response(
         warmup_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         warmup_tasks = []
         for _ in range(n - 1):
             task_ids, pos = _read_task_ids(buf, pos)
@@ -1330,7 +1330,7 @@ def _read_streams_group_heartbeat_response(
         partitions_by_user_endpoint = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         partitions_by_user_endpoint = []
         for _ in range(n - 1):
             endpoint_to_partitions, pos = _read_endpoint_to_partitions(buf, pos)
@@ -1387,7 +1387,7 @@ def _read_endpoint_to_partitions(buf: bytes, pos: int) -> tuple[EndpointToPartit
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     active_partitions = []
     for _ in range(n - 1):
         topic_partition, pos = _read_topic_partition(buf, pos)
@@ -1396,7 +1396,7 @@ def _read_endpoint_to_partitions(buf: bytes, pos: int) -> tuple[EndpointToPartit
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     standby_partitions = []
     for _ in range(n - 1):
         topic_partition, pos = _read_topic_partition(buf, pos)
@@ -1467,7 +1467,7 @@ def _read_topic_partition(buf: bytes, pos: int) -> tuple[TopicPartition, int]:
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -270,7 +270,7 @@ def _read_topology_description(buf: bytes, pos: int) -> tuple[TopologyDescriptio
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subtopologies = []
     for _ in range(n - 1):
         topology_description_subtopology, pos = _read_topology_description_subtopology(buf, pos)
@@ -279,7 +279,7 @@ def _read_topology_description(buf: bytes, pos: int) -> tuple[TopologyDescriptio
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     global_stores = []
     for _ in range(n - 1):
         topology_description_global_store, pos = _read_topology_description_global_store(buf, pos)
@@ -324,7 +324,7 @@ def _read_topology_description_subtopology(buf: bytes, pos: int) -> tuple[Topolo
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     nodes = []
     for _ in range(n - 1):
         topology_description_node, pos = _read_topology_description_node(buf, pos)
@@ -388,7 +388,7 @@ def _read_topology_description_node(buf: bytes, pos: int) -> tuple[TopologyDescr
     node_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics, pos = read_compact_strings(buf, pos, n - 1)
     sink_topic: str | None
     n = buf[pos]
@@ -405,13 +405,13 @@ def _read_topology_description_node(buf: bytes, pos: int) -> tuple[TopologyDescr
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     stores, pos = read_compact_strings(buf, pos, n - 1)
     successors: list[str]
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     successors, pos = read_compact_strings(buf, pos, n - 1)
     n = buf[pos]
     pos += 1

@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -381,7 +381,7 @@ def _read_txn_offset_commit_request_flexible(buf: bytes, pos: int, version: int)
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         txn_offset_commit_request_topic, pos = _read_txn_offset_commit_request_topic_flexible(buf, pos, version)
@@ -487,7 +487,7 @@ def _read_txn_offset_commit_request_topic_flexible(
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         txn_offset_commit_request_partition, pos = _read_txn_offset_commit_request_partition_flexible(buf, pos)
@@ -623,7 +623,7 @@ def _read_txn_offset_commit_response_flexible(
     throttle_time_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         txn_offset_commit_response_topic, pos = _read_txn_offset_commit_response_topic_flexible(buf, pos, version)
@@ -718,7 +718,7 @@ def _read_txn_offset_commit_response_topic_flexible(
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         txn_offset_commit_response_partition, pos = _read_txn_offset_commit_response_partition_flexible(buf, pos)

@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     Buffer,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -185,7 +185,7 @@ def _read_update_features_request(buf: bytes, pos: int, version: int) -> tuple[U
     timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     feature_updates = []
     for _ in range(n - 1):
         feature_update_key, pos = _read_feature_update_key(buf, pos, version)
@@ -290,7 +290,7 @@ def _read_update_features_response(buf: bytes, pos: int, version: int) -> tuple[
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         results = []
         for _ in range(n - 1):
             updatable_feature_result, pos = _read_updatable_feature_result(buf, pos)

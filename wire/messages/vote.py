@@ -13,7 +13,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_tag_end,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_tag,
     read_tag_count,
@@ -289,7 +289,7 @@ def _read_vote_request(buf: bytes, pos: int, version: int) -> tuple[VoteRequest,
         pos += 1
         voter_id = -1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         vote_request_topic_data, pos = _read_vote_request_topic_data(buf, pos, version)
@@ -334,7 +334,7 @@ def _read_vote_request_topic_data(buf: bytes, pos: int, version: int) -> tuple[V
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         vote_request_partition_data, pos = _read_vote_request_partition_data(buf, pos, version)
@@ -463,7 +463,7 @@ def _read_vote_response(buf: bytes, pos: int, version: int) -> tuple[VoteRespons
     error_code, n = _unpack_i16_u8(buf, pos)
     pos += 3
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         vote_response_topic_data, pos = _read_vote_response_topic_data(buf, pos)
@@ -487,7 +487,7 @@ def _read_vote_response_tags(buf: bytes, pos: int, n: int, item: VoteResponse, v
             pos += 1
             node_endpoints: list[NodeEndpoint]
             if not 0 < n < 128:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             node_endpoints = []
             for _ in range(n - 1):
                 node_endpoint, pos = _read_node_endpoint(buf, pos)
@@ -534,7 +534,7 @@ def _read_vote_response_topic_data(buf: bytes, pos: int) -> tuple[VoteResponseTo
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         vote_response_partition_data, pos = _read_vote_response_partition_data(buf, pos)

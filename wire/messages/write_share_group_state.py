@@ -11,7 +11,7 @@ from pykbroker.wire.primitives import (
     ZERO_UUID,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -254,7 +254,7 @@ def _read_write_share_group_state_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         write_state_data, pos = _read_write_state_data(buf, pos, version)
@@ -282,7 +282,7 @@ def _read_write_state_data(buf: bytes, pos: int, version: int) -> tuple[WriteSta
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data(buf, pos, version)
@@ -334,7 +334,7 @@ def _read_partition_data(buf: bytes, pos: int, version: int) -> tuple[PartitionD
         pos += 21
         delivery_complete_count = -1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_batches = []
     for _ in range(n - 1):
         state_batch, pos = _read_state_batch(buf, pos)
@@ -380,7 +380,7 @@ def _read_write_share_group_state_response(buf: bytes, pos: int) -> tuple[WriteS
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     results = []
     for _ in range(n - 1):
         write_state_result, pos = _read_write_state_result(buf, pos)
@@ -408,7 +408,7 @@ def _read_write_state_result(buf: bytes, pos: int) -> tuple[WriteStateResult, in
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_result, pos = _read_partition_result(buf, pos)

@@ -10,7 +10,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     Buffer,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -229,7 +229,7 @@ def _read_write_txn_markers_request(buf: bytes, pos: int, version: int) -> tuple
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     markers = []
     for _ in range(n - 1):
         writable_txn_marker, pos = _read_writable_txn_marker(buf, pos, version)
@@ -264,7 +264,7 @@ def _read_writable_txn_marker(buf: bytes, pos: int, version: int) -> tuple[Writa
     producer_id, producer_epoch, transaction_result, n = _unpack_i64_i16_bool_u8(buf, pos)
     pos += 12
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         writable_txn_marker_topic, pos = _read_writable_txn_marker_topic(buf, pos)
@@ -316,7 +316,7 @@ def _read_writable_txn_marker_topic(buf: bytes, pos: int) -> tuple[WritableTxnMa
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes, pos = read_numbers(buf, pos, n - 1, "i", 4)
     n = buf[pos]
     pos += 1
@@ -344,7 +344,7 @@ def _read_write_txn_markers_response(buf: bytes, pos: int) -> tuple[WriteTxnMark
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     markers = []
     for _ in range(n - 1):
         writable_txn_marker_result, pos = _read_writable_txn_marker_result(buf, pos)
@@ -372,7 +372,7 @@ def _read_writable_txn_marker_result(buf: bytes, pos: int) -> tuple[WritableTxnM
     producer_id, n = _unpack_i64_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         writable_txn_marker_topic_result, pos = _read_writable_txn_marker_topic_result(buf, pos)
@@ -417,7 +417,7 @@ def _read_writable_txn_marker_topic_result(buf: bytes, pos: int) -> tuple[Writab
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         writable_txn_marker_partition_result, pos = _read_writable_txn_marker_partition_result(buf, pos)

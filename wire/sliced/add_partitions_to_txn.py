@@ -23,7 +23,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -96,7 +96,7 @@ def _read_add_partitions_to_txn_request_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         transactions = []
         for _ in range(n - 1):
             add_partitions_to_txn_transaction, pos = yield from _read_add_partitions_to_txn_transaction(buf, pos)
@@ -124,7 +124,7 @@ def _read_add_partitions_to_txn_request_flexible(
         v3_and_below_producer_id, v3_and_below_producer_epoch, n = _unpack_i64_i16_u8(buf, pos)
         pos += 11
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         v3_and_below_topics = []
         for _ in range(n - 1):
             add_partitions_to_txn_topic, pos = yield from _read_add_partitions_to_txn_topic_flexible(buf, pos)
@@ -158,7 +158,7 @@ def _read_add_partitions_to_txn_transaction(
     producer_id, producer_epoch, verify_only, n = _unpack_i64_i16_bool_u8(buf, pos)
     pos += 12
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         add_partitions_to_txn_topic, pos = yield from _read_add_partitions_to_txn_topic_flexible(buf, pos)
@@ -210,7 +210,7 @@ def _read_add_partitions_to_txn_topic_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

@@ -26,7 +26,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_count,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -88,7 +88,7 @@ def _read_alter_client_quotas_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entries = []
     for _ in range(n - 1):
         alter_client_quotas_request_entry_data, pos = yield from _read_alter_client_quotas_request_entry_data_flexible(
@@ -136,7 +136,7 @@ def _read_alter_client_quotas_request_entry_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     entity = []
     for _ in range(n - 1):
         entity_data, pos = _read_entity_data_flexible(buf, pos)
@@ -146,7 +146,7 @@ def _read_alter_client_quotas_request_entry_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     ops = []
     for _ in range(n - 1):
         op_data, pos = _read_op_data_flexible(buf, pos)

@@ -20,7 +20,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_unknown_tags,
     truncated,
@@ -61,7 +61,7 @@ def _read_alter_partition_request(
     broker_id, broker_epoch, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         alter_partition_request_topic_data, pos = yield from _read_alter_partition_request_topic_data(buf, pos, version)
@@ -82,7 +82,7 @@ def _read_alter_partition_request_topic_data(
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         alter_partition_request_partition_data, pos = yield from _read_alter_partition_request_partition_data(
@@ -110,7 +110,7 @@ def _read_alter_partition_request_partition_data(
         partition_index, leader_epoch, n = _unpack_i32_i32_u8(buf, pos)
         pos += 9
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         new_isr = []
         count = n - 1
         for n in range(0, count, 200):
@@ -122,7 +122,7 @@ def _read_alter_partition_request_partition_data(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         new_isr_with_epochs = []
         for _ in range(n - 1):
             broker_state, pos = _read_broker_state(buf, pos)

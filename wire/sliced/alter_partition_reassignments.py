@@ -18,7 +18,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -63,7 +63,7 @@ def _read_alter_partition_reassignments_request(
         pos += 5
         allow_replication_factor_change = True
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         reassignable_topic, pos = yield from _read_reassignable_topic(buf, pos)
@@ -89,7 +89,7 @@ def _read_reassignable_topic(buf: bytes, pos: int) -> Generator[int, None, tuple
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         reassignable_partition, pos = yield from _read_reassignable_partition(buf, pos)
@@ -111,7 +111,7 @@ def _read_reassignable_partition(buf: bytes, pos: int) -> Generator[int, None, t
         replicas = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         replicas = []
         count = n - 1
         for n in range(0, count, 200):

@@ -22,7 +22,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -81,7 +81,7 @@ def _read_alter_replica_log_dirs_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     dirs = []
     for _ in range(n - 1):
         alter_replica_log_dir, pos = yield from _read_alter_replica_log_dir_flexible(buf, pos)
@@ -128,7 +128,7 @@ def _read_alter_replica_log_dir_flexible(buf: bytes, pos: int) -> Generator[int,
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         alter_replica_log_dir_topic, pos = yield from _read_alter_replica_log_dir_topic_flexible(buf, pos)
@@ -180,7 +180,7 @@ def _read_alter_replica_log_dir_topic_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -63,7 +63,7 @@ def _read_alter_share_group_offsets_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         alter_share_group_offsets_request_topic, pos = yield from _read_alter_share_group_offsets_request_topic(
@@ -93,7 +93,7 @@ def _read_alter_share_group_offsets_request_topic(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         alter_share_group_offsets_request_partition, pos = _read_alter_share_group_offsets_request_partition(buf, pos)

@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -52,7 +52,7 @@ def _read_alter_user_scram_credentials_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     deletions = []
     for _ in range(n - 1):
         scram_credential_deletion, pos = _read_scram_credential_deletion(buf, pos)
@@ -62,7 +62,7 @@ def _read_alter_user_scram_credentials_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     upsertions = []
     for _ in range(n - 1):
         scram_credential_upsertion, pos = _read_scram_credential_upsertion(buf, pos)

@@ -21,7 +21,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -58,7 +58,7 @@ def _read_assign_replicas_to_dirs_request(
     broker_id, broker_epoch, n = _unpack_i32_i64_u8(buf, pos)
     pos += 13
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     directories = []
     for _ in range(n - 1):
         (
@@ -82,7 +82,7 @@ def _read_assign_replicas_to_dirs_request_directory_data(
     id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_request_topic_data, pos = yield from _read_assign_replicas_to_dirs_request_topic_data(
@@ -105,7 +105,7 @@ def _read_assign_replicas_to_dirs_request_topic_data(
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         assign_replicas_to_dirs_request_partition_data, pos = _read_assign_replicas_to_dirs_request_partition_data(

@@ -27,7 +27,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -104,7 +104,7 @@ def _read_begin_quorum_epoch_request_flexible(
     voter_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         begin_quorum_epoch_request_topic_data, pos = yield from _read_begin_quorum_epoch_request_topic_data_flexible(
@@ -116,7 +116,7 @@ def _read_begin_quorum_epoch_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     leader_endpoints = []
     for _ in range(n - 1):
         leader_endpoint, pos = _read_leader_endpoint(buf, pos)
@@ -167,7 +167,7 @@ def _read_begin_quorum_epoch_request_topic_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         begin_quorum_epoch_request_partition_data, pos = _read_begin_quorum_epoch_request_partition_data_flexible(

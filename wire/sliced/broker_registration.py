@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     read_uuids,
@@ -62,7 +62,7 @@ def _read_broker_registration_request(
     incarnation_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     listeners = []
     for _ in range(n - 1):
         listener, pos = _read_listener(buf, pos)
@@ -72,7 +72,7 @@ def _read_broker_registration_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     features = []
     for _ in range(n - 1):
         feature, pos = _read_feature(buf, pos)
@@ -94,7 +94,7 @@ def _read_broker_registration_request(
         is_migrating_zk_broker, n = _unpack_bool_u8(buf, pos)
         pos += 2
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         log_dirs = []
         count = n - 1
         for n in range(0, count, 200):

@@ -18,7 +18,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -96,7 +96,7 @@ def _read_consumer_group_heartbeat_request(
         subscribed_topic_names = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         subscribed_topic_names = []
         count = n - 1
         for n in range(0, count, 200):
@@ -135,7 +135,7 @@ def _read_consumer_group_heartbeat_request(
         topic_partitions = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topic_partitions = []
         for _ in range(n - 1):
             topic_partitions_, pos = yield from _read_topic_partitions(buf, pos)
@@ -165,7 +165,7 @@ def _read_topic_partitions(buf: bytes, pos: int) -> Generator[int, None, tuple[T
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -49,7 +49,7 @@ def _read_controller_registration_request(
     controller_id, incarnation_id, zk_migration_ready, n = _unpack_i32_uuid_bool_u8(buf, pos)
     pos += 22
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     listeners = []
     for _ in range(n - 1):
         listener, pos = _read_listener(buf, pos)
@@ -59,7 +59,7 @@ def _read_controller_registration_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     features = []
     for _ in range(n - 1):
         feature, pos = _read_feature(buf, pos)

@@ -21,7 +21,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_count,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -71,7 +71,7 @@ def _read_create_acls_request_flexible(buf: bytes, pos: int) -> Generator[int, N
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     creations = []
     for _ in range(n - 1):
         acl_creation, pos = _read_acl_creation_flexible(buf, pos)

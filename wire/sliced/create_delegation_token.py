@@ -20,7 +20,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     check_count,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -102,7 +102,7 @@ def _read_create_delegation_token_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     renewers = []
     for _ in range(n - 1):
         creatable_renewers, pos = _read_creatable_renewers_flexible(buf, pos)

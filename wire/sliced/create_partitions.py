@@ -21,7 +21,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -82,7 +82,7 @@ def _read_create_partitions_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         create_partitions_topic, pos = yield from _read_create_partitions_topic_flexible(buf, pos)
@@ -137,7 +137,7 @@ def _read_create_partitions_topic_flexible(
         assignments = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         assignments = []
         for _ in range(n - 1):
             create_partitions_assignment, pos = yield from _read_create_partitions_assignment_flexible(buf, pos)
@@ -175,7 +175,7 @@ def _read_create_partitions_assignment_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     broker_ids = []
     count = n - 1
     for n in range(0, count, 200):

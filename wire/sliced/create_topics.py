@@ -25,7 +25,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -94,7 +94,7 @@ def _read_create_topics_request_flexible(buf: bytes, pos: int) -> Generator[int,
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         creatable_topic, pos = yield from _read_creatable_topic_flexible(buf, pos)
@@ -150,7 +150,7 @@ def _read_creatable_topic_flexible(buf: bytes, pos: int) -> Generator[int, None,
     num_partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     assignments = []
     for _ in range(n - 1):
         creatable_replica_assignment, pos = yield from _read_creatable_replica_assignment_flexible(buf, pos)
@@ -160,7 +160,7 @@ def _read_creatable_topic_flexible(buf: bytes, pos: int) -> Generator[int, None,
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     configs = []
     for _ in range(n - 1):
         creatable_topic_config, pos = _read_creatable_topic_config_flexible(buf, pos)
@@ -198,7 +198,7 @@ def _read_creatable_replica_assignment_flexible(
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     broker_ids = []
     count = n - 1
     for n in range(0, count, 200):

@@ -22,7 +22,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_count,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -76,7 +76,7 @@ def _read_delete_acls_request_flexible(buf: bytes, pos: int) -> Generator[int, N
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     filters = []
     for _ in range(n - 1):
         delete_acls_filter, pos = _read_delete_acls_filter_flexible(buf, pos)

@@ -24,7 +24,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -83,7 +83,7 @@ def _read_delete_records_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         delete_records_topic, pos = yield from _read_delete_records_topic_flexible(buf, pos)
@@ -130,7 +130,7 @@ def _read_delete_records_topic_flexible(buf: bytes, pos: int) -> Generator[int, 
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         delete_records_partition, pos = _read_delete_records_partition_flexible(buf, pos)

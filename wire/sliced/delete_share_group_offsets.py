@@ -17,7 +17,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -59,7 +59,7 @@ def _read_delete_share_group_offsets_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         delete_share_group_offsets_request_topic, pos = _read_delete_share_group_offsets_request_topic(buf, pos)

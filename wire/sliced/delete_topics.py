@@ -21,7 +21,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_strings,
     read_unknown_tags,
     truncated,
@@ -79,7 +79,7 @@ def _read_delete_topics_request_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             delete_topic_state, pos = _read_delete_topic_state(buf, pos)
@@ -94,7 +94,7 @@ def _read_delete_topics_request_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topic_names = []
         count = n - 1
         for n in range(0, count, 200):

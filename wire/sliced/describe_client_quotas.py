@@ -24,7 +24,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_count,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -84,7 +84,7 @@ def _read_describe_client_quotas_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     components = []
     for _ in range(n - 1):
         component_data, pos = _read_component_data_flexible(buf, pos)

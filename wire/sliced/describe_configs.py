@@ -23,7 +23,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_strings,
     read_unknown_tags,
@@ -101,7 +101,7 @@ def _read_describe_configs_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     resources = []
     for _ in range(n - 1):
         describe_configs_resource, pos = yield from _read_describe_configs_resource_flexible(buf, pos)
@@ -157,7 +157,7 @@ def _read_describe_configs_resource_flexible(
         configuration_keys = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         configuration_keys = []
         count = n - 1
         for n in range(0, count, 200):

@@ -22,7 +22,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     check_count,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -88,7 +88,7 @@ def _read_describe_delegation_token_request_flexible(
         owners = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         owners = []
         for _ in range(n - 1):
             describe_delegation_token_owner, pos = _read_describe_delegation_token_owner_flexible(buf, pos)

@@ -20,7 +20,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_strings,
     read_unknown_tags,
     string_length,
@@ -88,7 +88,7 @@ def _read_describe_groups_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     groups = []
     count = n - 1
     for n in range(0, count, 200):

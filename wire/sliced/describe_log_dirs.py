@@ -22,7 +22,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -91,7 +91,7 @@ def _read_describe_log_dirs_request_flexible(
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             describable_log_dir_topic, pos = yield from _read_describable_log_dir_topic_flexible(buf, pos)
@@ -141,7 +141,7 @@ def _read_describable_log_dir_topic_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

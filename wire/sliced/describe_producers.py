@@ -18,7 +18,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -56,7 +56,7 @@ def _read_describe_producers_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         topic_request, pos = yield from _read_topic_request(buf, pos)
@@ -82,7 +82,7 @@ def _read_topic_request(buf: bytes, pos: int) -> Generator[int, None, tuple[Topi
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes = []
     count = n - 1
     for n in range(0, count, 200):

@@ -23,7 +23,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     cannot_carry,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -62,7 +62,7 @@ def _read_describe_quorum_request(buf: bytes, pos: int) -> Generator[int, None, 
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         describe_quorum_request_topic_data, pos = yield from _read_describe_quorum_request_topic_data(buf, pos)
@@ -90,7 +90,7 @@ def _read_describe_quorum_request_topic_data(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         describe_quorum_request_partition_data, pos = _read_describe_quorum_request_partition_data(buf, pos)

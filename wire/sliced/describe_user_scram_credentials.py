@@ -18,7 +18,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -57,7 +57,7 @@ def _read_describe_user_scram_credentials_request(
         users = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         users = []
         for _ in range(n - 1):
             user_name, pos = _read_user_name(buf, pos)

@@ -21,7 +21,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -96,7 +96,7 @@ def _read_elect_leaders_request_flexible(buf: bytes, pos: int) -> Generator[int,
         topic_partitions = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topic_partitions = []
         for _ in range(n - 1):
             topic_partitions_, pos = yield from _read_topic_partitions_flexible(buf, pos)
@@ -144,7 +144,7 @@ def _read_topic_partitions_flexible(buf: bytes, pos: int) -> Generator[int, None
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

@@ -27,7 +27,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -106,7 +106,7 @@ def _read_end_quorum_epoch_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         end_quorum_epoch_request_topic_data, pos = yield from _read_end_quorum_epoch_request_topic_data_flexible(
@@ -118,7 +118,7 @@ def _read_end_quorum_epoch_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     leader_endpoints = []
     for _ in range(n - 1):
         leader_endpoint, pos = _read_leader_endpoint(buf, pos)
@@ -171,7 +171,7 @@ def _read_end_quorum_epoch_request_topic_data_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         (
@@ -212,7 +212,7 @@ def _read_end_quorum_epoch_request_partition_data_flexible(
     partition_index, leader_id, leader_epoch, n = _unpack_i32_i32_i32_u8(buf, pos)
     pos += 13
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     preferred_candidates = []
     for _ in range(n - 1):
         replica_info, pos = _read_replica_info(buf, pos)

@@ -31,7 +31,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -153,7 +153,7 @@ def _read_fetch_request_flexible(buf: bytes, pos: int, version: int) -> Generato
         )
         pos += 26
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         fetch_topic, pos = yield from _read_fetch_topic_flexible(buf, pos, version)
@@ -163,7 +163,7 @@ def _read_fetch_request_flexible(buf: bytes, pos: int, version: int) -> Generato
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     forgotten_topics_data = []
     for _ in range(n - 1):
         forgotten_topic, pos = yield from _read_forgotten_topic_flexible(buf, pos, version)
@@ -239,7 +239,7 @@ def _read_fetch_topic_flexible(buf: bytes, pos: int, version: int) -> Generator[
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         fetch_partition, pos = _read_fetch_partition_flexible(buf, pos, version)
@@ -298,7 +298,7 @@ def _read_forgotten_topic_flexible(
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

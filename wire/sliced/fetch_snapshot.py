@@ -21,7 +21,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -57,7 +57,7 @@ def _read_fetch_snapshot_request(
     replica_id, max_bytes, n = _unpack_i32_i32_u8(buf, pos)
     pos += 9
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         fetch_snapshot_request_topic_snapshot, pos = yield from _read_fetch_snapshot_request_topic_snapshot(
@@ -87,7 +87,7 @@ def _read_fetch_snapshot_request_topic_snapshot(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         fetch_snapshot_request_partition_snapshot, pos = _read_fetch_snapshot_request_partition_snapshot(

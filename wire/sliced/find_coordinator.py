@@ -14,7 +14,7 @@ from pykbroker.wire.primitives import (
     malformed,
     null_refused,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -91,7 +91,7 @@ def _read_find_coordinator_request_flexible(
         key_type, n = _unpack_i8_u8(buf, pos)
         pos += 2
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         coordinator_keys = []
         count = n - 1
         for n in range(0, count, 200):

@@ -23,7 +23,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -84,7 +84,7 @@ def _read_incremental_alter_configs_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     resources = []
     for _ in range(n - 1):
         alter_configs_resource, pos = yield from _read_alter_configs_resource_flexible(buf, pos)
@@ -133,7 +133,7 @@ def _read_alter_configs_resource_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     configs = []
     for _ in range(n - 1):
         alterable_config, pos = _read_alterable_config_flexible(buf, pos)

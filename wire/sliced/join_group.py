@@ -22,7 +22,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -158,7 +158,7 @@ def _read_join_group_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     protocols = []
     for _ in range(n - 1):
         join_group_request_protocol, pos = _read_join_group_request_protocol_flexible(buf, pos)

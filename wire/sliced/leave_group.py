@@ -22,7 +22,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -107,7 +107,7 @@ def _read_leave_group_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     members = []
     for _ in range(n - 1):
         member_identity, pos = _read_member_identity_flexible(buf, pos, version)

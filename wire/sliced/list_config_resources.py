@@ -15,7 +15,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_unknown_tags,
     truncated,
@@ -50,7 +50,7 @@ def _read_list_config_resources_request(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         resource_types = []
         count = n - 1
         for n in range(0, count, 200):

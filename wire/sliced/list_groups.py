@@ -18,7 +18,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_unknown_tags,
     truncated,
     unencodable,
@@ -63,7 +63,7 @@ def _read_list_groups_request_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         states_filter = []
         count = n - 1
         for n in range(0, count, 200):
@@ -77,7 +77,7 @@ def _read_list_groups_request_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         types_filter = []
         count = n - 1
         for n in range(0, count, 200):

@@ -24,7 +24,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -91,7 +91,7 @@ def _read_list_offsets_request_flexible(
     replica_id, isolation_level, n = _unpack_i32_i8_u8(buf, pos)
     pos += 6
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         list_offsets_topic, pos = yield from _read_list_offsets_topic_flexible(buf, pos)
@@ -143,7 +143,7 @@ def _read_list_offsets_topic_flexible(buf: bytes, pos: int) -> Generator[int, No
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         list_offsets_partition, pos = _read_list_offsets_partition_flexible(buf, pos)

@@ -17,7 +17,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -57,7 +57,7 @@ def _read_list_partition_reassignments_request(
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             list_partition_reassignments_topics, pos = yield from _read_list_partition_reassignments_topics(buf, pos)
@@ -85,7 +85,7 @@ def _read_list_partition_reassignments_topics(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes = []
     count = n - 1
     for n in range(0, count, 200):

@@ -16,7 +16,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -54,7 +54,7 @@ def _read_list_transactions_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_filters = []
     count = n - 1
     for n in range(0, count, 200):
@@ -65,7 +65,7 @@ def _read_list_transactions_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     producer_id_filters = []
     count = n - 1
     for n in range(0, count, 200):

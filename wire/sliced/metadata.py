@@ -25,7 +25,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -116,7 +116,7 @@ def _read_metadata_request_flexible(
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             metadata_request_topic, pos = _read_metadata_request_topic_flexible(buf, pos, version)

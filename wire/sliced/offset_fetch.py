@@ -27,7 +27,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -121,7 +121,7 @@ def _read_offset_fetch_request_flexible(
             topics = None
         else:
             if n > 127:
-                n, pos = read_length(buf, pos, n)
+                n, pos = read_count(buf, pos, n)
             topics = []
             for _ in range(n - 1):
                 offset_fetch_request_topic, pos = yield from _read_offset_fetch_request_topic_flexible(buf, pos)
@@ -132,7 +132,7 @@ def _read_offset_fetch_request_flexible(
         n = buf[pos]
         pos += 1
         if not 0 < n < 128:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         groups = []
         for _ in range(n - 1):
             offset_fetch_request_group, pos = yield from _read_offset_fetch_request_group(buf, pos, version)
@@ -189,7 +189,7 @@ def _read_offset_fetch_request_topic_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes = []
     count = n - 1
     for n in range(0, count, 200):
@@ -240,7 +240,7 @@ def _read_offset_fetch_request_group(
         topics = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         topics = []
         for _ in range(n - 1):
             offset_fetch_request_topics, pos = yield from _read_offset_fetch_request_topics(buf, pos, version)
@@ -277,7 +277,7 @@ def _read_offset_fetch_request_topics(
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes = []
     count = n - 1
     for n in range(0, count, 200):

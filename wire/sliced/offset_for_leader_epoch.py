@@ -24,7 +24,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -89,7 +89,7 @@ def _read_offset_for_leader_epoch_request_flexible(
     replica_id, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         offset_for_leader_topic, pos = yield from _read_offset_for_leader_topic_flexible(buf, pos)
@@ -138,7 +138,7 @@ def _read_offset_for_leader_topic_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         offset_for_leader_partition, pos = _read_offset_for_leader_partition_flexible(buf, pos)

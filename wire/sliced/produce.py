@@ -29,7 +29,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -113,7 +113,7 @@ def _read_produce_request_flexible(
     acks, timeout_ms, n = _unpack_i16_i32_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_data = []
     for _ in range(n - 1):
         topic_produce_data, pos = yield from _read_topic_produce_data_flexible(buf, pos, version)
@@ -171,7 +171,7 @@ def _read_topic_produce_data_flexible(
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_data = []
     for _ in range(n - 1):
         partition_produce_data, pos = _read_partition_produce_data_flexible(buf, pos)

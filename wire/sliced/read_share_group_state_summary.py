@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -61,7 +61,7 @@ def _read_read_share_group_state_summary_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         read_state_summary_data, pos = yield from _read_read_state_summary_data(buf, pos)
@@ -80,7 +80,7 @@ def _read_read_state_summary_data(buf: bytes, pos: int) -> Generator[int, None, 
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = _read_partition_data(buf, pos)

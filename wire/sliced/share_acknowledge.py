@@ -20,7 +20,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -91,7 +91,7 @@ def _read_share_acknowledge_request(
         pos += 5
         is_renew_ack = False
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         acknowledge_topic, pos = yield from _read_acknowledge_topic(buf, pos)
@@ -110,7 +110,7 @@ def _read_acknowledge_topic(buf: bytes, pos: int) -> Generator[int, None, tuple[
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         acknowledge_partition, pos = yield from _read_acknowledge_partition(buf, pos)
@@ -129,7 +129,7 @@ def _read_acknowledge_partition(buf: bytes, pos: int) -> Generator[int, None, tu
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledgement_batches = []
     for _ in range(n - 1):
         acknowledgement_batch, pos = yield from _read_acknowledgement_batch(buf, pos)
@@ -148,7 +148,7 @@ def _read_acknowledgement_batch(buf: bytes, pos: int) -> Generator[int, None, tu
     first_offset, last_offset, n = _unpack_i64_i64_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledge_types = []
     count = n - 1
     for n in range(0, count, 200):

@@ -25,7 +25,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -112,7 +112,7 @@ def _read_share_fetch_request(
         share_acquire_mode = 0
         is_renew_ack = False
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         fetch_topic, pos = yield from _read_fetch_topic(buf, pos)
@@ -122,7 +122,7 @@ def _read_share_fetch_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     forgotten_topics_data = []
     for _ in range(n - 1):
         forgotten_topic, pos = yield from _read_forgotten_topic(buf, pos)
@@ -154,7 +154,7 @@ def _read_fetch_topic(buf: bytes, pos: int) -> Generator[int, None, tuple[FetchT
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         fetch_partition, pos = yield from _read_fetch_partition(buf, pos)
@@ -173,7 +173,7 @@ def _read_fetch_partition(buf: bytes, pos: int) -> Generator[int, None, tuple[Fe
     partition_index, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledgement_batches = []
     for _ in range(n - 1):
         acknowledgement_batch, pos = yield from _read_acknowledgement_batch(buf, pos)
@@ -192,7 +192,7 @@ def _read_acknowledgement_batch(buf: bytes, pos: int) -> Generator[int, None, tu
     first_offset, last_offset, n = _unpack_i64_i64_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     acknowledge_types = []
     count = n - 1
     for n in range(0, count, 200):
@@ -212,7 +212,7 @@ def _read_forgotten_topic(buf: bytes, pos: int) -> Generator[int, None, tuple[Fo
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

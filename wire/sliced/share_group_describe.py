@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -60,7 +60,7 @@ def _read_share_group_describe_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     group_ids = []
     count = n - 1
     for n in range(0, count, 200):

@@ -17,7 +17,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -82,7 +82,7 @@ def _read_share_group_heartbeat_request(
         subscribed_topic_names = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         subscribed_topic_names = []
         count = n - 1
         for n in range(0, count, 200):

@@ -32,7 +32,7 @@ from pykbroker.wire.primitives import (
     cannot_carry,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -128,7 +128,7 @@ def _read_streams_group_heartbeat_request(
         active_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         active_tasks = []
         for _ in range(n - 1):
             task_ids, pos = yield from _read_task_ids(buf, pos)
@@ -141,7 +141,7 @@ def _read_streams_group_heartbeat_request(
         standby_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         standby_tasks = []
         for _ in range(n - 1):
             task_ids, pos = yield from _read_task_ids(buf, pos)
@@ -154,7 +154,7 @@ def _read_streams_group_heartbeat_request(
         warmup_tasks = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         warmup_tasks = []
         for _ in range(n - 1):
             task_ids, pos = yield from _read_task_ids(buf, pos)
@@ -185,7 +185,7 @@ def _read_streams_group_heartbeat_request(
         client_tags = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         client_tags = []
         for _ in range(n - 1):
             key_value, pos = _read_key_value(buf, pos)
@@ -198,7 +198,7 @@ def _read_streams_group_heartbeat_request(
         task_offsets = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         task_offsets = []
         for _ in range(n - 1):
             task_offset, pos = _read_task_offset(buf, pos)
@@ -211,7 +211,7 @@ def _read_streams_group_heartbeat_request(
         task_end_offsets = None
     else:
         if n > 127:
-            n, pos = read_length(buf, pos, n)
+            n, pos = read_count(buf, pos, n)
         task_end_offsets = []
         for _ in range(n - 1):
             task_offset, pos = _read_task_offset(buf, pos)
@@ -248,7 +248,7 @@ def _read_topology(buf: bytes, pos: int) -> Generator[int, None, tuple[Topology,
     epoch, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subtopologies = []
     for _ in range(n - 1):
         subtopology, pos = yield from _read_subtopology(buf, pos)
@@ -274,7 +274,7 @@ def _read_subtopology(buf: bytes, pos: int) -> Generator[int, None, tuple[Subtop
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics = []
     count = n - 1
     for n in range(0, count, 200):
@@ -285,7 +285,7 @@ def _read_subtopology(buf: bytes, pos: int) -> Generator[int, None, tuple[Subtop
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topic_regex = []
     count = n - 1
     for n in range(0, count, 200):
@@ -296,7 +296,7 @@ def _read_subtopology(buf: bytes, pos: int) -> Generator[int, None, tuple[Subtop
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_changelog_topics = []
     for _ in range(n - 1):
         topic_info, pos = yield from _read_topic_info(buf, pos)
@@ -306,7 +306,7 @@ def _read_subtopology(buf: bytes, pos: int) -> Generator[int, None, tuple[Subtop
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_sink_topics = []
     count = n - 1
     for n in range(0, count, 200):
@@ -317,7 +317,7 @@ def _read_subtopology(buf: bytes, pos: int) -> Generator[int, None, tuple[Subtop
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_source_topics = []
     for _ in range(n - 1):
         topic_info, pos = yield from _read_topic_info(buf, pos)
@@ -327,7 +327,7 @@ def _read_subtopology(buf: bytes, pos: int) -> Generator[int, None, tuple[Subtop
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     copartition_groups = []
     for _ in range(n - 1):
         copartition_group, pos = yield from _read_copartition_group(buf, pos)
@@ -354,7 +354,7 @@ def _read_copartition_group(buf: bytes, pos: int) -> Generator[int, None, tuple[
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics = []
     count = n - 1
     for n in range(0, count, 200):
@@ -365,7 +365,7 @@ def _read_copartition_group(buf: bytes, pos: int) -> Generator[int, None, tuple[
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topic_regex = []
     count = n - 1
     for n in range(0, count, 200):
@@ -376,7 +376,7 @@ def _read_copartition_group(buf: bytes, pos: int) -> Generator[int, None, tuple[
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     repartition_source_topics = []
     count = n - 1
     for n in range(0, count, 200):
@@ -403,7 +403,7 @@ def _read_topic_info(buf: bytes, pos: int) -> Generator[int, None, tuple[TopicIn
     partitions, replication_factor, n = _unpack_i32_i16_u8(buf, pos)
     pos += 7
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topic_configs = []
     for _ in range(n - 1):
         key_value, pos = _read_key_value(buf, pos)
@@ -429,7 +429,7 @@ def _read_task_ids(buf: bytes, pos: int) -> Generator[int, None, tuple[TaskIds, 
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     count = n - 1
     for n in range(0, count, 200):

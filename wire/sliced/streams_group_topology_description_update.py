@@ -20,7 +20,7 @@ from pykbroker.wire.primitives import (
     UNENCODABLE,
     malformed,
     read_compact_strings,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -80,7 +80,7 @@ def _read_topology_description(buf: bytes, pos: int) -> Generator[int, None, tup
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     subtopologies = []
     for _ in range(n - 1):
         topology_description_subtopology, pos = yield from _read_topology_description_subtopology(buf, pos)
@@ -90,7 +90,7 @@ def _read_topology_description(buf: bytes, pos: int) -> Generator[int, None, tup
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     global_stores = []
     for _ in range(n - 1):
         topology_description_global_store, pos = yield from _read_topology_description_global_store(buf, pos)
@@ -118,7 +118,7 @@ def _read_topology_description_subtopology(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     nodes = []
     for _ in range(n - 1):
         topology_description_node, pos = yield from _read_topology_description_node(buf, pos)
@@ -144,7 +144,7 @@ def _read_topology_description_node(buf: bytes, pos: int) -> Generator[int, None
     node_type, n = _unpack_i8_u8(buf, pos)
     pos += 2
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     source_topics = []
     count = n - 1
     for n in range(0, count, 200):
@@ -166,7 +166,7 @@ def _read_topology_description_node(buf: bytes, pos: int) -> Generator[int, None
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     stores = []
     count = n - 1
     for n in range(0, count, 200):
@@ -177,7 +177,7 @@ def _read_topology_description_node(buf: bytes, pos: int) -> Generator[int, None
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     successors = []
     count = n - 1
     for n in range(0, count, 200):

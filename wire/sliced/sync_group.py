@@ -21,7 +21,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -151,7 +151,7 @@ def _read_sync_group_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     assignments = []
     for _ in range(n - 1):
         sync_group_request_assignment, pos = _read_sync_group_request_assignment_flexible(buf, pos)

@@ -25,7 +25,7 @@ from pykbroker.wire.primitives import (
     check_count,
     malformed,
     null_refused,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -134,7 +134,7 @@ def _read_txn_offset_commit_request_flexible(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         txn_offset_commit_request_topic, pos = yield from _read_txn_offset_commit_request_topic_flexible(
@@ -205,7 +205,7 @@ def _read_txn_offset_commit_request_topic_flexible(
         pos += 1
         topic_id = ZERO_UUID
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         txn_offset_commit_request_partition, pos = _read_txn_offset_commit_request_partition_flexible(buf, pos)

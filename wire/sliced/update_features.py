@@ -17,7 +17,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_unknown_tags,
     string_length,
     truncated,
@@ -53,7 +53,7 @@ def _read_update_features_request(
     timeout_ms, n = _unpack_i32_u8(buf, pos)
     pos += 5
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     feature_updates = []
     for _ in range(n - 1):
         feature_update_key, pos = _read_feature_update_key(buf, pos, version)

@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -59,7 +59,7 @@ def _read_update_raft_voter_request(buf: bytes, pos: int) -> Generator[int, None
     current_leader_epoch, voter_id, voter_directory_id, n = _unpack_i32_i32_uuid_u8(buf, pos)
     pos += 25
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     listeners = []
     for _ in range(n - 1):
         listener, pos = _read_listener(buf, pos)

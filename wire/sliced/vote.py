@@ -20,7 +20,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     string_length,
@@ -70,7 +70,7 @@ def _read_vote_request(buf: bytes, pos: int, version: int) -> Generator[int, Non
         pos += 1
         voter_id = -1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         vote_request_topic_data, pos = yield from _read_vote_request_topic_data(buf, pos, version)
@@ -98,7 +98,7 @@ def _read_vote_request_topic_data(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         vote_request_partition_data, pos = _read_vote_request_partition_data(buf, pos, version)

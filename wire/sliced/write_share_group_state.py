@@ -20,7 +20,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_string_length,
     read_unknown_tags,
     truncated,
@@ -64,7 +64,7 @@ def _read_write_share_group_state_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         write_state_data, pos = yield from _read_write_state_data(buf, pos, version)
@@ -83,7 +83,7 @@ def _read_write_state_data(buf: bytes, pos: int, version: int) -> Generator[int,
     topic_id, n = _unpack_uuid_u8(buf, pos)
     pos += 17
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partitions = []
     for _ in range(n - 1):
         partition_data, pos = yield from _read_partition_data(buf, pos, version)
@@ -109,7 +109,7 @@ def _read_partition_data(buf: bytes, pos: int, version: int) -> Generator[int, N
         pos += 21
         delivery_complete_count = -1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     state_batches = []
     for _ in range(n - 1):
         state_batch, pos = _read_state_batch(buf, pos)

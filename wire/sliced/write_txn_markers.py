@@ -19,7 +19,7 @@ from pykbroker.wire.primitives import (
     MALFORMED,
     UNENCODABLE,
     malformed,
-    read_length,
+    read_count,
     read_numbers,
     read_string_length,
     read_unknown_tags,
@@ -58,7 +58,7 @@ def _read_write_txn_markers_request(
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     markers = []
     for _ in range(n - 1):
         writable_txn_marker, pos = yield from _read_writable_txn_marker(buf, pos, version)
@@ -79,7 +79,7 @@ def _read_writable_txn_marker(
     producer_id, producer_epoch, transaction_result, n = _unpack_i64_i16_bool_u8(buf, pos)
     pos += 12
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     topics = []
     for _ in range(n - 1):
         writable_txn_marker_topic, pos = yield from _read_writable_txn_marker_topic(buf, pos)
@@ -112,7 +112,7 @@ def _read_writable_txn_marker_topic(buf: bytes, pos: int) -> Generator[int, None
     n = buf[pos]
     pos += 1
     if not 0 < n < 128:
-        n, pos = read_length(buf, pos, n)
+        n, pos = read_count(buf, pos, n)
     partition_indexes = []
     count = n - 1
     for n in range(0, count, 200):

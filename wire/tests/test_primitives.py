@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from struct import pack
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.wire.errors import WireError
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.primitives import ZERO_UUID, read_uvarint, uuid_from_str, uuid_to_str, uvarint
 
 
@@ -52,3 +55,27 @@ def test_uuids_print_as_kafka_prints_them() -> None:
 def test_text_that_is_no_uuid_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         uuid_from_str(text)
+
+
+def test_an_array_has_a_million_elements_at_most() -> None:
+    """Apache Kafka 4.4.0 refuses one element more, as this does, before anything is made for them."""
+    for count in (1_000_000, 1_000_001):
+        plain = pack(">i", count) + bytes(2 * count)
+        flexible = uvarint(count + 1) + b"\x01" * count + b"\x00"
+        for data, version in ((plain, 1), (flexible, 2)):
+            if count == 1_000_000:
+                assert len(DeleteGroupsRequest.decode(data, 0, version)[0].groups_names) == count
+            else:
+                with pytest.raises(WireError, match="an array of 1000001 elements is longer than 1000000"):
+                    DeleteGroupsRequest.decode(data, 0, version)
+
+
+def test_a_struct_has_ten_thousand_tagged_fields_at_most() -> None:
+    for count in (10_000, 10_001):
+        tags = b"".join(uvarint(tag) + b"\x00" for tag in range(count))
+        data = b"\x01" + uvarint(count) + tags
+        if count == 10_000:
+            assert len(DeleteGroupsRequest.decode(data, 0, 2)[0].unknown_tagged_fields or ()) == count
+        else:
+            with pytest.raises(WireError, match="10001 tagged fields are more than 10000"):
+                DeleteGroupsRequest.decode(data, 0, 2)

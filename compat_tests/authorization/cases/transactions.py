@@ -74,7 +74,7 @@ def a_transaction_ends(ask: Asker) -> None:
     (TRANSACTIONAL_ID, "id", WRITE),
     (GROUP, "g", READ),
     (TOPIC, "t", READ),
-    versions=(0, 2, 3, 5),
+    versions=(0, 2, 3, 5, 6),
 )
 def offsets_are_committed_in_a_transaction(ask: Asker) -> None:
     name, producer_id, epoch = _begun(ask)

@@ -110,13 +110,13 @@ def of_a_member(ask: Ask) -> None:
             ask(fetches(ask, name, topic, None, epoch))
 
 
-@case(ApiKey.TXN_OFFSET_COMMIT, since=3, until=4)
+@case(ApiKey.TXN_OFFSET_COMMIT, since=3)
 def of_a_consumer_group(ask: Ask) -> None:
     """Refused before the transaction is asked about or not at all: which producer it is does not matter."""
     topic, name = reconciled_pair(ask)
     for member, epoch, partition in (("one", 4, 0), ("one", 1, 0), ("one", 2, 1), ("nobody", 3, 0)):
         offsets = [TxnOffsetCommitRequestPartition(partition, 5, -1, "")]
-        topics = [TxnOffsetCommitRequestTopic(topic, partitions=offsets)]
+        topics = [TxnOffsetCommitRequestTopic(**ask.reference(topic, 6, "name"), partitions=offsets)]
         ask(TxnOffsetCommitRequest(ask.name("txn"), name, 1, 0, epoch, member, None, topics))
 
 

@@ -47,14 +47,14 @@ _NAMES: Final = [
 ]
 #: The metadata.version of the newest release; later ones are unstable.
 LATEST: Final = "4.4-IV2"
-#: Other features: their level in a release, and the metadata.version from which on.
+#: Other features: their levels in releases, each with the metadata.version from which on.
 _DEFAULTS: Final = {
-    KRAFT_VERSION: (1, "3.9-IV0"),
-    TRANSACTION_VERSION: (2, "4.0-IV2"),
-    GROUP_VERSION: (1, "4.0-IV0"),
-    ELR_VERSION: (1, "4.1-IV0"),
-    "share.version": (1, "4.2-IV0"),
-    "streams.version": (1, "4.2-IV1"),
+    KRAFT_VERSION: ((1, "3.9-IV0"),),
+    TRANSACTION_VERSION: ((2, "4.0-IV2"),),
+    GROUP_VERSION: ((1, "4.0-IV0"),),
+    ELR_VERSION: ((1, "4.1-IV0"),),
+    "share.version": ((1, "4.2-IV0"), (2, "4.4-IV0")),
+    "streams.version": ((1, "4.2-IV1"),),
 }
 #: Levels of other features that a level of a feature depends on.
 _NEEDS: Final = {(ELR_VERSION, 1): {METADATA_VERSION: 23}}
@@ -79,8 +79,8 @@ def level_name(level: int) -> str | None:
 def levels_of(metadata_version: int) -> dict[str, int]:
     """Return the default levels of the other features at this metadata.version."""
     return {
-        feature: level if metadata_version >= metadata_level(since) else 0
-        for feature, (level, since) in _DEFAULTS.items()
+        feature: max((level for level, since in levels if metadata_version >= metadata_level(since)), default=0)
+        for feature, levels in _DEFAULTS.items()
     }
 
 
@@ -88,7 +88,7 @@ def needs_of(feature: str, level: int) -> dict[str, int]:
     """Return the dependencies of a feature's level. Raises ToolError."""
     if feature not in _DEFAULTS:
         raise ToolError(f"Unknown feature: {feature}")
-    highest = _DEFAULTS[feature][0]
+    highest, _ = _DEFAULTS[feature][-1]
     if not 0 <= level <= highest:
         raise ToolError(f"No feature:{feature} with feature level {level}")
     return _NEEDS.get((feature, level), {})

@@ -37,7 +37,7 @@ class Options(argparse.ArgumentParser):
         super().__init__(prog, description=description, allow_abbrev=False, add_help=False)
         self.add_argument("--help", "-h", action="help", help="print this")
         self.add_argument(
-            "--version", action="version", version="4.3.1 (pykbroker)", help="the Kafka that this stands for"
+            "--version", action="version", version="4.4.0 (pykbroker)", help="the Kafka that this stands for"
         )
 
     def connecting(self, *config: str, also: Sequence[str] = ("--broker-list",)) -> None:

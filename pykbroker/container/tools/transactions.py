@@ -176,7 +176,7 @@ def _find_hanging(client: Client, options: argparse.Namespace) -> None:
         for partition, each in found
     ]
     print_columns(
-        ("Topic", "TopicPartition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
+        ("Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
          "Duration(min)"), rows,
     )  # fmt: skip
 

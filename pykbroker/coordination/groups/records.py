@@ -1,7 +1,7 @@
 """Records of ``__consumer_offsets``: Kafka's own layouts, to bytes and back.
 
 Key and value each begin with an int16: the record's type in the key, the layout's version in the value. Versions
-written are those of Apache Kafka 4.3.1 (GroupCoordinatorRecordHelpers); every version is read.
+written are those of Apache Kafka 4.4.0 (GroupCoordinatorRecordHelpers); every version is read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Records of ``__transaction_state`` in Kafka's layout: the transactional id, and its state or a tombstone.
 
-Values have version 1 if the cluster's transaction.version is at least 1, else version 0 (TransactionLog of Kafka 4.3.1);
+Values have version 1 if the cluster's transaction.version is at least 1, else version 0 (TransactionLog of Kafka 4.4.0);
 both are read.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from google.protobuf.descriptor_pb2 import (
@@ -23,7 +23,9 @@ _MAX_TAG: Final = 2**29
 
 
 def text_of(file: FileDescriptorProto) -> str:
-    """A ``.proto`` file with the same descriptor. Raises Malformed for what is not written: extensions, groups, custom options, editions."""
+    """A ``.proto`` file with the same descriptor. Custom options, which only their own files explain, are left out. Raises
+    Malformed for what is not written: groups and editions.
+    """
     if file.syntax not in ("", "proto2", "proto3"):
         raise Malformed(f"a descriptor of {file.syntax[:20]} is not taken: register the text of the file")
     return "\n".join(_File(file).lines()) + "\n"
@@ -36,8 +38,6 @@ class _File:
 
     def lines(self) -> Iterator[str]:
         file = self._file
-        if file.extension:
-            raise _unwritten("extensions")
         yield f'syntax = "{file.syntax or "proto2"}";'
         if file.package:
             yield f"package {file.package};"
@@ -53,6 +53,7 @@ class _File:
         for enum in file.enum_type:
             yield ""
             yield from _enum(enum, "")
+        yield from self._extensions(file.extension, "")
         for service in file.service:
             yield from ("", f"service {service.name} {{")
             for method in service.method:
@@ -61,12 +62,12 @@ class _File:
             yield "}"
 
     def _message(self, message: DescriptorProto, indent: str) -> Iterator[str]:
-        if message.extension or message.extension_range:
-            raise _unwritten("extensions")
         inner = f"{indent}  "
         yield f"{indent}message {message.name} {{"
         yield from (f"{inner}option {name} = {value};" for name, value in _options(message.options))
         yield from _reserved(message, inner, _MAX_TAG)
+        for each in message.extension_range:
+            yield f"{inner}extensions {each.start} to {'max' if each.end >= _MAX_TAG else each.end - 1};"
         maps = {each.name: each for each in message.nested_type if each.options.map_entry}
         for field in message.field:
             if not field.HasField("oneof_index") or field.proto3_optional:
@@ -86,7 +87,12 @@ class _File:
                 yield from self._message(nested, inner)
         for enum in message.enum_type:
             yield from _enum(enum, inner)
+        yield from self._extensions(message.extension, inner)
         yield f"{indent}}}"
+
+    def _extensions(self, extensions: Iterable[FieldDescriptorProto], indent: str) -> Iterator[str]:
+        for each in extensions:
+            yield from (f"{indent}extend {each.extendee} {{", f"{indent}  {self._field(each, {})}", f"{indent}}}")
 
     def _field(self, field: FieldDescriptorProto, maps: dict[str, DescriptorProto], *, labelled: bool = True) -> str:
         entry = (
@@ -143,10 +149,8 @@ def _reserved(found: DescriptorProto | EnumDescriptorProto, indent: str, end: in
 def _options(options: Message) -> Iterator[tuple[str, str]]:
     """Names and values of options, except those that a compiler sets itself."""
     for field, value in options.ListFields():
-        if field.name == "map_entry":
+        if field.name == "map_entry" or field.is_extension or field.message_type is not None:
             continue
-        if field.is_extension or field.name in ("uninterpreted_option", "features") or field.message_type is not None:
-            raise _unwritten("custom options")
         values: list[Any] = list(value) if not isinstance(value, str | bytes | int | float) else [value]
         for each in values:
             if field.enum_type is not None:

@@ -1,6 +1,6 @@
 """The settings of one log, as numbers.
 
-Names, defaults and meaning are those of Kafka's topic settings (Apache Kafka 4.3.1, ``LogConfig``), but for
+Names, defaults and meaning are those of Kafka's topic settings (Apache Kafka 4.4.0, ``LogConfig``), but for
 ``validate_records``, which is pykbroker.validate.records. The broker's
 configuration validates what users write; values are not validated here.
 """

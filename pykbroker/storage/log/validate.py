@@ -1,4 +1,4 @@
-"""Validation of a batch before a leader appends it: the rules of Kafka's LogValidator (4.3.1) for format 2.
+"""Validation of a batch before a leader appends it: the rules of Kafka's LogValidator (4.4.0) for format 2.
 
 Usually only the header, the checksum and the first record's length are checked. Records are read if a setting of the topic
 requires it: compaction (keys), message.timestamp.before.max.ms, a compression.type other than the producer's,

@@ -1,4 +1,4 @@
-"""Settings of topics, groups, subscriptions: codes and words as Apache Kafka 4.3.1 answers them."""
+"""Settings of topics, groups, subscriptions: codes and words as Apache Kafka 4.4.0 answers them."""
 
 import pytest
 

@@ -73,10 +73,31 @@ def test_what_no_entry_may_be(odd: Acl, words: str) -> None:
 
 def test_what_an_entry_may_be() -> None:
     odd = [
-        Acl(CLUSTER, CLUSTER_NAME, LITERAL, "User:", "", ALL, DENY),
+        Acl(CLUSTER, CLUSTER_NAME, LITERAL, "User:", "10.0.0.0/8", ALL, DENY),
         Acl(USER, "User:bob", PREFIXED, "Group:a:b", "not a host", 14, ALLOW),
     ]
     assert make_controller().create_acls(odd).value == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("level", "host", "code", "said"),
+    [
+        (33, "", ErrorCode.INVALID_REQUEST, "Host pattern cannot be null or empty"),
+        (33, "a/b", ErrorCode.INVALID_REQUEST, "Invalid CIDR notation 'a/b': Could not parse [a/b]"),
+        (
+            31,
+            "10.0.0.0/8",
+            ErrorCode.UNSUPPORTED_VERSION,
+            "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher.",
+        ),
+    ],
+)
+def test_what_no_host_may_be(level: int, host: str, code: ErrorCode, said: str) -> None:
+    controller = make_controller()
+    controller.image.features["metadata.version"] = level
+    (error,) = controller.create_acls([Acl(USER, "bob", LITERAL, "User:a", host, ALL, ALLOW)]).value
+    assert error is not None
+    assert (error.code, error.message) == (code, said)
 
 
 def test_what_only_a_filter_may_say() -> None:

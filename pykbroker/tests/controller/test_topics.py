@@ -1,4 +1,4 @@
-"""What the controller refuses, in Kafka's codes and words. Compared with Apache Kafka 4.3.1's own answers."""
+"""What the controller refuses, in Kafka's codes and words. Compared with Apache Kafka 4.4.0's own answers."""
 
 from __future__ import annotations
 

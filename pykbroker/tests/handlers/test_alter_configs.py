@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs and AlterConfigs. Codes and words were read from Apache Kafka 4.3.1's answers."""
+"""IncrementalAlterConfigs and AlterConfigs. Codes and words were read from Apache Kafka 4.4.0's answers."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs and ListConfigResources. Expected answers were read from Apache Kafka 4.3.1's."""
+"""DescribeConfigs and ListConfigResources. Expected answers were read from Apache Kafka 4.4.0's."""
 
 import pytest
 

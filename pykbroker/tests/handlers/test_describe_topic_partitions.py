@@ -1,4 +1,4 @@
-"""Pages of topics and partitions; the same questions were put to Apache Kafka 4.3.1."""
+"""Pages of topics and partitions; the same questions were put to Apache Kafka 4.4.0."""
 
 from __future__ import annotations
 

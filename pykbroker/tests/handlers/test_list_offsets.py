@@ -43,7 +43,7 @@ def undecodable(codec: Compression) -> bytearray:
 @pytest.mark.parametrize("codec", Compression)
 @pytest.mark.parametrize("wanted", [0, -3])
 def test_what_cannot_be_decoded_is_an_error_of_its_partition(tmp_path: Path, caplog, codec, wanted: int) -> None:
-    """Apache Kafka 4.3.1 says UNKNOWN_SERVER_ERROR to both searches, whatever the codec."""
+    """Apache Kafka 4.4.0 says UNKNOWN_SERVER_ERROR to both searches, whatever the codec."""
 
     async def scenario() -> None:
         async with running_broker(tmp_path) as broker:

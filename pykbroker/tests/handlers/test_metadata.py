@@ -1,4 +1,4 @@
-"""Metadata, as Apache Kafka 4.3.1 answers it. A topic that asking creates is there for who asks next."""
+"""Metadata, as Apache Kafka 4.4.0 answers it. A topic that asking creates is there for who asks next."""
 
 from __future__ import annotations
 

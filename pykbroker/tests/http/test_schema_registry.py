@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -252,3 +254,19 @@ def test_words_that_are_no_unicode_are_answered(client: Client) -> None:
     schema = json.dumps({"type": "string", "doc": "\ud800"})
     assert client.ask("POST", "/subjects/s/versions", {"schema": schema, "schemaType": "JSON"})[0] == 200
     assert client.ask("GET", "/subjects/s/versions/1")[0] == 200
+
+
+def test_a_protected_process_of_its_own_has_a_token() -> None:
+    with Kafka(process=True, schema_registry=True, security="sasl_plaintext", users={"alice": "secret"}) as kafka:
+        assert Client(kafka).code("GET", "/subjects") == (401, 401)
+        authorization = f"Bearer {kafka.http_token}"
+        assert Client(kafka).ask("GET", "/subjects", Authorization=authorization) == (200, [])
+
+
+def test_a_broker_without_it_imports_nothing_of_it() -> None:
+    program = (
+        "import sys\nfrom pykbroker.testing import Kafka\nwith Kafka(http=0): pass\n"
+        "print([each for each in sys.modules if each.startswith(('pykbroker.registry', 'avro', 'jsonschema', 'google.protobuf'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -33,7 +33,7 @@ from pykbroker.worlds.disk import SimulatedDisk
 CONFIG = BrokerConfig({"num.partitions": "2"})
 LOG_DIR = bytes(range(16))
 #: Of a cluster that was formatted with one feature alone: the others are a test's to raise.
-PLAIN: Mapping[str, int] = MappingProxyType({METADATA_VERSION: 30})
+PLAIN: Mapping[str, int] = MappingProxyType({METADATA_VERSION: 33})
 
 
 class MetadataDirectory:

@@ -1,4 +1,4 @@
-"""Orders of Java's maps: hashes as OpenJDK 17 makes them, lists as Apache Kafka 4.3.1 answers them."""
+"""Orders of Java's maps: hashes as OpenJDK 17 makes them, lists as Apache Kafka 4.4.0 answers them."""
 
 from __future__ import annotations
 

@@ -75,6 +75,15 @@ def test_few_are_worked_on_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(len(answer.value.groups) == 20_000 for answer in answers)
 
 
+def test_fewer_are_worked_on_together_where_memory_is_short() -> None:
+    world = MemoryCluster()
+    world.coordinator("g")
+    world.cluster.runtime.memory.limit = large.MEMORY_OF_A_BYTE * 400_000
+    answers = [world.post(described(20_000), 5) for _ in range(3)]
+    turns = [turns_until(world, answer) for answer in answers]
+    assert min(turns) > 20, "all were worked on together"
+
+
 def test_one_that_names_too_many_things_closes_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "MOST_ELEMENTS", 10_000)
     world = MemoryCluster()

@@ -33,6 +33,13 @@ def acl(
     return Acl(kind, name, pattern, who, host, operation, permission)
 
 
+def test_a_range_of_addresses_denies_and_allows() -> None:
+    rules = AclRules([acl(host="10.0.0.0/8"), acl(host="10.0.0.0/30", permission=DENY)])
+    assert [allowed(rules, host=host) for host in ("10.0.0.9", "10.0.0.3", "11.0.0.9")] == [True, False, False]
+    assert rules.allows_any("User:alice", "10.0.0.9", READ, TOPIC)
+    assert not rules.allows_any("User:alice", "11.0.0.9", READ, TOPIC)
+
+
 def allowed(
     rules: AclRules, operation: int = READ, name: str = "orders", who: str = "User:alice", host: str = "10.0.0.1"
 ) -> bool:

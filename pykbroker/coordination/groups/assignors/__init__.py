@@ -1,6 +1,6 @@
 """The assignors that the coordinator runs itself (KIP-848): who in a consumer group gets which partitions.
 
-An assignor is a pure function of a ``GroupSpec``. What it decides is what Apache Kafka 4.3.1's assignor of the same
+An assignor is a pure function of a ``GroupSpec``. What it decides is what Apache Kafka 4.4.0's assignor of the same
 name decides, except where that follows the order of a Java hash table: there, topics and partitions go in ascending
 order, and members in the order of ``GroupSpec.members``.
 """

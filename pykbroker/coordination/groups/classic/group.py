@@ -15,7 +15,7 @@
    (``deadlines.py``).
 
 Every transition is in this file; the modules joining, syncing and leaving decide which one a request makes.
-Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager's classic part), KIP-62, KIP-134, KIP-345, KIP-394.
+Source of the rules: Apache Kafka 4.4.0 (GroupMetadataManager's classic part), KIP-62, KIP-134, KIP-345, KIP-394.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
 A JoinGroup is answered at once: it corresponds to a heartbeat of the consumer protocol, and the generation is the member's
-epoch. A member that must revoke partitions is answered REBALANCE_IN_PROGRESS and rejoins without them. Source of the rules: Apache Kafka 4.3.1 (GroupMetadataManager, its ...ToConsumerGroup methods).
+epoch. A member that must revoke partitions is answered REBALANCE_IN_PROGRESS and rejoins without them. Source of the rules: Apache Kafka 4.4.0 (GroupMetadataManager, its ...ToConsumerGroup methods).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ the group epoch for which the target was computed. A member's epoch is the targe
 Deadlines are not in the log. They are kept here in monotonic seconds, and ``wake_at`` is no later than the earliest. A
 heartbeat only moves a deadline; ``due``, called at ``wake_at``, finds those that have passed.
 
-The modules heartbeats, leaving and classic_members handle requests. Source of the rules: Apache Kafka 4.3.1's ConsumerGroup.
+The modules heartbeats, leaving and classic_members handle requests. Source of the rules: Apache Kafka 4.4.0's ConsumerGroup.
 """
 
 from __future__ import annotations

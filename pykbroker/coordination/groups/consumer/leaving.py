@@ -19,6 +19,7 @@ from pykbroker.coordination.groups.consumer.records import (
     epoch_record,
     member_tombstones,
     regex_tombstone,
+    target_epoch_record,
 )
 from pykbroker.coordination.groups.group import Find
 from pykbroker.coordination.outcome import Outcome
@@ -68,6 +69,8 @@ def fence(group: ConsumerGroup, members: list[ConsumerMember], find: Find) -> Ou
     out.records += (regex_tombstone(group.group_id, pattern) for pattern in unused)
     hashed = metadata_hash(group.topics_after(members, without=unused), group.around.image)
     out.records.append(epoch_record(group.group_id, group.epoch + 1, hashed))
+    if len(members) == len(group.members):  # nobody is left who could be assigned something
+        out.records.append(target_epoch_record(group.group_id, group.epoch + 1, 0))
     return out
 
 

@@ -6,7 +6,7 @@
     UNKNOWN                written by a later release: the member must rejoin without partitions
 
 A step first revokes what is not in the target, without changing the epoch. With nothing to revoke the member moves to the
-target's epoch and gets all of it that no other member holds. So no partition is ever assigned to two members. Source: Apache Kafka 4.3.1's CurrentAssignmentBuilder.
+target's epoch and gets all of it that no other member holds. So no partition is ever assigned to two members. Source: Apache Kafka 4.4.0's CurrentAssignmentBuilder.
 """
 
 from __future__ import annotations

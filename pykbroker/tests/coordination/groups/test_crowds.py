@@ -6,12 +6,17 @@ import pytest
 
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.tests.kit.cluster import GROUP
+from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
 from pykbroker.tests.kit.groups import GroupCluster
 from pykbroker.tests.kit.metadata import alter
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from pykbroker.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -23,6 +28,7 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupReques
 HOUR = 3_600_000
 GROUPS = [f"group-{number}" for number in range(40)]
 WIDTH = 5
+COMMIT = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 5)])
 
 
 @pytest.fixture
@@ -234,3 +240,17 @@ def test_groups_that_are_loaded_together_begin_some_in_a_turn_but_before_anybody
 def begun(world: GroupCluster) -> set[str]:
     """The groups that something wakes."""
     return set(world.broker.groups.shards.loaded[0].alarms)
+
+
+def test_groups_of_a_new_cluster_are_described_without_opening_a_log() -> None:
+    """Fifty logs are made in one turn otherwise, which holds the loop for 90 ms."""
+    world = MemoryCluster(offsets_topic_num_partitions="50")
+    world.coordinator(GROUP)
+    answer = world.ask(DescribeGroupsRequest([f"group-{number}" for number in range(400)]), 5)
+    assert {group.group_state for group in answer.groups} == {"Dead"}
+    assert not any(world.partition(CONSUMER_OFFSETS, index).opened_log for index in range(50))
+    world.topic()
+    world.ask(OffsetCommitRequest("group-7", topics=[COMMIT]), 8)
+    world.restart()
+    world.settle()
+    assert world.committed("group-7") == {("t", 0): 5}

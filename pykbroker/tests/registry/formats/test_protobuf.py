@@ -92,10 +92,27 @@ def test_what_is_not_written_is_refused() -> None:
     file = FileDescriptorProto(name="a.proto", syntax="editions")
     with pytest.raises(Malformed, match="register the text"):
         parse(base64.b64encode(file.SerializeToString()).decode(), {})
-    extended = FileDescriptorProto(name="a.proto", syntax="proto2")
-    extended.message_type.add(name="M").extension_range.add(start=1, end=5)
-    with pytest.raises(Malformed, match="extensions"):
-        text_of(extended)
+    grouped = FileDescriptorProto(name="a.proto", syntax="proto2")
+    grouped.message_type.add(name="M").field.add(
+        name="g", number=1, type="TYPE_GROUP", label="LABEL_OPTIONAL", type_name=".M.G"
+    )
+    with pytest.raises(Malformed, match="groups"):
+        text_of(grouped)
+
+
+def test_extensions_are_written_and_custom_options_left_out() -> None:
+    text = """syntax = "proto2";
+import "google/protobuf/descriptor.proto";
+extend google.protobuf.FieldOptions { optional string about = 50001; }
+message M { optional int32 a = 1 [(about) = "x", default = 3]; extensions 100 to 199, 1000 to max; extend M { repeated int32 b = 100; } }
+"""
+    original = parse(text, {})
+    found = parse(original.serialized, {})
+    assert "extend .google.protobuf.FieldOptions {\n  optional string about = 50001;\n}" in found.text
+    assert "extensions 1000 to max;" in found.text
+    assert "optional int32 a = 1 [default = 3];" in found.text
+    assert found.cannot_read(original) == original.cannot_read(found) == []
+    assert parse(found.text, {}, normalize=True).text == found.text
 
 
 @pytest.mark.parametrize("name", ["../../../../tmp/escaped.proto", "/etc/x.proto"])
