@@ -7,6 +7,7 @@ Codes, names and which are retriable: org.apache.kafka.common.protocol.Errors of
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Self
 
 
 class WireError(ValueError):
@@ -229,6 +230,13 @@ class KafkaError(Exception):
     def message(self) -> str:
         """The given message, by default that of the code."""
         return self.code.default_message if self.given_message is None else self.given_message
+
+    def kept(self) -> Self:
+        """Return it as a part of a result. Its traceback goes, since its frames refer to the result: a request with many refused items
+        would leave them all to the collector of cycles, which holds the loop.
+        """
+        self.__traceback__ = None
+        return self
 
     def __str__(self) -> str:
         return f"{self.code.name}: {self.message}"

@@ -48,7 +48,7 @@ class AclPlanner:
                 _check(acl)
                 _check_host(acl.host, self._image.features.get(METADATA_VERSION, 0))
             except KafkaError as error:
-                errors.append(error)
+                errors.append(error.kept())
                 continue
             errors.append(None)
             if acl not in self._ids and acl not in new:
@@ -65,7 +65,7 @@ class AclPlanner:
             try:
                 check_filter(each)
             except KafkaError as error:
-                results.append(error)
+                results.append(error.kept())
                 continue
             matching = self._matching(each)
             results.append(matching)

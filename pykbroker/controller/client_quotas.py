@@ -85,7 +85,7 @@ def plan_alterations(
             _check_entity(entity, unknown_hosts)
             _check_values(entity, wanted)
         except KafkaError as error:
-            results[entity] = error
+            results[entity] = error.kept()
             continue
         results[entity] = None
         records += _changes(image, entity, wanted)

@@ -72,7 +72,7 @@ def plan_alterations(
             changed = rules.plan_alteration(image, alteration, broker_id)
             check_min_isr(image, alteration.resource_type, alteration.resource_name, changed)
         except KafkaError as error:
-            errors.append(error)
+            errors.append(error.kept())
         else:
             records += _records(image, alteration.resource_type, alteration.resource_name, changed)
             errors.append(None)

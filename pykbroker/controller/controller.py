@@ -197,7 +197,7 @@ class Controller:
                         quota.record(len(self.image.topics_by_id[topic_id].partitions))
                     records.append(removal)
                 except KafkaError as error:
-                    results[topic_id] = error
+                    results[topic_id] = error.kept()
                 else:
                     results[topic_id] = None
             return records, results

@@ -85,7 +85,7 @@ def plan_elections(
             except KafkaError as refusal:
                 if wanted is None and refusal.code is ErrorCode.ELECTION_NOT_NEEDED:
                     continue
-                error = refusal
+                error = refusal.kept()
             result.append((index, error))
     return records, results
 

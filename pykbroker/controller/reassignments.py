@@ -75,7 +75,7 @@ def plan_reassignments(
         try:
             record = plan_reassignment(image, asked.topic, asked.partition, asked.replicas, same_factor=same_factor)
         except KafkaError as refusal:
-            errors.append(refusal)
+            errors.append(refusal.kept())
             continue
         errors.append(None)
         if record is not None:

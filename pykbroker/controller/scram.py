@@ -55,7 +55,7 @@ def plan_credentials(
                 )
             records[change.user] = _removal(image, change) if isinstance(change, Deletion) else _credential(change)
         except KafkaError as error:
-            results[change.user] = error
+            results[change.user] = error.kept()
         else:
             results[change.user] = None
     return list(records.values()), results

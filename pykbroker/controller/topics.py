@@ -111,7 +111,7 @@ class TopicPlanner:
                 if quota is not None:
                     quota.record(result.partitions)
             except KafkaError as error:
-                result = TopicResult(topic.name, error)
+                result = TopicResult(topic.name, error.kept())
             else:
                 records += planned
             results.append(result)
@@ -134,7 +134,7 @@ class TopicPlanner:
                     quota.record(len(planned))
                 records += planned
             except KafkaError as error:
-                results.append((topic.name, error))
+                results.append((topic.name, error.kept()))
             else:
                 results.append((topic.name, None))
         _check_record_total(records)

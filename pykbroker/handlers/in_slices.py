@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
 from pykbroker.runtime.waits import Deferred, attempt
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
-    from pykbroker.runtime.slices import Steps, Work
+    from pykbroker.runtime.slices import Slices, Steps, Work
     from pykbroker.security.context import RequestContext
 
 T = TypeVar("T")
@@ -138,24 +139,38 @@ def in_turn(
     if len(items) <= at_once:
         return ask(items).map(lambda result: [result])
     ctx.in_slices = True
-    slices = broker.runtime.slices
-    over: Deferred[list[T]] = Deferred()
-    results: list[T] = []
+    asking = _InTurn(broker.runtime.slices, items, ask, at_once)
+    return asking.begin()
 
-    def ask_from(begin: int) -> Steps:
-        asked = attempt(ask, items[begin : begin + at_once])
-        asked.map(lambda result: answered(begin + at_once, result)).pass_failure_to(over)
+
+class _InTurn(Generic[U, T]):
+    """Functions that call each other would be a cycle, which keeps items and results until it is collected."""
+
+    def __init__(
+        self, slices: Slices, items: Sequence[U], ask: Callable[[Sequence[U]], Deferred[T]], at_once: int
+    ) -> None:
+        self._slices = slices
+        self._items = items
+        self._ask = ask
+        self._at_once = at_once
+        self._over: Deferred[list[T]] = Deferred()
+        self._results: list[T] = []
+
+    def begin(self) -> Deferred[list[T]]:
+        self._slices.add(self._from(0))
+        return self._over
+
+    def _from(self, begin: int) -> Steps:
+        end = begin + self._at_once
+        attempt(self._ask, self._items[begin:end]).map(partial(self._answered, end)).pass_failure_to(self._over)
         yield WEIGHT_OF_A_PART
 
-    def answered(end: int, result: T) -> None:
-        results.append(result)
-        if end < len(items):
-            slices.add(ask_from(end))
+    def _answered(self, end: int, result: T) -> None:
+        self._results.append(result)
+        if end < len(self._items):
+            self._slices.add(self._from(end))
         else:
-            over.complete(results)
-
-    slices.add(ask_from(0))
-    return over
+            self._over.complete(self._results)
 
 
 def flat(parts: Iterable[Iterable[T]]) -> list[T]:

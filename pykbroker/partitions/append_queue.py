@@ -114,8 +114,10 @@ class AppendQueue:
 
         runtime, log, header = self._runtime, self._partition.log, unread.header
         memory = runtime.memory
-        needed = memory_to_decompress(header.compression, unread.records) + log.config.max_message_bytes
         held = max(memory.limit // _HELD_PART, _HELD_AT_LEAST)
+        needed = memory_to_decompress(header.compression, unread.records) + log.config.max_message_bytes
+        if log.config.compression_type != "producer":
+            needed += held  # it is written anew, and a record of it is held
 
         def read() -> Validated:
             return read_content(

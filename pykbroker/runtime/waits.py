@@ -17,6 +17,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, overload
 
+from pykbroker.wire.errors import KafkaError
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -72,9 +74,9 @@ class Deferred(Generic[T]):
                 self._run_callbacks()
 
     def fail(self, error: BaseException) -> None:
-        """Set an error instead of a result."""
+        """Set an error instead of a result; a KafkaError, which is an answer, without its traceback."""
         if not self.done:
-            self.error = error
+            self.error = error.kept() if isinstance(error, KafkaError) else error
             self.done = True
             if self._callbacks is not None:
                 self._run_callbacks()

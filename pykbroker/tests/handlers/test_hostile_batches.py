@@ -9,10 +9,12 @@ too long for, too.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -35,6 +37,8 @@ from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffse
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, TimestampType, encode_batch
 
+#: The package.
+ROOT = Path(__file__).resolve().parents[2]
 WHOLE = os.environ.get("PYKBROKER_HOSTILE_BATCHES") == "whole"
 RECORDS, BYTES = (500_000, 250 * 1024 * 1024) if WHOLE else (5_000, 32 * 1024 * 1024)
 #: A turn of the loop: executed lines, and bytes that it decompresses itself.
@@ -178,8 +182,8 @@ SETTINGS: dict[str, tuple[dict[str, str], dict[str, ErrorCode]]] = {
     "validated": ({"pykbroker_validate_records": "true"}, {}),
     "limited": ({"max_decompressed_message_bytes": "100000"}, {"a huge record": INVALID}),
     # what is written anew has each of its records in memory, and those that grow too much are refused
-    "to lz4": ({"compression_type": "lz4"}, {"a huge record": INVALID}),
-    "to gzip": ({"compression_type": "gzip"}, {"a huge record": INVALID}),
+    "to lz4": ({"compression_type": "lz4", "max_message_bytes": "9000000"}, {"a huge record": INVALID}),
+    "to gzip": ({"compression_type": "gzip", "max_message_bytes": "9000000"}, {"a huge record": INVALID}),
     "to nothing": (
         {"compression_type": "uncompressed", "max_message_bytes": "50000"},
         {"many records": ErrorCode.MESSAGE_TOO_LARGE, "a huge record": INVALID},
@@ -262,3 +266,36 @@ def test_export_over_http(measuring: Watched, kind: str) -> None:
     measuring.until(lambda: exported.done)
     with pytest.raises(TooMuch):
         _ = exported.value
+
+
+#: What decodes or decompresses records in the broker's process, and why it holds nobody up. Whoever adds one adds a test, too.
+READERS = {
+    "client/aborted.py": "control batches, which clients cannot write",
+    "http/console/reading.py": "in a thread, and decoded in slices: tests/http/console",
+    "metadata/batches.py": "the metadata log, which clients cannot write",
+    "partitions/record_chunks.py": "loading of coordinators, and exports: here",
+    "registry/topic.py": "in a thread, and decoded in slices, up to a bound: tests/registry",
+    "seeding/dumping.py": "what the test asks for in its own process",
+    "sessions/values.py": "what a test records in its own process, of small batches: tests/sessions",
+    "storage/compaction/cleaned_batches.py": "in the cleaner's process: tests/storage/compaction",
+    "storage/compaction/cleaned_transactions.py": "in the cleaner's process, control batches",
+    "storage/compaction/large_batches.py": "in the cleaner's process: tests/storage/compaction",
+    "storage/log/content.py": "Produce: here",
+    "storage/log/log.py": "control batches, which clients cannot write",
+    "storage/log/lookup.py": "ListOffsets: here",
+    "storage/log/snapshots.py": "control batches, which clients cannot write",
+}
+_DECODING = re.compile(
+    r"\b(decode_records|decode_some|decode_one_by_one|unpacked|RecordWalk|decompress|decompressed_pieces)\("
+)
+#: Rooms of clients, and of what runs outside the broker's process.
+_OF_CLIENTS = ("cli/", "client/fetcher.py", "lake/", "simulation/", "tests/", "wire")
+
+
+def test_all_that_reads_records_is_known() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*.py")
+        if not str(path.relative_to(ROOT)).startswith(_OF_CLIENTS) and _DECODING.search(path.read_text())
+    }
+    assert found == READERS.keys()

@@ -1,10 +1,12 @@
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
 
 import pykbroker
 from pykbroker.runtime.waits import Deferred, WakeQueue, all_of, apply, as_wait, attempt, gather
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 def test_callbacks_run_when_completed_and_at_once_afterwards() -> None:
@@ -230,3 +232,27 @@ def test_a_cancellation_reaches_who_waits() -> None:
     cancelled.fail(asyncio.CancelledError())
     assert isinstance(mapped.error, asyncio.CancelledError)
     assert isinstance(told.error, asyncio.CancelledError)
+
+
+def test_a_refusal_leaves_no_cycle() -> None:
+    """Its traceback has frames that refer to the wait that keeps it: a request with many refused items would leave all of them to a
+    collection that holds the loop. What is no answer keeps its traceback, for the log.
+    """
+
+    def refuse() -> Deferred[int]:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+
+    def ask() -> ErrorCode:
+        wait = attempt(refuse)
+        found = wait.recover(KafkaError, lambda error: error.code)
+        assert wait.error is not None
+        return found.value  # type: ignore[return-value]
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert ask() is ErrorCode.GROUP_ID_NOT_FOUND
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+    assert attempt(lambda: 1 / 0).error.__traceback__ is not None  # type: ignore[arg-type, return-value, union-attr]
