@@ -89,7 +89,8 @@ class LocalShareStates:
             else:
                 done.pass_to(answer)
 
-        attempt(requested).when_done(ended)
+        done = attempt(requested)
+        done.settled().map(lambda _: ended(done)).or_log("asking the share coordinator of %s", key)
 
     def _again(
         self, key: str, question: Callable[[ShareCoordinator], Deferred[T]], answer: Deferred[T], count: int

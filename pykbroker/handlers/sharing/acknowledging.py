@@ -99,7 +99,7 @@ def readable(broker: Broker, ctx: RequestContext, where: tuple[bytes, int]) -> P
 def opened(led: LedSharePartition) -> Deferred[None]:
     """The wait until a share partition has its state; one wait of many."""
     wait: Deferred[None] = Deferred()
-    led.opening.when_done(lambda done: done.pass_to(wait))
+    led.opening.pass_to(wait)
     return wait
 
 

@@ -585,7 +585,7 @@ ROWS: dict[ApiKey, Row | str] = {
 
 def _is_counted(frame: FrameType) -> bool:
     """False for the simulated disk and the tests' kit, whose lines are no work of a broker."""
-    return "/simulation/" not in frame.f_code.co_filename and "/tests/" not in frame.f_code.co_filename
+    return not any(room in frame.f_code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
 
 
 class Counted(MemoryCluster):
