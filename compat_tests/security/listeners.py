@@ -139,7 +139,10 @@ class Listeners:
                 )
                 settings[f"{prefix}.oauthbearer.sasl.oauthbearer.clock.skew.seconds"] = "600"
                 settings[f"{prefix}.oauthbearer.sasl.oauthbearer.jwks.endpoint.url"] = self.files.keys
+        everybody = "listener.name.signed_for_all.oauthbearer.sasl.oauthbearer.allow.unverified"
         return settings | {
+            f"{everybody}.audience": "true",
+            f"{everybody}.issuer": "true",
             "listener.name.signed.oauthbearer.sasl.oauthbearer.expected.audience": f"{AUDIENCE},other",
             "listener.name.signed.oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.sasl.key_sets import KeySet, RemoteKeySet
+
+log = logging.getLogger(__name__)
 
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
 _UNSECURED: Final = f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
@@ -67,6 +70,8 @@ class BearerTokens:
         except ImportError as error:
             raise ConfigError(f"signed tokens of OAUTHBEARER need PyJWT: {install_hint('security')}") from error
         value = settings.value
+        for claim in ("audience", "issuer"):
+            _check_verified(settings, claim)
         rules = ClaimRules(
             value("sasl.oauthbearer.expected.audience"),
             value("sasl.oauthbearer.expected.issuer"),
@@ -87,6 +92,18 @@ class BearerTokens:
                 )
             self._key_sets[url] = _key_set(url, settings)
         return self._key_sets[url]
+
+
+def _check_verified(settings: MechanismSettings, claim: str) -> None:
+    """Raises ConfigError where any token of the issuer's keys would do, unless that is asked for (BrokerJwtValidator of Kafka 4.4)."""
+    expected, unverified = f"sasl.oauthbearer.expected.{claim}", f"sasl.oauthbearer.allow.unverified.{claim}"
+    if settings.value(expected):
+        return
+    if not settings.value(unverified):
+        raise ConfigError(f"{expected} must be set, or {unverified}=true to accept tokens regardless of their {claim}")
+    log.warning(
+        "OAUTHBEARER accepts tokens regardless of their %s: %s is not set, and %s is", claim, expected, unverified
+    )
 
 
 def _scheme(url: str) -> str:

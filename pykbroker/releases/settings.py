@@ -105,4 +105,6 @@ def earlier(
     broker["log.segment.bytes"] = broker["log.segment.bytes"]._replace(rule=_SMALL_SEGMENTS)
     topics["segment.bytes"] = topics["segment.bytes"]._replace(rule=_SMALL_SEGMENTS)
     behind = {name: ((f"log.{name}", 1),) for name in _FORMER_OF_TOPICS}
-    return Definitions(release, broker, topics, {**OF_4_3.topic_synonyms, **behind}, beneath or {})
+    return Definitions(
+        release, broker, topics, {**OF_4_3.topic_synonyms, **behind}, {**OF_4_3.beneath, **(beneath or {})}
+    )

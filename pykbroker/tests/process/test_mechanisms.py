@@ -45,9 +45,13 @@ def settings_of(name: str, module: str, settings: Mapping[str, str]) -> Mechanis
     return sasl_settings(config, "SASL").mechanisms[0]
 
 
+#: Tokens are taken whatever their audience and issuer.
+UNVERIFIED = {f"sasl.oauthbearer.allow.unverified.{claim}": "true" for claim in ("audience", "issuer")}
+
+
 def bearer_settings(url: str) -> MechanismSettings:
     """Of signed tokens."""
-    settings = {"sasl.server.callback.handler.class": SIGNED, URL: url}
+    settings = {"sasl.server.callback.handler.class": SIGNED, URL: url} | UNVERIFIED
     return settings_of("OAUTHBEARER", f"{BEARER}.OAuthBearerLoginModule required;", settings)
 
 
@@ -57,7 +61,7 @@ def bearer(options: str = "", **settings: str) -> Mechanism:
 
 def signed(url: str | None, options: str = "", **settings: str) -> Mechanism:
     handler = {"sasl.server.callback.handler.class": SIGNED} | ({} if url is None else {URL: url})
-    return bearer(options, **(handler | settings))
+    return bearer(options, **(UNVERIFIED | handler | settings))
 
 
 @contextmanager
@@ -110,6 +114,17 @@ def test_an_audience_and_an_issuer_are_of_the_mechanism(tmp_path: Path) -> None:
     mechanism = signed(path.as_uri(), **rules)
     assert let_in(mechanism, issuer().sign(CLOCK.now_ms(), aud="b", iss="me"))
     assert not let_in(mechanism, issuer().sign(CLOCK.now_ms(), aud="b"))
+
+
+@pytest.mark.parametrize("claim", ["audience", "issuer"])
+def test_whoever_takes_any_audience_or_issuer_says_so(tmp_path: Path, claim: str) -> None:
+    """As Kafka 4.4 requires."""
+    path = tmp_path / "keys.json"
+    path.write_text(key_set(issuer()))
+    unverified = f"sasl.oauthbearer.allow.unverified.{claim}"
+    with pytest.raises(ConfigError, match=f"expected.{claim} must be set, or {unverified}=true"):
+        signed(path.as_uri(), **{unverified: "false"})
+    signed(path.as_uri(), **{unverified: "false", f"sasl.oauthbearer.expected.{claim}": "this"})
 
 
 @pytest.mark.parametrize(

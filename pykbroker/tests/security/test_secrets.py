@@ -63,6 +63,8 @@ def settings(folder: Path) -> dict[str, str]:
         f"{bearer}sasl.jaas.config": f'{_SECURITY}.oauthbearer.OAuthBearerLoginModule required clientSecret="{MARK}-c";',
         f"{bearer}sasl.server.callback.handler.class": f"{_SECURITY}.oauthbearer.OAuthBearerValidatorCallbackHandler",
         f"{bearer}sasl.oauthbearer.jwks.endpoint.url": Path(written(folder, "keys.json", key_set(issuer()))).as_uri(),
+        f"{bearer}sasl.oauthbearer.allow.unverified.audience": "true",
+        f"{bearer}sasl.oauthbearer.allow.unverified.issuer": "true",
         "ssl.keystore.type": "PKCS12",
         "ssl.keystore.location": written(folder, "own.p12", as_pkcs12(broker(), _STORE)),
         "ssl.keystore.password": _STORE,
