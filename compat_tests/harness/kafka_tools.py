@@ -41,6 +41,7 @@ _MAIN = {
     "transactional-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
     "client-compatibility": "org.apache.kafka.tools.ClientCompatibilityTest",
     "replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
+    "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
     "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
     "acls": "org.apache.kafka.tools.AclCommand",
