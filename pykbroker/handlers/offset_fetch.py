@@ -30,9 +30,10 @@ from pykbroker.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.groups.offsets import TopicOffsets
     from pykbroker.runtime.slices import Work
     from pykbroker.security.authorizer import Authorizer
     from pykbroker.security.context import RequestContext
@@ -52,7 +53,7 @@ def handle(
 ) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
     version = ctx.api_version
     if version >= _MANY_GROUPS_SINCE:
-        if len(request.groups) == 1 and _is_small(request.groups[0]):
+        if len(request.groups) == 1 and _is_small(broker, request.groups[0]):
             return apply(_response, all_of([_fetch(broker, ctx, request.groups[0], stable=request.require_stable)]))
         work = _fetch_many(broker, ctx, request.groups, stable=request.require_stable)
         return apply(_response, in_slices(broker, ctx, work))
@@ -63,16 +64,17 @@ def handle(
             for topic in request.topics
         ]
     requested = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    if _is_small(requested):
+    if _is_small(broker, requested):
         return apply(_older_response, _fetch(broker, ctx, requested, stable=request.require_stable))
     found = in_slices(broker, ctx, _fetch_many(broker, ctx, [requested], stable=request.require_stable))
     return apply(lambda groups: _older_response(groups[0]), found)
 
 
-def _is_small(requested: OffsetFetchRequestGroup) -> bool:
+def _is_small(broker: Broker, requested: OffsetFetchRequestGroup) -> bool:
     topics = requested.topics
     if topics is None:
-        return True
+        offsets = _offsets(broker, requested.group_id)
+        return len(offsets) <= AT_ONCE and sum(map(len, offsets.values())) <= AT_ONCE
     if len(topics) == 1:  # the usual case
         return len(topics[0].partition_indexes) <= AT_ONCE
     return len(topics) + sum([len(topic.partition_indexes) for topic in topics]) <= AT_ONCE
@@ -84,9 +86,12 @@ def _fetch_many(
     """The answers for the groups; for one with many partitions in parts, the first of which may be an error of the group."""
     found: list[_Found] = []
     for requested in groups:
-        if _is_small(requested):
+        if _is_small(broker, requested):
             found.append(_fetch(broker, ctx, requested, stable=stable))
             yield 1 if requested.topics is None else len(requested.topics) + 1
+            continue
+        if requested.topics is None:
+            found.append((yield from _fetch_all(broker, ctx, requested, stable=stable)))
             continue
         parts: list[_Found] = []
         for topics in in_parts(map(_Indexes, requested.topics or ())):
@@ -96,6 +101,58 @@ def _fetch_many(
             yield AT_ONCE
         found.append(apply(_joined, all_of(parts)))
     return all_of(found)
+
+
+def _offsets(broker: Broker, group_id: str) -> TopicOffsets:
+    """What a group has at this moment, committed or not: it decides how the answer is divided, and nothing else."""
+    try:
+        shard = broker.groups.shards.at(broker.groups.partition_of(group_id)).shard
+    except KafkaError:
+        return {}  # the request is refused
+    return shard.committed.visible(group_id)
+
+
+def _fetch_all(
+    broker: Broker, ctx: RequestContext, requested: OffsetFetchRequestGroup, *, stable: bool
+) -> Generator[float, None, _Found]:
+    """All offsets of a group with many, in parts; those that are committed meanwhile for other partitions are left out."""
+    authorizer = broker.authorizer
+    if authorizer is not None and not authorizer.may(ctx, DESCRIBE, GROUP, requested.group_id):
+        return _refused(ctx, requested, KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    parts: list[_Found] = []
+    offsets = list(_offsets(broker, requested.group_id).items())
+    named = (OffsetFetchRequestTopics(name, partition_indexes=list(partitions)) for name, partitions in offsets)
+    for topics in in_parts(map(_Indexes, named)):
+        some = copy(requested)
+        some.topics = [OffsetFetchRequestTopics(of.name, partition_indexes=of.partitions) for of in topics]
+        parts.append(_fetch_existing(broker, ctx, some, stable=stable))
+        yield AT_ONCE
+    return apply(_joined, all_of(parts))
+
+
+def _fetch_existing(broker: Broker, ctx: RequestContext, requested: OffsetFetchRequestGroup, *, stable: bool) -> _Found:
+    """Offsets of topics by name, without what the client may not describe and what is gone."""
+
+    def existing(answer: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+        for topic in answer.topics:
+            topic.partitions = [each for each in topic.partitions if each.committed_offset >= 0 or each.error_code]
+        answer.topics = [topic for topic in answer.topics if topic.partitions]
+        if broker.authorizer is not None:
+            answer.topics = _described(broker.authorizer, ctx, answer.topics)
+        return _with_ids(broker, answer) if ctx.api_version >= _TOPIC_IDS_SINCE else answer
+
+    question = GroupShard.fetch_stable if stable else GroupShard.fetch
+    try:
+        found = apply(existing, broker.groups.ask(requested.group_id, question, requested))
+    except KafkaError as error:
+        return _refused(ctx, requested, error)
+    return found.recover(KafkaError, partial(_refused, ctx, requested)) if isinstance(found, Deferred) else found
+
+
+def _described(
+    authorizer: Authorizer, ctx: RequestContext, topics: list[OffsetFetchResponseTopics]
+) -> list[OffsetFetchResponseTopics]:
+    return [topic for topic in topics if authorizer.may(ctx, DESCRIBE, TOPIC, topic.name)]
 
 
 class _Indexes:
@@ -178,7 +235,7 @@ def _fetch_described(
 
     def permitted(response: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
         if requested.topics is None:
-            response.topics = [topic for topic in response.topics if authorizer.may(ctx, DESCRIBE, TOPIC, topic.name)]
+            response.topics = _described(authorizer, ctx, response.topics)
         elif response.error_code == ErrorCode.NONE:
             response.topics += denied
         return response

@@ -832,3 +832,35 @@ def test_full_collections_are_put_off_until_the_last_of_two_brokers_is_done() ->
             world.run_turn()
         assert gc.get_threshold()[2] == after
     assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("version", [8, 10])
+def test_no_turn_is_long_where_a_group_has_many_offsets(version: int) -> None:
+    """All are fetched, without topics that are named."""
+    world = Counted()
+    world.create(NewTopic("wide", 6_000, 1), NewTopic("other", 1, 1))
+    world.coordinator("g")
+    commits = [
+        offset_commit.OffsetCommitRequestTopic(
+            name, partitions=[offset_commit.OffsetCommitRequestPartition(index, 7) for index in range(count)]
+        )
+        for name, count in (("wide", 6_000), ("other", 1))
+    ]
+    _answered(world, offset_commit.OffsetCommitRequest("g", topics=commits), 8)
+    everything = offset_fetch.OffsetFetchRequest(groups=[offset_fetch.OffsetFetchRequestGroup("g", topics=None)])
+    (group,) = _answered(world, everything, version).groups
+    ids = {(each.id if version >= 10 else each.name): len(each.partitions) for each in world.image.topics.values()}
+    assert {each.topic_id if version >= 10 else each.name: len(each.partitions) for each in group.topics} == {
+        key: count for key, count in ids.items() if count in (6_000, 1)
+    }
+    assert {each.committed_offset for topic in group.topics for each in topic.partitions} == {7}
+    world.counts, world.longest = True, 0
+    _answered(world, everything, version)
+    assert 0 < world.longest < MOST // 2
+
+
+def _answered(world: MemoryCluster, request: Message, version: int) -> Any:
+    answer = world.post(request, version)
+    while not answer.done:
+        world.run_turn()
+    return answer.value
