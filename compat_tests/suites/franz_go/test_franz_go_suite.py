@@ -15,7 +15,6 @@ import re
 
 import pytest
 
-from compat_tests.conftest import TARGET
 from compat_tests.harness.client_suites import UNPACKED, Excuses, check
 from compat_tests.harness.go_cases import GO
 from compat_tests.harness.go_tests import broker_tests, module_folder, run_tests
@@ -36,11 +35,6 @@ _ASKS_A_BROKER = re.compile(
 
 _ALWAYS = {
     "TestIssueProduceBrokerTooOldFailsRecords": "wants a broker that refuses Produce v2; Apache Kafka 4.4.0 skips it, too",
-}
-_OURS = {
-    "TestShareGroup|TestShareGroup(ETL|AckOnClose|OffsetsAdmin)|TestConsumeRegexShareSkipsInternal": (
-        "share groups are not served yet"
-    ),
 }
 _WITHOUT_TLS = {
     "TestIssue769": "crashes before it asks a broker: it sets a dialer, which franz-go refuses together with TLS"
@@ -65,7 +59,7 @@ def test_suite(start_secured: StartSecured, subtests: pytest.Subtests, listener:
     without = _WITHOUT_TLS if listener == "MUTUAL" else {}
     tests = broker_tests(package, _ASKS_A_BROKER)
     cases = run_tests(package, tests, environment, LIMIT_S, left_out=list(without))
-    check(cases, Excuses({**_ALWAYS, **without, **(_OURS if TARGET == "pykbroker" else {})}), subtests)
+    check(cases, Excuses({**_ALWAYS, **without}), subtests)
 
 
 def _with_certificates(files: Files) -> dict[str, str]:
