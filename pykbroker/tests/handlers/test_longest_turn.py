@@ -159,6 +159,19 @@ def of_wide(make: Callable[[int], Any]) -> list[Any]:
 
 SMALL = "of a size that its fields bound"
 
+
+def acknowledgements() -> list[share_acknowledge.AcknowledgeTopic]:
+    return [
+        share_acknowledge.AcknowledgeTopic(
+            bytes(16),
+            [
+                share_acknowledge.AcknowledgePartition(number, [share_acknowledge.AcknowledgementBatch(0, 9, [1])])
+                for number in range(MANY)
+            ],
+        )
+    ]
+
+
 ROWS: dict[ApiKey, Row | str] = {
     ApiKey.PRODUCE: lambda: (
         produce.ProduceRequest(
@@ -499,7 +512,7 @@ ROWS: dict[ApiKey, Row | str] = {
         2,
     ),
     ApiKey.SHARE_ACKNOWLEDGE: lambda: (
-        share_acknowledge.ShareAcknowledgeRequest("share-0", "m", 1),
+        share_acknowledge.ShareAcknowledgeRequest("share-0", "m", 1, topics=acknowledgements()),
         2,
     ),
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: lambda: (
@@ -864,3 +877,14 @@ def _answered(world: MemoryCluster, request: Message, version: int) -> Any:
     while not answer.done:
         world.run_turn()
     return answer.value
+
+
+def test_no_turn_is_long_where_a_share_session_acknowledges_much() -> None:
+    """The row of ShareAcknowledge has no session, and is refused as a whole."""
+    world = Counted()
+    world.coordinator("g")
+    _answered(world, share_fetch.ShareFetchRequest("g", "m", max_records=1, batch_size=1), 2)
+    world.counts, world.longest = True, 0
+    request = share_acknowledge.ShareAcknowledgeRequest("g", "m", 1, topics=acknowledgements())
+    _answered(world, request, 2)
+    assert 0 < world.longest < MOST
