@@ -233,7 +233,9 @@ class RemoteGroup:
     def commit_in_transaction(self, member_id: str, epoch: int) -> ErrorCode:
         transactional_id = f"{self._group}-{_COMMITS}"
         producer = _until(lambda: self._producer(transactional_id))
-        topics = [TxnOffsetCommitRequestTopic(self._topic("t"), partitions=[TxnOffsetCommitRequestPartition(1, 7)])]
+        topics = [
+            TxnOffsetCommitRequestTopic(topic_id=self._ids["t"], partitions=[TxnOffsetCommitRequestPartition(1, 7)])
+        ]
         request = TxnOffsetCommitRequest(
             transactional_id,
             self._group,
@@ -242,7 +244,7 @@ class RemoteGroup:
             member_id=member_id,
             topics=topics,
         )
-        return ErrorCode(self._ask.quietly(request, 5).topics[0].partitions[0].error_code)
+        return ErrorCode(self._ask.quietly(request, 6).topics[0].partitions[0].error_code)
 
     def _producer(self, transactional_id: str) -> tuple[int, int] | None:
         if self._ask.quietly(FindCoordinatorRequest(transactional_id, 1), 3).error_code:

@@ -73,7 +73,7 @@ class Member:
 
     def commit_in_transaction(self) -> int:
         assert self._txn is not None
-        who = {"generation_id": self.generation, "member_id": self.id}
+        who = {"generation_id_or_member_epoch": self.generation, "member_id": self.id}
         answer = self.ask.quietly(self._txn.committing_offsets(self.group, (self.topic, 0, 5), **who), 3)
         code: int = answer.topics[0].partitions[0].error_code
         return code
