@@ -26,6 +26,7 @@ _LEFT_OUT = {
     "settings of groups again and again; the case of refused ones tells that there are none": (
         "AlterConfigs/replaced_settings_of_a_group", "IncrementalAlterConfigs/settings_of_a_group",
     ),
+    "a setting of topics that came with 4.4": ("Produce/records_that_are_too_large_decompressed",),
     "eligible leader replicas, which both releases are without": (
         "IncrementalAlterConfigs/in_sync_replicas_while_eligible_leaders_are_kept",
         "UpdateFeatures/eligible_leaders_down_and_up_again",

@@ -56,6 +56,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
             return layers.synonyms(broker_name)
         return [Synonym(name, value_text(groups[name].default), Source.DEFAULT_CONFIG)]
 
+    public = {name: setting for name, setting in groups.items() if not setting.internal or name in overrides}
     return [
         _overridable(
             setting,
@@ -64,8 +65,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
             inherited,
             value_text(config.get(_behind_a_group(name), setting.default)),
         )
-        for name, setting in _ordered(groups)
-        if not setting.internal or name in overrides
+        for name, setting in _ordered(public)
     ]
 
 

@@ -75,6 +75,8 @@ SUITES = [
     Suite("snippets", "README and docs", "every code block is run", _OWN_PROCESS),
     Suite("packages", "pip", "wheel and sdist built, installed and run", _OWN_PROCESS),
     Suite("testing_faults", "stock clients under faults", "every kind of fault against four clients", _OWN_PROCESS),
+    Suite("registry", "clients of schema registries", "Python's, Go's and JavaScript's, kills", _OWN_PROCESS),
+    Suite("worlds", "aiokafka", "programs, brokers and time out of one seed; twenty planted bugs", _OWN_PROCESS),
     Suite("bench", "pykbroker's bench", "the bench runs", _OWN_PROCESS),
 ]
 

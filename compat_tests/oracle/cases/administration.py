@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.oracle.cases import case
-from compat_tests.oracle.cases.configs import BROKER, DELETE, SET, change
+from compat_tests.oracle.cases.configs import BROKER, DELETE, SET, change, describe
 from compat_tests.oracle.cases.dynamic_configs import until_value
 from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
@@ -230,7 +230,13 @@ def eligible_leaders_down_and_up_again(ask: Ask) -> None:
     ask(change(BROKER, "1", (setting, SET, "2")), 1)
     until_value(ask, BROKER, "1", setting, "2")
     ask(UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature, 1, upgrade_type=1)]))
-    until_value(ask, BROKER, "1", setting, "1")
+    # The cluster's value comes at another moment than the broker's goes.
+    settled = describe(BROKER, "1", setting, include_synonyms=True)
+    ask.until(
+        lambda answer: [(each.value, each.config_source) for each in answer.results[0].configs] == [("1", 3)],
+        settled,
+        4,
+    )
 
 
 @case(ApiKey.UPDATE_FEATURES, since=1)
