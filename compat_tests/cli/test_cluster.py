@@ -35,7 +35,7 @@ def test_apis_and_features(run: Run) -> None:
     features = run("cluster", "features", "--json").json
     assert features["epoch"] > 0
     levels = {item["feature"]: item["level"] for item in features["features"]}
-    assert levels["metadata.version"] == 30
+    assert levels["metadata.version"] == 33
     assert levels["transaction.version"] == 2
 
 

@@ -112,6 +112,7 @@ class Transactions:
 
     def _commit_offset(self, transaction: Transacting, topic: str, offset: int) -> None:
         request = transaction.committing_offsets(_READERS, (topic, 0, offset), metadata=f"turn {self._turn}")
+        request.topics[0].name = topic  # this version has no topic ids
         answer = quiet_until(
             transaction.ask, lambda found: found.topics[0].partitions[0].error_code not in (14, 15, 16, 51), request, 3
         )

@@ -102,12 +102,9 @@ def test_replica_verification_finds_no_lag(bootstrap, make_topic, fill):
 
 
 @pytest.mark.skipif(not OURS, reason="Apache Kafka serves them")
-@pytest.mark.parametrize(
-    ("tool_name", "missing"), [("share-groups", "SHARE_GROUP_DESCRIBE"), ("streams-groups", "STREAMS_GROUP_DESCRIBE")]
-)
-def test_tools_say_what_is_not_served(kafka_tools, bootstrap, tool_name, missing):
-    said = kafka_tools(tool_name, "--bootstrap-server", bootstrap, "--describe", "--group", "any").text
-    assert f"The node does not support {missing}" in said
+def test_a_tool_says_what_is_not_served(kafka_tools, bootstrap):
+    said = kafka_tools("streams-groups", "--bootstrap-server", bootstrap, "--describe", "--group", "any").text
+    assert "The node does not support STREAMS_GROUP_DESCRIBE" in said
 
 
 @pytest.mark.parametrize("tool_name", ["share-groups", "streams-groups"])

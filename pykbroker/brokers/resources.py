@@ -44,7 +44,7 @@ def responses(
     return [
         make(
             error_code=ErrorCode.NONE if error is None else error.code,
-            error_message=None if error is None else error.message,
+            error_message=None if error is None else error.message or None,
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
@@ -61,13 +61,16 @@ def check_access(broker: Broker, ctx: RequestContext | None, operation: int, res
         return
     kind, code = _ACCESS.get(resource_type, (CLUSTER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     if not authorizer.may(ctx, operation, kind, CLUSTER_NAME if kind == CLUSTER else name):
-        raise KafkaError(code)
+        silent = operation == ALTER_CONFIGS and resource_type in _REFUSED_SILENTLY
+        raise KafkaError(code, "" if silent else None)
 
 
 _ACCESS = {
     TOPIC_RESOURCE: (TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     GROUP_RESOURCE: (GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
 }
+#: Apache Kafka 4.4.0 leaves the message out where a broker decides by itself.
+_REFUSED_SILENTLY = (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)
 
 
 def times_named(requested: Iterable[RequestedResource]) -> Mapping[tuple[int, str], int]:
@@ -130,12 +133,12 @@ def _alter_loggers(broker: Broker, ctx: RequestContext | None, alteration: Alter
 
 
 def _check(broker: Broker, ctx: RequestContext | None, alteration: Alteration) -> None:
-    """Authorize one resource. Settings of a broker are validated before that, all others by the controller, as in Kafka."""
+    """Authorize one resource, and validate settings of a broker; all others are the controller's to validate."""
     resource_type, name = alteration.resource_type, alteration.resource_name
     check_resource_type(resource_type)
+    check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
     if resource_type == BROKER_RESOURCE:
         _check_broker(broker, alteration)
-    check_access(broker, ctx, ALTER_CONFIGS, resource_type, name)
 
 
 def _check_broker(broker: Broker, alteration: Alteration) -> None:

@@ -173,4 +173,4 @@ def delete(
         for name in names:  # each group has its own coordinator
             answer = client.coordinator(name).call(DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse)
             results += [(item.group_id, item.error_code, None, "deleted") for item in answer.results]
-    report(out, results, {ErrorCode.NONE}, what="GroupDescription")
+    report(out, results, {ErrorCode.NONE}, what="Group")

@@ -81,7 +81,12 @@ def offsets_are_committed_in_a_transaction(ask: Asker) -> None:
     if ask.version < 5:
         ask.quietly(AddOffsetsToTxnRequest(name, producer_id, epoch, ask.name("g")), 3)
     names = [ask.topic("t"), ask.topic("u"), ask.name("missing")]
-    topics = [TxnOffsetCommitRequestTopic(each, partitions=[TxnOffsetCommitRequestPartition(0, 1)]) for each in names]
+    topics = [
+        TxnOffsetCommitRequestTopic(
+            **ask.reference(each, 6, "name"), partitions=[TxnOffsetCommitRequestPartition(0, 1)]
+        )
+        for each in names
+    ]
     ask(TxnOffsetCommitRequest(name, ask.name("g"), producer_id, epoch, topics=topics))
     ask(TxnOffsetCommitRequest(name, ask.name("g"), producer_id, epoch, topics=topics[1:2]))
 
