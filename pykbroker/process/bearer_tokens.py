@@ -31,6 +31,7 @@ _VALIDATOR: Final = "sasl.oauthbearer.jwt.validator.class"
 _VALIDATORS: Final = (f"{_PACKAGE}.DefaultJwtValidator", f"{_PACKAGE}.BrokerJwtValidator")
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _ENDPOINT: Final = "sasl.oauthbearer.jwks.endpoint."
+_UNVERIFIED: Final = "sasl.oauthbearer.allow.unverified."
 _REMOTE: Final = ("http", "https")
 
 
@@ -78,6 +79,7 @@ class BearerTokens:
             value("sasl.oauthbearer.clock.skew.seconds"),
             value("sasl.oauthbearer.sub.claim.name"),
             value("sasl.oauthbearer.scope.claim.name"),
+            any_audience=not value("sasl.oauthbearer.expected.audience") and bool(value(f"{_UNVERIFIED}audience")),
         )
         return partial(OAuthBearerExchange, SignedTokens(self._keys(settings).find, rules, self._now_ms).validate)
 
@@ -96,10 +98,11 @@ class BearerTokens:
 
 def _check_verified(settings: MechanismSettings, claim: str) -> None:
     """Raises ConfigError where any token of the issuer's keys would do, unless that is asked for (BrokerJwtValidator of Kafka 4.4)."""
-    expected, unverified = f"sasl.oauthbearer.expected.{claim}", f"sasl.oauthbearer.allow.unverified.{claim}"
-    if settings.value(expected):
+    expected, unverified = f"sasl.oauthbearer.expected.{claim}", f"{_UNVERIFIED}{claim}"
+    allowed = settings.value(unverified)
+    if settings.value(expected) or allowed is None:  # None: of a release before 4.4
         return
-    if not settings.value(unverified):
+    if not allowed:
         raise ConfigError(f"{expected} must be set, or {unverified}=true to accept tokens regardless of their {claim}")
     log.warning(
         "OAUTHBEARER accepts tokens regardless of their %s: %s is not set, and %s is", claim, expected, unverified

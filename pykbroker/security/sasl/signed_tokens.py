@@ -40,6 +40,8 @@ class ClaimRules(NamedTuple):
     skew_s: int = 30
     subject_claim: str = "sub"
     scope_claim: str = "scope"
+    #: Whether a token may be for anybody (sasl.oauthbearer.allow.unverified.audience of 4.4).
+    any_audience: bool = False
 
 
 class VerificationKey(NamedTuple):
@@ -105,7 +107,8 @@ class SignedTokens:
         claims = self._verified(token)
         rules = self._rules
         expires = self._check_times(claims)
-        _check_audience(claims, rules.audiences)
+        if not rules.any_audience:
+            _check_audience(claims, rules.audiences)
         if rules.issuer is not None and claims.get("iss") != rules.issuer:
             raise TokenRefused(f"its issuer is {claims.get('iss')!r}, but {rules.issuer!r} is expected")
         for name in ("iss", "sub", "jti"):
@@ -158,7 +161,7 @@ def _seconds(claims: Mapping[str, Any], name: str) -> int | None:
 
 
 def _check_audience(claims: Mapping[str, Any], expected: Sequence[str]) -> None:
-    """A token with an audience is refused even if none is expected, as in Kafka."""
+    """A token with an audience is refused even if none is expected, as in Kafka before 4.4."""
     audience = claims.get("aud")
     if audience is None and not expected:
         return
