@@ -57,7 +57,7 @@ def handshake_trouble(error: OSError, address: str, security: ClientSecurity) ->
     if refused := alert_trouble(error, address):
         return refused
     reason = getattr(error, "reason", None) or error.strerror or str(error)
-    if isinstance(error, ConnectionError | ssl.SSLEOFError) or reason in _NO_TLS:
+    if isinstance(error, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError) or reason in _NO_TLS:
         return ClientError(
             f"{address} does not speak TLS, which security.protocol={security.protocol} asks for. Is it a plain port?"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from pykbroker.controller.port import ControllerPort
@@ -25,6 +26,8 @@ class NotAValueError(TypeError):
 class _ValuePickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         """Called for all but plain data. Classes are named with the values that they make."""
+        if isinstance(obj, Enum):  # Python 3.11.0 to 3.11.3 names the function getattr with it
+            return type(obj), (obj.value,)
         if not isinstance(obj, type):
             has_identity = type(obj).__eq__ is object.__eq__ and not isinstance(obj, KafkaError)
             if has_identity or callable(obj):
