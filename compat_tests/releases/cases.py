@@ -26,6 +26,7 @@ _LEFT_OUT = {
     "settings of groups again and again; the case of refused ones tells that there are none": (
         "AlterConfigs/replaced_settings_of_a_group", "IncrementalAlterConfigs/settings_of_a_group",
     ),
+    "share groups, which came with 4.0": ("AlterShareGroupOffsets/altered_offsets", "DeleteShareGroupOffsets/deleted_offsets", "DescribeShareGroupOffsets/offsets", "FindCoordinator/of_a_share_partition", "ShareAcknowledge/acknowledgements", "ShareFetch/a_strict_limit", "ShareFetch/batches_and_limits", "ShareFetch/sessions", "ShareGroupDescribe/groups_that_are_none", "ShareGroupHeartbeat/a_member_joins_beats_and_leaves", "ShareGroupHeartbeat/heartbeats_refused", "WriteShareGroupState/the_state_of_a_share_partition"),
     "a setting of topics that came with 4.4": ("Produce/records_that_are_too_large_decompressed",),
     "eligible leader replicas, which both releases are without": (
         "IncrementalAlterConfigs/in_sync_replicas_while_eligible_leaders_are_kept",
@@ -48,7 +49,8 @@ _LEFT_OUT_OF = {
         "DescribeUserScramCredentials/", "ElectLeaders/an_unknown_kind_of_election",
         "IncrementalAlterConfigs/values_that_a_running_broker_refuses", "Produce/timestamps_out_of_bounds",
     ),
-    "3.9": (),
+    # Since 4.4 quotas are finite numbers, whatever the release.
+    "3.9": ("AlterClientQuotas/keys_and_values",),
 }  # fmt: skip
 
 
