@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.partitions.record_chunks import RecordChunks, decode_now
 from pykbroker.runtime.waits import Deferred
 from pykbroker.seeding.seed import At, Path, Seed, SeedRecord, SeedTopic
+from pykbroker.storage.index.aborted import AbortedRanges
 from pykbroker.wire import records as wire
 from pykbroker.wire.record_walk import RecordTooLarge
 
@@ -109,7 +110,7 @@ def _reading(
 ) -> Generator[list[SeedRecord] | Deferred[None]]:
     """Read a partition; each step reads its state anew, since retention and compaction may have run since."""
     at = partition.log_start_offset
-    aborted = _aborted(partition, at, end)
+    aborted = AbortedRanges(partition.log.aborted_transactions(at, end))
     while at < end:
         _check_there(cluster, partition)
         fresh: list[SeedRecord] = []
@@ -117,7 +118,7 @@ def _reading(
             if header.base_offset >= end:
                 at = end
                 break
-            if _is_committed(header, aborted):
+            if not (header.is_control or aborted.cover(header)):
                 for some in decoded(cluster.runtime, header, data):
                     if isinstance(some, Deferred):
                         yield some
@@ -207,24 +208,9 @@ def committed_records(partition: Partition, begin: int, end: int) -> Iterator[wi
 
     ``end`` is at most the last stable offset.
     """
-    aborted = _aborted(partition, begin, end)
+    aborted = AbortedRanges(partition.log.aborted_transactions(begin, end))
     for header, data in partition.log.batches(begin):
         if header.base_offset >= end:
             return
-        if _is_committed(header, aborted):
+        if not (header.is_control or aborted.cover(header)):
             yield from (record for record in wire.decode_records(data, header=header) if begin <= record.offset < end)
-
-
-def _aborted(partition: Partition, begin: int, end: int) -> list[tuple[int, int, int]]:
-    """Return producer id, first and last offset of each aborted transaction."""
-    return [
-        (each.producer_id, each.first_offset, each.last_offset)
-        for each in partition.log.aborted_transactions(begin, end)
-    ]
-
-
-def _is_committed(header: BatchHeader, aborted: list[tuple[int, int, int]]) -> bool:
-    """Whether a batch has records that a read_committed consumer sees."""
-    producer, at = header.producer_id, header.base_offset
-    undone = header.is_transactional and any(producer == each and first <= at <= last for each, first, last in aborted)
-    return not (header.is_control or undone)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pykbroker.coordination.share.state import StateBatch
@@ -72,6 +72,23 @@ class Run:
         """Put the records into a state in which nobody has acquired them."""
         self.state, self.count = state, count
         self.member, self.deadline, self.change = "", math.inf, None
+
+    def cut_off(self, offset: int) -> Run:
+        """Cut it before an offset; returns the rest."""
+        rest = Run(
+            offset,
+            self.last,
+            self.batch,
+            self.state,
+            self.count,
+            self.member,
+            self.deadline,
+            self.change,
+            self.next_state,
+            self.next_count,
+        )
+        self.last = offset - 1
+        return rest
 
     def is_like(self, other: Run) -> bool:
         """Whether ``other`` follows at once and differs in nothing."""
@@ -173,8 +190,7 @@ class InFlight:
         if index == len(self._runs) or self._runs[index].first >= offset:
             return
         run = self._runs[index]
-        rest = replace(run, first=offset)
-        run.last = offset - 1
+        rest = run.cut_off(offset)
         if run.change is not None:
             run.change.runs.append(rest)
         self._runs.insert(index + 1, rest)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.share_partitions.acquiring import AcquireRequest
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.start_offset import start_offset
+from pykbroker.storage.index.aborted import AbortedRanges
 from pykbroker.storage.index.index import read_blocking
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.batch_header import iter_batches
@@ -37,6 +38,7 @@ log = logging.getLogger(__name__)
 
 #: Bytes that one acquisition reads at most: the records that a member wants are far fewer.
 _READ_BYTES = 1024 * 1024
+_NONE_ABORTED = AbortedRanges(())
 
 _SHOWN_AS = {
     ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -180,17 +182,16 @@ class LedSharePartition:
         if not self.settings.is_committed:
             records = plan.read_now()
             if records is not None and not isinstance(records, StoredRecords):
-                return self._acquired(wanted, offset, records, [])
+                return self._acquired(wanted, offset, records, _NONE_ABORTED)
         self._reading = True
 
-        def read() -> tuple[Buffer, list[tuple[int, int, int]]]:
+        def read() -> tuple[Buffer, AbortedRanges]:
             found = plan.read()
             if isinstance(found, StoredRecords):
-                raise TypeError("all that was requested for is read")
-            aborted = (
-                log.aborted_transactions(offset, plan.end_offset, read_blocking) if self.settings.is_committed else []
-            )
-            return found, [(each.producer_id, each.first_offset, each.last_offset) for each in aborted]
+                raise TypeError("records that were asked for whole are still in their files")
+            if not self.settings.is_committed:
+                return found, _NONE_ABORTED
+            return found, AbortedRanges(log.aborted_transactions(offset, plan.end_offset, read_blocking))
 
         def over(_: object) -> None:
             self._reading = False
@@ -200,21 +201,13 @@ class LedSharePartition:
         done.settled().map(over).or_log("reading for share partition %s", self.key)
         return done.map(lambda found: None if self.has_ended else self._acquired(wanted, offset, *found))
 
-    def _acquired(
-        self, wanted: Wanted, offset: int, records: Buffer, aborted: Iterable[tuple[int, int, int]]
-    ) -> Delivery | None:
+    def _acquired(self, wanted: Wanted, offset: int, records: Buffer, aborted: AbortedRanges) -> Delivery | None:
         share = self._usable()
         whole = memoryview(records)
         found = [(position, header) for position, header in iter_batches(whole) if header.last_offset >= offset]
         if not found:
             return None
-        gone = [
-            (header.base_offset, header.last_offset)
-            for _, header in found
-            if header.is_transactional
-            and not header.is_control
-            and any(id_ == header.producer_id and first <= header.base_offset <= last for id_, first, last in aborted)
-        ]
+        gone = [(header.base_offset, header.last_offset) for _, header in found if aborted.cover(header)]
         request = AcquireRequest(
             wanted.member,
             offset,

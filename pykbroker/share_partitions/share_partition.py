@@ -16,7 +16,9 @@ SharePartition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from pykbroker.coordination.share.state import StateBatch
 from pykbroker.share_partitions.acquiring import AcquireRequest, Acquisition
@@ -30,6 +32,8 @@ from pykbroker.share_partitions.states import (
     RecordState,
 )
 from pykbroker.wire.errors import ErrorCode, KafkaError
+
+_last_of = itemgetter(1)
 
 
 class SharePartition:
@@ -111,12 +115,10 @@ class SharePartition:
 
     def _give_up(self, acquired: Acquired, aborted: Sequence[tuple[int, int]]) -> None:
         """Of records just acquired, archive those of aborted transactions."""
-        for first, last in aborted:
-            begin, end = max(first, acquired.first), min(last, acquired.last)
-            if begin <= end:
-                for run in self.in_flight.cut(begin, end):
-                    run.put(RecordState.ARCHIVED, run.count)
-                self.in_flight.join(begin, end)
+        for begin, end in _within(acquired, aborted):
+            for run in self.in_flight.cut(begin, end):
+                run.put(RecordState.ARCHIVED, run.count)
+            self.in_flight.join(begin, end)
 
     # Acknowledging
 
@@ -325,12 +327,19 @@ def _past(which: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
+def _within(acquired: Acquired, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The parts of ranges of offsets, which are in order, that lie in acquired records."""
+    for index in range(bisect_left(ranges, acquired.first, key=_last_of), len(ranges)):
+        first, last = ranges[index]
+        if first > acquired.last:
+            return
+        yield max(first, acquired.first), min(last, acquired.last)
+
+
 def _without(acquired: Acquired, gone: Sequence[tuple[int, int]]) -> Iterable[Acquired]:
     """What remains of acquired records without those of aborted transactions, which are in the order of offsets."""
     begin = acquired.first
-    for first, last in gone:
-        if last < begin or first > acquired.last:
-            continue
+    for first, last in _within(acquired, gone):
         if first > begin:
             yield Acquired(begin, first - 1, acquired.deliveries)
         begin = last + 1

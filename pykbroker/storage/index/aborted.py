@@ -6,7 +6,9 @@ time (int64 each), in the order of the markers. Most segments have none, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from operator import attrgetter, itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,9 +16,12 @@ from pykbroker.storage.index.index import Reader, read_blocking
 
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
+    from pykbroker.wire.batch_header import BatchHeader
 
 _ENTRY = Struct(">hqqqq")
 _CHUNK = 128 * _ENTRY.size
+_first_offset = attrgetter("first_offset")
+_first = itemgetter(0)
 
 
 class AbortedTxn(NamedTuple):
@@ -26,6 +31,28 @@ class AbortedTxn(NamedTuple):
     first_offset: int
     last_offset: int
     last_stable_offset: int
+
+
+class AbortedRanges:
+    """Which batches are of these aborted transactions; those of one producer do not overlap. Asking costs no walk over all."""
+
+    __slots__ = ("_of_producers",)
+
+    def __init__(self, transactions: Iterable[AbortedTxn]) -> None:
+        #: Of each producer id the first and last offsets, in order.
+        self._of_producers: dict[int, list[tuple[int, int]]] = {}
+        for each in sorted(transactions, key=_first_offset):
+            self._of_producers.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
+
+    def cover(self, header: BatchHeader) -> bool:
+        """Whether a batch has records of an aborted transaction."""
+        if not header.is_transactional or header.is_control:
+            return False
+        ranges = self._of_producers.get(header.producer_id)
+        if ranges is None:
+            return False
+        following = bisect_right(ranges, header.base_offset, key=_first)
+        return following > 0 and header.base_offset <= ranges[following - 1][1]
 
 
 class AbortedIndex:

@@ -29,7 +29,10 @@ from pykbroker.security.operations import ALL, READ
 from pykbroker.security.resources import LITERAL, TOPIC
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster, Peer
 from pykbroker.tests.kit.depth import is_quick
+from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages import (
     add_partitions_to_txn,
@@ -888,3 +891,31 @@ def test_no_turn_is_long_where_a_share_session_acknowledges_much() -> None:
     request = share_acknowledge.ShareAcknowledgeRequest("g", "m", 1, topics=acknowledgements())
     _answered(world, request, 2)
     assert 0 < world.longest < MOST
+
+
+class CountedShares(Counted, ShareCluster):
+    """Of a share group."""
+
+
+@pytest.mark.parametrize("batch_size", [1, 2000])
+def test_a_share_group_reads_past_aborted_transactions_in_a_turn_that_grows_with_their_number(batch_size: int) -> None:
+    few, many = (_past_aborted(count, batch_size) for count in (100, 400))
+    assert few < MOST
+    assert many <= 4.5 * few
+
+
+def _past_aborted(count: int, batch_size: int) -> int:
+    """The lines of the longest turn."""
+    world = CountedShares()
+    world.traced = False
+    world.configure("share.isolation.level", "read_committed")
+    world.joined()
+    producer = Producer(world, "id").started()
+    for _ in range(count):
+        assert producer.send(b"") is ErrorCode.NONE
+        assert producer.abort() is ErrorCode.NONE
+    member = ShareMember(world)
+    world.traced, world.longest = True, 0
+    answer = member.fetch(max_records=2000, batch_size=batch_size)
+    assert answer.responses[0].partitions[0].acquired_records
+    return world.longest

@@ -6,6 +6,7 @@ import pytest
 
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 
 ACCEPT, RELEASE, REJECT, RENEW = Acknowledge.ACCEPT, Acknowledge.RELEASE, Acknowledge.REJECT, Acknowledge.RENEW
@@ -143,3 +144,17 @@ def test_a_moved_leader_takes_over() -> None:
         assert world.partition("t").leader != leader
         again = ShareMember(world)
         assert again.acquired() == [(5, 9, 1)]
+
+
+def test_records_of_aborted_transactions_are_not_delivered_to_a_group_that_reads_what_is_committed() -> None:
+    world = ShareCluster()
+    world.configure("share.isolation.level", "read_committed")
+    world.joined()
+    member = ShareMember(world)
+    good, bad = Producer(world, "good").started(), Producer(world, "bad").started()
+    for producer in (good, bad, good):
+        assert producer.send(b"v") is ErrorCode.NONE
+    assert member.acquired() == []
+    assert bad.abort() is ErrorCode.NONE
+    assert good.commit() is ErrorCode.NONE
+    assert member.acquired() == [(0, 0, 1), (2, 4, 1)]  # with the markers, as in Kafka

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
+from pykbroker.storage.index.aborted import AbortedRanges
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.kit.depth import examples
@@ -56,6 +57,20 @@ def check(log: Log, txns: list[Txn]) -> None:
                 if aborted and first < upper and marker >= start
             }
             assert found == touching, (start, upper)
+    check_batches(log, txns)
+
+
+def check_batches(log: Log, txns: list[Txn]) -> None:
+    """Of every batch that readers may see, whether it is of an aborted transaction."""
+    ranges = AbortedRanges(log.aborted_transactions(0, log.last_stable_offset))
+    for header, _ in log.batches(0):
+        if header.base_offset < log.last_stable_offset:
+            undone = any(
+                producer == header.producer_id and first <= header.base_offset < marker
+                for producer, first, marker, aborted in txns
+                if aborted
+            )
+            assert ranges.cover(header) == undone, header
 
 
 @given(STEPS)
