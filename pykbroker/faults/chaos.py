@@ -117,7 +117,7 @@ CATALOGUE: Final = (
         "broker restarted",
         "elections",
         0.15,
-        "a rolling restart: a controlled shutdown (KIP-500), and a start some seconds later",
+        "a rolling restart: a controlled shutdown (KIP-631), and a start some seconds later",
         "goes on with the other brokers",
     ),
     Disturbance(

@@ -52,7 +52,7 @@ class FetchItem:
         self.topic = topic
         self.index = requested.partition
         self.partition: Partition | None = None
-        #: The name of the topic, if it is requested for by id and has been found; kept when it is deleted.
+        #: The name of the topic, if it is requested by id and has been found; kept when it is deleted.
         self.name: str | None = None
         #: Orders the partitions of a session, and what it was before the last answer that had records of this one.
         self.place = self.former_place = 0

@@ -85,7 +85,7 @@ def registered(state: RegistryState, registration: Registration) -> Version | No
 
 
 def looked_up(state: RegistryState, subject: str, schema: Schema, *, deleted: bool) -> Version | None:
-    """The version of a subject with this content. A schema that is registration for without metadata and rules has those of any version."""
+    """The version of a subject with this content. A schema that is asked for without metadata and rules has those of any version."""
     return _same(state.versions(subject, deleted=deleted), schema)
 
 
