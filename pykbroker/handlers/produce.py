@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.leader_endpoints import leader_endpoints
 from pykbroker.metadata.names import INTERNAL_TOPICS
 from pykbroker.runtime.waits import Deferred, as_wait, gather
 from pykbroker.storage.log.rejections import NotOneBatch, RecordsRejected
@@ -371,13 +372,7 @@ def _leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> 
         for answer in topic.partition_responses
         if answer.current_leader is not None and answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     }
-    if not wanted:
-        return []
-    return [
-        NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-        for node in broker.nodes(ctx.listener)
-        if node.node_id in wanted
-    ]
+    return leader_endpoints(broker, ctx.listener, wanted, NodeEndpoint)
 
 
 def _when_committed(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.share.requests import check_served
 from pykbroker.handlers.in_slices import in_slices
+from pykbroker.handlers.leader_endpoints import leader_endpoints
 from pykbroker.handlers.sharing.acknowledging import acknowledged
 from pykbroker.handlers.sharing.each_partition import each_partition
 from pykbroker.runtime.waits import Deferred, apply
@@ -89,8 +90,4 @@ def _leaders(broker: Broker, ctx: RequestContext, topics: list[ShareAcknowledgeT
         for data in topic.partitions
         if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     }
-    return [
-        NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-        for node in (broker.nodes(ctx.listener) if leaders else ())
-        if node.node_id in leaders
-    ]
+    return leader_endpoints(broker, ctx.listener, leaders, NodeEndpoint)

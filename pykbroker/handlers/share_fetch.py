@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from pykbroker.coordination.groups.share.requests import check_served
 from pykbroker.handlers.in_slices import in_slices, is_small
+from pykbroker.handlers.leader_endpoints import leader_endpoints
 from pykbroker.handlers.sharing.acknowledging import acknowledged, readable
 from pykbroker.runtime.waits import Deferred, as_wait, gather
 from pykbroker.share_partitions.leading import Delivery, LedSharePartition, Wanted
@@ -300,9 +301,5 @@ class _ShareFetch:
         return ShareFetchResponse(
             acquisition_lock_timeout_ms=limits.lock_duration_ms,
             responses=list(topics.values()),
-            node_endpoints=[
-                NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-                for node in (self.broker.nodes(self.ctx.listener) if self.leaders else ())
-                if node.node_id in self.leaders
-            ],
+            node_endpoints=leader_endpoints(self.broker, self.ctx.listener, self.leaders, NodeEndpoint),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.handlers.leader_endpoints import leader_endpoints
 from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse, NodeEndpoint, PartitionData
 
 if TYPE_CHECKING:
@@ -37,11 +38,7 @@ def answer(
             response.responses.append(topic)
         topic.partitions.append(data)
     if leaders:
-        response.node_endpoints = [
-            NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-            for node in fetch.broker.nodes(fetch.listener)
-            if node.node_id in leaders
-        ]
+        response.node_endpoints = leader_endpoints(fetch.broker, fetch.listener, leaders, NodeEndpoint)
     return response
 
 
