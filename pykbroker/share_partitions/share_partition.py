@@ -227,9 +227,10 @@ class SharePartition:
         change = PendingChange(self.start_offset)
         for run in self.in_flight:
             if run.deadline <= now and run.state is RecordState.ACQUIRED and run.change is None:
-                run.put(_released(run.count, limits), run.count)
+                state = _released(run.count, limits)
+                run.put(state, run.count)
                 change.batches.append(StateBatch(run.first, run.last, run.state, run.count))
-                if run.state is RecordState.ARCHIVING:
+                if state is RecordState.ARCHIVING:
                     change.given_up.append(run.given_up())
         if change.batches:
             self._may_be_available = True

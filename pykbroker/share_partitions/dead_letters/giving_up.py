@@ -12,8 +12,8 @@ import logging
 from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pykbroker.runtime.waits import Deferred
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
+from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.dead_letters.writing import Source
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ _READ_BYTES = 1024 * 1024
 
 def records_between(
     runtime: Runtime, partition: Partition, first: int, end: int
-) -> Iterator[list[Record] | Deferred[object]]:
+) -> Iterator[list[Record] | Deferred[None]]:
     """The records from ``first`` to ``end`` (exclusive) that are in the log, in order, without control records; and waits, which are
     over when the next ones are asked for. A batch that cannot be read is left out.
 
@@ -55,7 +55,7 @@ def records_between(
 
 def _of_batch(
     runtime: Runtime, partition: Partition, header: BatchHeader, batch: Buffer, wanted: range
-) -> Iterator[list[Record] | Deferred[object]]:
+) -> Iterator[list[Record] | Deferred[None]]:
     try:
         records = decode_now(header, batch)
         if records is not None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pykbroker.runtime.waits import Deferred
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
+from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.dead_letters.letters import LetterForm, fits, size_of
 from pykbroker.share_partitions.dead_letters.reading import records_between
 from pykbroker.share_partitions.dead_letters.topic import DeadLetterTopics
@@ -146,7 +146,7 @@ class DeadLetters:
 
     def _letters(
         self, source: Source, form: LetterForm, given_up: GivenUp, most: int
-    ) -> Iterator[tuple[int, Record] | float | Deferred[object]]:
+    ) -> Iterator[tuple[int, Record] | float | Deferred[None]]:
         """Each offset with its letter; weights and waits in between."""
         now_ms = self._host.runtime.clock.now_ms()
         following = given_up.first
@@ -166,7 +166,7 @@ class DeadLetters:
         for offset in range(following, given_up.last + 1):
             yield offset, form.letter(offset, given_up, now_ms, None)
 
-    def _copied(self, source: Source, given_up: GivenUp) -> Iterator[list[Record] | Deferred[object]]:
+    def _copied(self, source: Source, given_up: GivenUp) -> Iterator[list[Record] | Deferred[None]]:
         """The records themselves, if the group wants copies of them, as far as the log has them."""
         if not source.settings.copies_dead_letters:
             return
