@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 S = TypeVar("S", bound=Shard)
 
 #: Records replayed in one turn of the loop: about 5 ms of work.
-REPLAYED_AT_ONCE = 400
+REPLAYED_AT_ONCE = 500
 #: What decompressing a batch costs, in records.
 _COST_OF_CODEC = 32
 _NEXT_TURN: Deferred[None] = Deferred.completed(None)

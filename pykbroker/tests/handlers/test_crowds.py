@@ -142,7 +142,7 @@ def test_a_coordinator_of_many_groups_moves() -> None:
     world = quiet(Counted(brokers=2, offsets_topic_num_partitions="1", offsets_topic_replication_factor="2"))
     broker = world.coordinator("g")
     for _ in range(2):
-        waiting = [MemoryCluster.post(world, join(f"g{number}"), 3, broker=broker) for number in range(3000)]
+        waiting = [MemoryCluster.post(world, join(f"g{number}"), 3, broker=broker) for number in range(4000)]
         world.settle()
     assert not any(each.done for each in waiting)
     begin(world)
@@ -150,4 +150,4 @@ def test_a_coordinator_of_many_groups_moves() -> None:
         world.controller.move_leader("__consumer_offsets", 0, 3 - broker)
     run(world, 100)
     assert all(each.done for each in waiting)
-    assert world.longest <= 2 * MOST  # the replies of one turn, and what its new coordinator loads in it
+    assert world.longest <= 2.5 * MOST  # the replies of one turn, and what its new coordinator loads in it
