@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.log import trimming
+from pykbroker.storage.log.state import LogState
 from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, batch_crc_ok, read_batch_header
 from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
 
-if TYPE_CHECKING:
-    from pykbroker.storage.log.log import Log
+Write = Callable[[BatchHeader, Buffer, int, int, "AbortedTxn | None"], None]
 
 
 def fetched_batches(records: Buffer, leader_epoch: int, log_name: str) -> list[tuple[BatchHeader, Buffer]]:
@@ -46,8 +47,8 @@ def fetched_batches(records: Buffer, leader_epoch: int, log_name: str) -> list[t
     return batches
 
 
-def append_fetched(log: Log, batches: list[tuple[BatchHeader, Buffer]], now_ms: int) -> int:
-    """See ``Log.append_as_follower``."""
+def append_fetched(log: LogState, batches: list[tuple[BatchHeader, Buffer]], now_ms: int, write: Write) -> int:
+    """See ``Log.append_as_follower``; ``write`` is that log's."""
     if batches and batches[0][0].base_offset < log.log_end_offset:
         _begin_within(log, batches[0][0])
     size = 0
@@ -56,7 +57,7 @@ def append_fetched(log: Log, batches: list[tuple[BatchHeader, Buffer]], now_ms: 
         if header.producer_id >= 0 and header.is_control and header.record_count:  # an empty one is left by compaction
             marker = decode_end_txn_marker(decode_records(data, header=header)[0])
             aborted = log.producers.aborted_by(header, marker)
-        log.write_batch(header, data, header.partition_leader_epoch, now_ms, aborted)
+        write(header, data, header.partition_leader_epoch, now_ms, aborted)
         if header.is_control and marker is None:
             log.producers.skip_to(header.last_offset + 1)
         else:
@@ -66,7 +67,7 @@ def append_fetched(log: Log, batches: list[tuple[BatchHeader, Buffer]], now_ms: 
     return size
 
 
-def _begin_within(log: Log, first: BatchHeader) -> None:
+def _begin_within(log: LogState, first: BatchHeader) -> None:
     """The first batch begins before the log end offset: an empty log begins with it, and is read from where it began before."""
     end = log.log_end_offset
     if log.log_start_offset != end or first.last_offset < end:

@@ -108,7 +108,7 @@ class Log(LogState):
                     return self._repeat(repeated)
         writable = writable_bytes(data)
         patch_batch(writable, 0, first, leader_epoch)
-        self.write_batch(header, writable, leader_epoch, now_ms, aborted)
+        self._write(header, writable, leader_epoch, now_ms, aborted)
         self.producers.note(header, marker)
         return AppendResult(
             first, self.log_end_offset - 1, now_ms if self.config.log_append_time else -1, self.log_start_offset
@@ -120,10 +120,10 @@ class Log(LogState):
             batch.first_offset, batch.last_offset, batch.timestamp, self.log_start_offset, duplicate=True
         )
 
-    def write_batch(
+    def _write(
         self, header: BatchHeader, data: Buffer, leader_epoch: int, now_ms: int, aborted: AbortedTxn | None
     ) -> None:
-        """Write a checked batch at the end of the active segment, or to a new one; atomically. For appends alone."""
+        """Write the batch at the end of the active segment, or to a new one; atomically."""
         last = header.base_offset + header.last_offset_delta
         segment = self.segments[-1]
         config = self.config
@@ -164,7 +164,7 @@ class Log(LogState):
 
         if self.directory.offline:
             raise self.directory.refusal()
-        return append_fetched(self, fetched_batches(records, leader_epoch, self.name), now_ms)
+        return append_fetched(self, fetched_batches(records, leader_epoch, self.name), now_ms, self._write)
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """Record that ``leader_epoch`` begins at the log end offset. For the leader of that epoch alone: what others have then may not
