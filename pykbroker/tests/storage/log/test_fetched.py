@@ -57,7 +57,7 @@ def assert_alike(leader: Log, follower: Log) -> None:
 
 _steps = st.lists(
     st.one_of(
-        st.tuples(st.just("append"), st.integers(1, 3), st.integers(0, 200)),
+        st.tuples(st.just("append"), st.integers(1, 3), st.integers(0, 150)),
         st.tuples(st.just("transaction"), st.integers(1, 3), st.booleans()),
         st.tuples(st.just("epoch"), st.integers(1, 2), st.just(0)),
         st.tuples(st.just("fetch"), st.sampled_from([1, 200, 10_000]), st.just(0)),
