@@ -56,6 +56,7 @@ OTHERS = {
     "storage/test_repeatable.py": "all models of the store",
     "test_architecture.py": "all modules",
     "test_docstrings.py": "all docstrings",
+    "test_late_imports.py": "all modules",
     "test_mirror.py": "all tests",
     "test_names.py": "names of the whole project",
     "test_request_costs.py": "the way of a request from the socket to the disk and back",
