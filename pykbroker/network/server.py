@@ -54,7 +54,7 @@ class Threads:
     def pool(self) -> ThreadPoolExecutor:
         """The pool, created by the first call."""
         if self.made is None:
-            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+            from concurrent.futures import ThreadPoolExecutor
 
             self.made = ThreadPoolExecutor(min(8, (os.cpu_count() or 1) + 3), thread_name_prefix=self.name)
         return self.made

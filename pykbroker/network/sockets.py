@@ -122,7 +122,7 @@ class BrokerSockets:
     def limit(self, rules: BrokerRules) -> None:
         """Accept connections as ``rules`` allow, instead of earlier rules. Open connections are counted."""
         if self._limited is None:
-            from pykbroker.network.limited import Limited  # noqa: PLC0415 - few brokers have limits
+            from pykbroker.network.limited import Limited
 
             self._limited = Limited(self._loop, self._has_room, rules, self.connections)
         else:
