@@ -267,7 +267,7 @@ class LedSharePartition:
         return self.write(change).fold(finish)
 
     def write(self, change: PendingChange) -> Deferred[None]:
-        """Persist a change. Fails with the KafkaError for members; it is the end if another broker may be the leader."""
+        """Persist a change; fails as ``acknowledge`` does, and it is the end if another broker may be the leader."""
 
         def finish(done: Deferred[None]) -> None:
             if isinstance(done.error, KafkaError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
 from pykbroker.runtime.waits import Deferred
-from pykbroker.share_partitions.dead_letters.writing import Source
+from pykbroker.share_partitions.dead_letters.writing import LetterSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 _FIRST_PAUSE_MS: Final = 1000
 _LONGEST_PAUSE_MS: Final = 30_000
 #: Ranges of offsets that a line of the log has.
-_SHOWN: Final = 5
+_LOGGED: Final = 5
 
 
-class Leader(Source, Protocol):
+class Leader(LetterSource, Protocol):
     """The share partition."""
 
     def archive(self, given_up: Sequence[GivenUp], /) -> PendingChange:
@@ -41,7 +41,7 @@ class Leader(Source, Protocol):
         ...
 
     def write(self, change: PendingChange, /) -> Deferred[None]:
-        """Persist a change. Fails with KafkaError; the share partition has ended if it may not any more."""
+        """Persist a change. Fails with what ``LedSharePartition.acknowledge`` fails with; the share partition has ended if it may not any more."""
         ...
 
 
@@ -103,7 +103,7 @@ class GivingUp:
             log.warning(
                 "Share partition %s gives up the records at %s without dead letters: %s",
                 leader.key,
-                ", ".join(f"{each.first}-{each.last}" for each in given_up[:_SHOWN]),
+                ", ".join(f"{each.first}-{each.last}" for each in given_up[:_LOGGED]),
                 written.error,
             )
         change = leader.archive(given_up)

@@ -34,7 +34,7 @@ _LOOKING: Final = 0.2
 _AGAIN: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 
-class Source(Protocol):
+class LetterSource(Protocol):
     """The share partition of what was given up; its members may be served by another broker any time (``has_ended``)."""
 
     key: SharePartitionKey
@@ -44,7 +44,7 @@ class Source(Protocol):
 
 
 @dataclass(slots=True)
-class _Batch:
+class _LetterBatch:
     letters: list[Record] = field(default_factory=list)
     size: int = HEADER_SIZE
 
@@ -63,24 +63,24 @@ class DeadLetters:
         self._host = host
         self._topics = DeadLetterTopics(host)
 
-    def write(self, source: Source, given_up: Sequence[GivenUp], since_ms: int | None = None) -> Deferred[None]:
+    def write(self, source: LetterSource, given_up: Sequence[GivenUp], since_ms: int | None = None) -> Deferred[None]:
         """Write a letter for each offset; completes when they are committed. With ``since_ms``, letters that are there already are
         not written again: none of them is older. A record that is not in the log any more, and one that the topic does not
         take, has a letter without its key and value.
 
         Fails with KafkaError INVALID_CONFIG where there may be no letters, NOT_LEADER_OR_FOLLOWER if the source has ended or
-        nobody leads the topic, and with the errors of a creation and an append.
+        the topic has no leader, and with the errors of a creation and an append.
         """
         return carry_out(self._host.runtime.slices, self._writing(source, given_up, since_ms))
 
-    def _writing(self, source: Source, given_up: Sequence[GivenUp], since_ms: int | None) -> WaitingWork[None]:
+    def _writing(self, source: LetterSource, given_up: Sequence[GivenUp], since_ms: int | None) -> WaitingWork[None]:
         target = yield from self._target(source)
         form = LetterForm(source.key.group_id, source.partition.topic, source.partition.index)
         written: set[int] = set()
         if since_ms is not None:
             yield from self._search(target, form, given_up, since_ms, written)
         most = min(target.log.config.max_message_bytes, target.log.config.segment_bytes)
-        batch = _Batch()
+        batch = _LetterBatch()
         for each in given_up:
             for letter in self._letters(source, form, each, most):
                 if not isinstance(letter, tuple):
@@ -91,14 +91,14 @@ class DeadLetters:
                     continue
                 if batch.letters and not batch.has_room(record, most):
                     yield from self._append(source, batch)
-                    batch = _Batch()
+                    batch = _LetterBatch()
                 batch.add(record)
         if batch.letters:
             yield from self._append(source, batch)
 
     # The topic
 
-    def _target(self, source: Source) -> WaitingWork[Partition]:
+    def _target(self, source: LetterSource) -> WaitingWork[Partition]:
         """The partition of the topic, at its leader."""
         for number in range(_ATTEMPTS):
             if number:
@@ -115,7 +115,7 @@ class DeadLetters:
                 if found in self._host.dormant.partitions:
                     yield self._host.dormant.open([found])
                 return found
-        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "nobody leads the dead-letter topic")
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the dead-letter topic has no leader")
 
     def _pause(self, number: int) -> Deferred[None]:
         over: Deferred[None] = Deferred()
@@ -145,7 +145,7 @@ class DeadLetters:
     # Letters
 
     def _letters(
-        self, source: Source, form: LetterForm, given_up: GivenUp, most: int
+        self, source: LetterSource, form: LetterForm, given_up: GivenUp, most: int
     ) -> Iterator[tuple[int, Record] | float | Deferred[None]]:
         """Each offset with its letter; weights and waits in between."""
         now_ms = self._host.runtime.clock.now_ms()
@@ -166,7 +166,7 @@ class DeadLetters:
         for offset in range(following, given_up.last + 1):
             yield offset, form.letter(offset, given_up, now_ms, None)
 
-    def _copied(self, source: Source, given_up: GivenUp) -> Iterator[list[Record] | Deferred[None]]:
+    def _copied(self, source: LetterSource, given_up: GivenUp) -> Iterator[list[Record] | Deferred[None]]:
         """The records themselves, if the group wants copies of them, as far as the log has them."""
         if not source.settings.copies_dead_letters:
             return
@@ -178,7 +178,7 @@ class DeadLetters:
 
     # The log
 
-    def _append(self, source: Source, batch: _Batch) -> WaitingWork[None]:
+    def _append(self, source: LetterSource, batch: _LetterBatch) -> WaitingWork[None]:
         """Append letters where their topic is led now. The share partition must be the one that may: another one finds what is
         written before it writes.
         """
