@@ -21,7 +21,6 @@ from pykbroker.wire.internal.offset_commit import OffsetCommitKey, OffsetCommitV
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.classic.member import Member
-    from pykbroker.coordination.groups.offsets import CommittedOffset
 
 _GROUP_VERSION = 3
 _OFFSET_VERSION = 4
@@ -67,18 +66,10 @@ def group_tombstone(group_id: str) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group_id), None, _GROUP_VERSION)
 
 
-def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> CoordinatorRecord:
+def offset_record(group_id: str, topic: str, partition: int, value: OffsetCommitValue) -> CoordinatorRecord:
     """A committed offset."""
-    value = OffsetCommitValue(
-        offset=committed.offset,
-        leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_timestamp_ms,
-        expire_timestamp=committed.expire_timestamp_ms,
-        topic_id=committed.topic_id,
-    )
-    version = _OFFSET_VERSION if committed.expire_timestamp_ms < 0 else _OFFSET_WITH_EXPIRY_VERSION
-    return CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
+    version = _OFFSET_VERSION if value.expire_timestamp < 0 else _OFFSET_WITH_EXPIRY_VERSION
+    return CoordinatorRecord(OffsetCommitKey(group_id, topic, partition), value, version)
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
