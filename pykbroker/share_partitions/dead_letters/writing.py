@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -27,10 +27,10 @@ _ATTEMPTS: Final = 5
 _FIRST_PAUSE_MS: Final = 1000
 _LONGEST_PAUSE_MS: Final = 30_000
 #: Letters of a batch, which one step encodes and appends, and the weight of one (``runtime/slices.py``).
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 50
 _WEIGHT: Final = 2
-#: The weight of looking at a record of the dead-letter topic, or of one that is copied.
-_LOOKING: Final = 0.2
+#: The weight of decoding and looking at a record of the dead-letter topic, or of one that is copied.
+_LOOKING: Final = 2
 _AGAIN: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 
@@ -82,17 +82,14 @@ class DeadLetters:
         most = min(target.log.config.max_message_bytes, target.log.config.segment_bytes)
         batch = _LetterBatch()
         for each in given_up:
-            for letter in self._letters(source, form, each, most):
-                if not isinstance(letter, tuple):
+            for letter in self._letters(source, form, each, most, written):
+                if not isinstance(letter, Record):
                     yield letter
                     continue
-                offset, record = letter
-                if offset in written:
-                    continue
-                if batch.letters and not batch.has_room(record, most):
+                if batch.letters and not batch.has_room(letter, most):
                     yield from self._append(source, batch)
                     batch = _LetterBatch()
-                batch.add(record)
+                batch.add(letter)
         if batch.letters:
             yield from self._append(source, batch)
 
@@ -145,26 +142,32 @@ class DeadLetters:
     # Letters
 
     def _letters(
-        self, source: LetterSource, form: LetterForm, given_up: GivenUp, most: int
-    ) -> Iterator[tuple[int, Record] | float | Deferred[None]]:
-        """Each offset with its letter; weights and waits in between."""
+        self, source: LetterSource, form: LetterForm, given_up: GivenUp, most: int, written: Container[int]
+    ) -> Iterator[Record | float | Deferred[None]]:
+        """The letters that are not ``written``; weights and waits in between."""
         now_ms = self._host.runtime.clock.now_ms()
         following = given_up.first
+
+        def bare(first: int, end: int) -> Iterator[Record | float]:
+            for offset in range(first, end):
+                if offset in written:
+                    yield _LOOKING
+                else:
+                    yield form.letter(offset, given_up, now_ms, None)
+
         for found in self._copied(source, given_up):
             if isinstance(found, Deferred):
                 yield found
                 continue
             for record in found:
-                for offset in range(following, record.offset):
-                    yield offset, form.letter(offset, given_up, now_ms, None)
+                yield from bare(following, record.offset)
+                following = record.offset
                 letter = form.letter(record.offset, given_up, now_ms, record)
-                if not fits(letter, most):
-                    letter = form.letter(record.offset, given_up, now_ms, None)
-                yield record.offset, letter
-                following = record.offset + 1
+                if record.offset not in written and fits(letter, most):
+                    yield letter
+                    following += 1
             yield _LOOKING * len(found)
-        for offset in range(following, given_up.last + 1):
-            yield offset, form.letter(offset, given_up, now_ms, None)
+        yield from bare(following, given_up.last + 1)
 
     def _copied(self, source: LetterSource, given_up: GivenUp) -> Iterator[list[Record] | Deferred[None]]:
         """The records themselves, if the group wants copies of them, as far as the log has them."""

@@ -13,13 +13,14 @@ import re
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.groups import records as group_records
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -27,7 +28,9 @@ from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.runtime import run_inline
 from pykbroker.runtime.waits import Deferred
 from pykbroker.seeding.dumping import TooMuch, dump_in_slices
+from pykbroker.share_partitions.states import Acknowledge, GivenUp
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
+from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 from pykbroker.wire import compression
 from pykbroker.wire.batch_header import patch_timestamps
 from pykbroker.wire.compression import Compression
@@ -47,6 +50,9 @@ MOST_DECOMPRESSED = 512 * 1024
 #: Bytes of memory beside the batch.
 MOST_MEMORY = 24 * 1024 * 1024
 NOW = 1_700_000_000_000
+
+
+W = TypeVar("W", bound="Watched")
 
 
 class Ticking(ManualClock):
@@ -125,7 +131,10 @@ class Watched(MemoryCluster):
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Watched:
-    world = Watched()
+    return counting(Watched(), monkeypatch)
+
+
+def counting(world: W, monkeypatch: pytest.MonkeyPatch) -> W:
     for codec, pieces in dict(compression._PIECES).items():
         monkeypatch.setitem(compression._PIECES, codec, world.count(pieces))
     return world
@@ -147,9 +156,15 @@ both = pytest.mark.parametrize("kind", MAKE)
 @pytest.fixture
 def measuring(world: Watched) -> Iterator[Watched]:
     """Asserts at the end that no turn was long, and that little memory was used at once."""
+    with measured(world):
+        yield world
+
+
+@contextmanager
+def measured(world: Watched) -> Iterator[None]:
     tracemalloc.start()
     try:
-        yield world
+        yield
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -268,12 +283,42 @@ def test_export_over_http(measuring: Watched, kind: str) -> None:
         _ = exported.value
 
 
+class SharesWatched(Watched, ShareCluster):
+    """With a share group that has dead letters."""
+
+
+@both
+def test_dead_letters(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Records that a share group gives up, and what else lies among its letters."""
+    world = counting(SharesWatched(), monkeypatch)
+    with measured(world):
+        give_up(world, kind)
+
+
+def give_up(world: SharesWatched, kind: str) -> None:
+    world.configure("errors.deadletterqueue.topic.name", "dlq.t")
+    world.configure("errors.deadletterqueue.copy.record.enable", "true")
+    world.create(NewTopic("dlq.t", 1, 1, configs={"errors.deadletterqueue.group.enable": "true"}))
+    world.joined()
+    append(world, "t", MAKE[kind])
+    append(world, "dlq.t", MAKE[kind])
+    end = world.partition("t").log_end_offset
+    member = ShareMember(world)
+    member.acquired(max_records=1)
+    world.outcome(lambda: member.post_acknowledge(0, end - 1, Acknowledge.REJECT))
+    world.until(lambda: world.partition("dlq.t").log_end_offset >= 2 * end)
+    (led,) = world.broker.share_partitions._led.values()
+    given_up = [GivenUp(0, end - 1, 1, rejected=True)]
+    world.outcome(lambda: world.broker.share_partitions._letters.write(led, given_up, 0))
+    assert world.partition("dlq.t").log_end_offset == 2 * end
+
+
 #: What decodes or decompresses records in the broker's process, and why it holds nobody up. Whoever adds one adds a test, too.
 READERS = {
     "client/aborted.py": "control batches, which clients cannot write",
     "http/console/reading.py": "in a thread, and decoded in slices: tests/http/console",
     "metadata/batches.py": "the metadata log, which clients cannot write",
-    "partitions/record_chunks.py": "loading of coordinators, and exports: here",
+    "partitions/record_chunks.py": "loading of coordinators, exports, and dead letters: here",
     "registry/topic.py": "in a thread, and decoded in slices, up to a bound: tests/registry",
     "seeding/dumping.py": "what the test asks for in its own process",
     "sessions/values.py": "what a test records in its own process, of small batches: tests/sessions",
