@@ -201,7 +201,9 @@ def _without_settings(silent: set[str], checked: CheckedRequest, response: Any) 
 
 
 class MembersTopics:
-    """ConsumerGroupDescribe requires DESCRIBE on all topics of the group's members."""
+    """ConsumerGroupDescribe and ShareGroupDescribe require DESCRIBE on all topics of the group's members; members of share groups
+    have no target.
+    """
 
     acts = True
 
@@ -231,7 +233,8 @@ class MembersTopics:
     def _may_see(self, checked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
         names = set()
         for member in group.members:
-            for assignment in (member.assignment, member.target_assignment):
+            target = getattr(member, "target_assignment", member.assignment)
+            for assignment in (member.assignment, target):
                 for partitions in assignment.topic_partitions:
                     names.add(partitions.topic_name)
                     yield WEIGHT_OF_LITTLE

@@ -198,16 +198,16 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ApiKey.DELETE_SHARE_GROUP_STATE: (OfCluster(CLUSTER_ACTION),),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (OfCluster(CLUSTER_ACTION),),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
-        EachOf("groups", GROUP, DESCRIBE, name="group_id"),
+        EachOf("groups", GROUP, DESCRIBE, name="group_id", answers="groups"),
         Within(Row(TOPIC, (DESCRIBE,), "each topic of a group", _NO_TOPIC, "the partitions, or left out")),
     ),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (
         OfOne(GROUP, READ, "group_id"),
-        EachOf("topics", TOPIC, READ, name="topic_name"),
+        Within(Row(TOPIC, (READ,), "each of `topics`", _NO_TOPIC, "its partitions")),
     ),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: (
         OfOne(GROUP, DELETE, "group_id"),
-        EachOf("topics", TOPIC, READ, name="topic_name"),
+        EachOf("topics", TOPIC, READ, name="topic_name", worded=True),
     ),
     ApiKey.LIST_CONFIG_RESOURCES: (OfCluster(DESCRIBE_CONFIGS),),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (

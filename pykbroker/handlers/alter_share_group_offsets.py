@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.group import check_group_id
@@ -10,6 +11,8 @@ from pykbroker.coordination.groups.share.requests import check_served
 from pykbroker.coordination.share.each_partition import Answers, ask_each
 from pykbroker.handlers.in_slices import in_slices
 from pykbroker.runtime.waits import Deferred, as_wait
+from pykbroker.security.operations import READ
+from pykbroker.security.resources import TOPIC
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponse,
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The weight of a partition that is checked, or answered.
 _CHECKING = 0.5
+#: The weight of a topic that the client may not read, with the line of the log.
+_REFUSING = 5
 
 
 def handle(
@@ -33,14 +38,21 @@ def handle(
 ) -> AlterShareGroupOffsetsResponse | Deferred[AlterShareGroupOffsetsResponse]:
     check_served(broker)
     check_group_id(request.group_id)
-    return in_slices(broker, ctx, _alter(broker, request))
+    return in_slices(broker, ctx, _alter(broker, ctx, request))
 
 
-def _alter(broker: Broker, request: AlterShareGroupOffsetsRequest) -> Work[AlterShareGroupOffsetsResponse]:
+def _alter(
+    broker: Broker, ctx: RequestContext, request: AlterShareGroupOffsetsRequest
+) -> Work[AlterShareGroupOffsetsResponse]:
     image, run = broker.metadata.image, broker.runtime.slices.run
     wanted: dict[bytes, dict[int, int]] = {}
+    refused: set[str] = set()
     for topic in request.topics:
         known = image.topic(topic.topic_name)
+        if not _may_read(broker, ctx, topic.topic_name):
+            refused.add(topic.topic_name)
+            yield _REFUSING
+            continue
         for each in topic.partitions if known is not None else ():
             if known is not None and 0 <= each.partition_index < len(known.partitions):
                 wanted.setdefault(known.id, {})[each.partition_index] = each.start_offset
@@ -61,12 +73,17 @@ def _alter(broker: Broker, request: AlterShareGroupOffsetsRequest) -> Work[Alter
                 ready.setdefault(key.topic_id, set()).add(key.partition)
         frozen = {topic_id: frozenset(some) for topic_id, some in ready.items()}
         noted = as_wait(broker.groups.ask(request.group_id, offsets.altered, request.group_id, frozen))
-        return noted.chain(lambda _: as_wait(run(_answer(broker, request, answers))))
+        return noted.chain(lambda _: as_wait(run(_answer(broker, request, answers, refused))))
 
     begun = as_wait(broker.groups.ask(request.group_id, offsets.alter, request.group_id, topics))
     if topics:
         return begun.chain(initialize).chain(note)
-    return begun.chain(lambda _: as_wait(run(_answer(broker, request, {}))))
+    return begun.chain(lambda _: as_wait(run(_answer(broker, request, {}, refused))))
+
+
+def _may_read(broker: Broker, ctx: RequestContext, name: str) -> bool:
+    authorizer = broker.authorizer
+    return authorizer is None or authorizer.may(ctx, READ, TOPIC, name)
 
 
 def failed(request: AlterShareGroupOffsetsRequest, version: int, error: KafkaError) -> AlterShareGroupOffsetsResponse:
@@ -74,7 +91,7 @@ def failed(request: AlterShareGroupOffsetsRequest, version: int, error: KafkaErr
 
 
 def _answer(
-    broker: Broker, request: AlterShareGroupOffsetsRequest, answers: Answers
+    broker: Broker, request: AlterShareGroupOffsetsRequest, answers: Answers, refused: Container[str]
 ) -> Work[AlterShareGroupOffsetsResponse]:
     errors = {(key.topic_id, key.partition): error for key, error in answers.items()}
     unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -86,6 +103,8 @@ def _answer(
             answer.topic_id = image.id
         for requested in topic.partitions:
             error = errors.get((answer.topic_id, requested.partition_index), unknown)
+            if topic.topic_name in refused:
+                error = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             answer.partitions.append(_partition(requested.partition_index, error))
             yield _CHECKING
         yield _CHECKING

@@ -44,6 +44,16 @@ def handle(
     return apply(lambda groups: DescribeShareGroupOffsetsResponse(groups=groups), found)
 
 
+def failed(
+    request: DescribeShareGroupOffsetsRequest, version: int, error: KafkaError
+) -> DescribeShareGroupOffsetsResponse:
+    """As in Kafka, a group that is refused has no topics, and no words."""
+    refused = [
+        DescribeShareGroupOffsetsResponseGroup(group_id=each.group_id, error_code=error.code) for each in request.groups
+    ]
+    return DescribeShareGroupOffsetsResponse(groups=refused)
+
+
 def _group(
     broker: Broker, ctx: RequestContext, requested: DescribeShareGroupOffsetsRequestGroup
 ) -> Deferred[DescribeShareGroupOffsetsResponseGroup]:
@@ -92,7 +102,7 @@ def _named(
             partitions = [
                 DescribeShareGroupOffsetsResponsePartition(
                     index,
-                    UNINITIALIZED if not code else 0,
+                    UNINITIALIZED,
                     0,
                     _UNKNOWN_LAG,
                     code,

@@ -49,6 +49,18 @@ def handle(
     return apply(lambda results: ReadShareGroupStateSummaryResponse(results=results), found)
 
 
+def failed(
+    request: ReadShareGroupStateSummaryRequest, version: int, error: KafkaError
+) -> ReadShareGroupStateSummaryResponse:
+    words = KafkaError(error.code).message
+
+    def refused(each: PartitionData) -> PartitionResult:
+        return PartitionResult(partition=each.partition, error_code=error.code, error_message=words)
+
+    results = [_result_of(topic, [refused(each) for each in topic.partitions]) for topic in request.topics]
+    return ReadShareGroupStateSummaryResponse(results=results)
+
+
 def _result_of(topic: ReadStateSummaryData, results: list[PartitionResult]) -> ReadStateSummaryResult:
     return ReadStateSummaryResult(topic.topic_id, results)
 

@@ -52,9 +52,7 @@ def _committed(ask: Asker, group: str, *topics: str) -> None:
 )  # fmt: skip
 def coordinators_are_looked_for(ask: Asker) -> None:
     keys = [ask.name("g"), ask.name("h"), ask.name("i")]
-    # Coordinators of share groups are not served here: what is answered to who may look for one is another matter.
-    key_types = (0,) if ask.version == 0 else (0, 1) if ask.may_act_on_cluster else (0, 1, 2)
-    for key_type in key_types:
+    for key_type in (0,) if ask.version == 0 else (0, 1, 2):
         if ask.version >= 4:
             ask(FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys))
         else:

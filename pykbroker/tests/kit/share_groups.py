@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.coordination.share.state import SharePartitionKey, ShareState
 from pykbroker.metadata.image import GROUP_RESOURCE
 from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.states import Acknowledge
@@ -67,6 +68,26 @@ class ShareCluster(MemoryCluster):
             if answer.assignment is not None and answer.assignment.topic_partitions:
                 return answer
         raise AssertionError("never assigned")
+
+
+class Lost:
+    """The way to the share coordinator: of the writes after the first ones nothing arrives, and nothing is answered."""
+
+    def __init__(self, states: Any, arriving: int) -> None:
+        self._states = states
+        self._arriving = arriving
+        self.read = states.read
+
+    def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
+        self._arriving -= 1
+        return self._states.write(key, change) if self._arriving >= 0 else Deferred()
+
+
+def lose_writes(world: ShareCluster, arriving: int) -> None:
+    """What leaders write from now on does not arrive, but for the first writes of each share partition."""
+    for broker in world.cluster.brokers.values():
+        for led in broker.share_partitions._led.values():
+            led._states = Lost(led._states, arriving)
 
 
 class ShareMember:

@@ -17,7 +17,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.names import SHARE_GROUP_STATE
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.depth import examples
-from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember, lose_writes
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -48,6 +48,8 @@ class Kept:
 
     may_be: frozenset[str] = frozenset({OPEN})
     count: int = 0
+    #: The least count of the next delivery: what was released is persisted, what was only acquired is not.
+    least: int = 1
     holder: str = ""
     until: float = 0.0
     #: Its letter may be missing: the disk was full.
@@ -97,8 +99,10 @@ class ShareGroupModel(RuleBasedStateMachine):
 
     # Members
 
-    @rule(name=st.sampled_from(MEMBERS), most=st.integers(1, 12), strict=st.booleans())
-    def fetch(self, name: str, most: int, strict: bool) -> None:
+    @rule(name=st.sampled_from(MEMBERS), most=st.integers(1, 12), strict=st.booleans(), new=st.integers(0, 6))
+    def fetch(self, name: str, most: int, strict: bool, new: int) -> None:
+        if new:
+            self.produce(new)
         self.acquire(name, max_records=most, share_acquire_mode=int(strict))
 
     def acquire(self, name: str, **fields: Any) -> int:
@@ -111,7 +115,7 @@ class ShareGroupModel(RuleBasedStateMachine):
                 assert offset >= self.log_start
                 assert not record.holder, f"{offset} has two members: {record}, {name}"
                 assert OPEN in record.may_be, (offset, record)
-                assert record.count <= count <= LIMIT, (offset, record, count)
+                assert record.least <= count <= LIMIT, (offset, record, count)
                 record.become(OPEN)
                 record.holder, record.count, record.until = name, count, now + LOCK_S
         return len(got)
@@ -126,19 +130,24 @@ class ShareGroupModel(RuleBasedStateMachine):
                 self.became(self.records[offset], kind)
             self.settle()
 
-    @rule(name=st.sampled_from(MEMBERS), data=st.data(), turns=st.integers(0, 6))
-    def acknowledge_and_kill(self, name: str, data: st.DataObject, turns: int) -> None:
-        """Nobody knows what became of it."""
+    @rule(name=st.sampled_from(MEMBERS), data=st.data(), turns=st.integers(0, 6), writes=st.integers(0, 3))
+    def acknowledge_and_kill(self, name: str, data: st.DataObject, turns: int, writes: int) -> None:
+        """Nobody knows what became of it: some of what it writes at the share coordinator arrives, and some may not."""
         said = self.some_of(name, data)
         if said:
+            lose_writes(self.world, writes)
             self.members[name].post_acknowledge(said[0][0], said[-1][0], *self.types(said))
             for _ in range(turns):
                 self.world.run_turn()
             for offset, kind in said:
                 record = self.records[offset]
+                least = record.least
                 self.became(record, kind)
-                record.may_be |= {OPEN}
-            self.restart(kill=True)
+                record.may_be, record.least = record.may_be | {OPEN}, least
+            if data.draw(st.booleans()):
+                self.restart(kill=True)
+            else:
+                self.move_the_leader()
 
     @rule(name=st.sampled_from(MEMBERS), data=st.data())
     def acknowledge_with_a_full_disk(self, name: str, data: st.DataObject) -> None:
@@ -159,7 +168,7 @@ class ShareGroupModel(RuleBasedStateMachine):
             self.became(record, kind)
             record.may_be |= {OPEN} if code else set()
         for record in self.records:
-            record.may_lack_letter = True
+            record.may_lack_letter, record.least = True, 1
             if record.holder and record.count == LIMIT:  # its lock may be over meanwhile
                 record.may_be |= {GIVEN_UP}
         self.restart(kill=True)
@@ -182,7 +191,10 @@ class ShareGroupModel(RuleBasedStateMachine):
         self.settle()
 
     def some_of(self, name: str, data: st.DataObject) -> list[tuple[int, Acknowledge]]:
-        """Neighbours that the member holds, each with what it says of it."""
+        """Neighbours that the member holds, each with what it says of it; it acquires some first if it holds none."""
+        if not any(each.holder == name for each in self.records):
+            self.produce(data.draw(st.integers(1, 6)))
+            self.acquire(name)
         held = [offset for offset, each in enumerate(self.records) if each.holder == name and offset >= self.log_start]
         if not held:
             return []
@@ -202,6 +214,7 @@ class ShareGroupModel(RuleBasedStateMachine):
         if kind is Acknowledge.RENEW:
             record.until = self.now + LOCK_S
         elif kind is Acknowledge.RELEASE:
+            record.least = record.count + 1
             record.become(OPEN if record.count < LIMIT else GIVEN_UP)
         else:
             record.become(GIVEN_UP if kind is Acknowledge.REJECT else DONE)

@@ -10,10 +10,9 @@ import pytest
 
 from pykbroker.controller.feature_updates import FeatureUpdate
 from pykbroker.controller.topics import NewTopic
-from pykbroker.coordination.share.state import ARCHIVING, SharePartitionKey, ShareState
-from pykbroker.runtime.waits import Deferred
+from pykbroker.coordination.share.state import ARCHIVING
 from pykbroker.share_partitions.states import Acknowledge
-from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.tests.kit.share_groups import Lost, ShareCluster, ShareMember, lose_writes
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
@@ -250,19 +249,6 @@ def test_one_letter_for_each_record_whenever_the_broker_is_killed(turns: int) ->
     assert Counter(offsets(world)) == {0: 1, 1: 1}
 
 
-class Lost:
-    """The way to the share coordinator: of the writes after the first ones nothing arrives."""
-
-    def __init__(self, states: Any, arriving: int) -> None:
-        self._states = states
-        self._arriving = arriving
-        self.read = states.read
-
-    def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
-        self._arriving -= 1
-        return self._states.write(key, change) if self._arriving >= 0 else Deferred()
-
-
 @pytest.mark.parametrize("codec", ["producer", "gzip"])
 def test_what_a_killed_broker_has_written_is_found_among_other_letters(codec: str) -> None:
     world = with_topic(started(copies=True), compression_type=codec)
@@ -309,8 +295,7 @@ def test_a_lock_that_is_over_is_persisted_before_its_letter_is_written() -> None
     assert member.acquired() == [(0, 0, 1)]
     member.acknowledge(0, 0, RELEASE)
     assert member.acquired() == [(0, 0, 2)]
-    for led in world.broker.share_partitions._led.values():
-        led._states = Lost(led._states, 0)
+    lose_writes(world, 0)
     world.advance(31_000)
     world.settle()
     assert letters(world) == []
