@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
+from pykbroker.controller.config_alterations import plan_alterations
+from pykbroker.controller.reassignments import without_repeats
 from pykbroker.controller.registrations import BrokerRegistration, check_epoch, fencing
 from pykbroker.controller.shared_store import SharedStore
 from pykbroker.metadata.answers import Answers
@@ -112,7 +114,7 @@ class Controller:
         """Let the rules be those of brokers with a store each; called before brokers start, since it does not change by itself who is
         in sync.
         """
-        from pykbroker.controller.own_stores import OwnStores  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.own_stores import OwnStores
 
         self.own_stores = OwnStores(self.image, self._config, self._log.quorum.node_id, self._rng, self.features)
         self._stores = self.own_stores
@@ -164,7 +166,7 @@ class Controller:
     # What only brokers with a store each ask for
 
     def alter_partition(self, request: AlterPartitionRequest) -> Deferred[AlterPartitionResponse]:
-        from pykbroker.controller.alter_partition import plan_alter_partition  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.alter_partition import plan_alter_partition
 
         return self._commits.decide(lambda: plan_alter_partition(self._own().control, request))
 
@@ -181,7 +183,7 @@ class Controller:
         return self._commits.decide(decide).map(begin_session)
 
     def broker_heartbeat(self, request: BrokerHeartbeatRequest) -> Deferred[BrokerHeartbeatResponse]:
-        from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatResponse  # noqa: PLC0415 - start-up counts
+        from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
 
         def settle(state: ControlState) -> BrokerHeartbeatResponse:
             sessions = self._own().sessions
@@ -218,7 +220,7 @@ class Controller:
         return int(self._clock.monotonic() * 1000)
 
     def unregister_controller(self, controller_id: int) -> Deferred[None]:
-        from pykbroker.controller.unregistration import plan  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.unregistration import plan
 
         return self._commits.decide(lambda: (plan(self.image, self._log.quorum.node_id, controller_id), None))
 
@@ -278,7 +280,7 @@ class Controller:
         self, client: ChargedClient | None, decide: Callable[[MutationQuota | None], Decision[T]]
     ) -> Deferred[Charged[T]]:
         """The decision, charged to the client's quota of now; a failure carries the throttle time, too."""
-        from pykbroker.controller.mutation_quotas import Charged  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.mutation_quotas import Charged
 
         quota = None if client is None or self.mutation_quotas is None else self.mutation_quotas.of(client)
         decided = self._commits.decide(lambda: decide(quota))
@@ -297,7 +299,7 @@ class Controller:
         return self._commits.decide(lambda: self._stores.elect(kind, partitions))
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> Deferred[None]:
-        from pykbroker.controller.elections import plan_leader  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.elections import plan_leader
 
         return self._commits.decide(lambda: (plan_leader(self.image, topic, partition, broker_id), None))
 
@@ -307,8 +309,6 @@ class Controller:
     def alter_reassignments(
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> Deferred[list[KafkaError | None]]:
-        from pykbroker.controller.reassignments import without_repeats  # noqa: PLC0415 - start-up counts
-
         def begin(some: Sequence[Reassignment]) -> Deferred[list[KafkaError | None]]:
             return self._commits.decide(lambda: self._stores.reassign(some, same_factor=same_factor))
 
@@ -320,8 +320,6 @@ class Controller:
     def alter_configs(
         self, alterations: Sequence[Alteration], *, broker_id: int, validate_only: bool = False
     ) -> Deferred[list[KafkaError | None]]:
-        from pykbroker.controller.config_alterations import plan_alterations  # noqa: PLC0415 - start-up counts
-
         def decide() -> Decision[list[KafkaError | None]]:
             records, errors = plan_alterations(self.image, alterations, broker_id, self._rules)
             return [] if validate_only else records, errors
@@ -331,7 +329,7 @@ class Controller:
     def alter_client_quotas(
         self, alterations: Sequence[QuotaAlteration], unknown_hosts: frozenset[str], *, validate_only: bool
     ) -> Deferred[dict[Entity, KafkaError | None]]:
-        from pykbroker.controller.client_quotas import plan_alterations  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.client_quotas import plan_alterations
 
         def decide() -> Decision[dict[Entity, KafkaError | None]]:
             records, results = plan_alterations(self.image, alterations, unknown_hosts)
@@ -342,7 +340,7 @@ class Controller:
     def alter_scram_credentials(
         self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
     ) -> Deferred[dict[str, KafkaError | None]]:
-        from pykbroker.controller.scram import plan_credentials  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.scram import plan_credentials
 
         return self._commits.decide(lambda: plan_credentials(self.image, deletions, upsertions))
 
@@ -369,7 +367,7 @@ class Controller:
     # The metadata log
 
     def describe_quorum(self) -> Deferred[QuorumDescription]:
-        from pykbroker.controller.metadata_quorum import described  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.metadata_quorum import described
 
         return Deferred.completed(described(self._log, self.image, self._clock.now_ms()))
 
@@ -385,7 +383,7 @@ class Controller:
     def update_features(
         self, updates: Sequence[FeatureUpdate], *, static_min_isr: int, validate_only: bool
     ) -> Deferred[None]:
-        from pykbroker.controller.feature_updates import plan_updates, upgrades_voters  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.feature_updates import plan_updates, upgrades_voters
 
         def decide() -> Decision[bool]:
             quorum = self._log.quorum
@@ -420,7 +418,7 @@ class Controller:
     def _topics(self) -> TopicPlanner:
         """Made when topics are first altered."""
         if self._topic_planner is None:
-            from pykbroker.controller.topics import TopicPlanner  # noqa: PLC0415 - start-up counts
+            from pykbroker.controller.topics import TopicPlanner
 
             check = self._rules.check_topic_configs
             self._topic_planner = TopicPlanner(self.image, self._rng, check, self._topic_defaults)
@@ -429,7 +427,7 @@ class Controller:
     def _acls(self) -> AclPlanner:
         """Created when access lists are first altered."""
         if self._acl_planner is None:
-            from pykbroker.controller.acls import AclPlanner  # noqa: PLC0415 - start-up counts
+            from pykbroker.controller.acls import AclPlanner
 
             self._acl_planner = AclPlanner(self.image, self._rng)
             self.subscribe(self._acl_planner.follow)
@@ -438,7 +436,7 @@ class Controller:
     def _tokens(self) -> TokenPlanner:
         """Created when tokens are first requested or expired."""
         if self._token_planner is None:
-            from pykbroker.controller.delegation_tokens import TokenPlanner  # noqa: PLC0415 - start-up counts
+            from pykbroker.controller.delegation_tokens import TokenPlanner
 
             since = self.features.tokens_since
             self._token_planner = TokenPlanner(self.image, self._config, self._clock.now_ms, self._rng, since=since)

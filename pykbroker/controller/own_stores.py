@@ -95,7 +95,7 @@ class OwnStores:
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None
     ) -> tuple[Sequence[MetadataRecord], Results]:
         """As ``SharedStore.elect``."""
-        from pykbroker.controller.elections import plan_elections  # noqa: PLC0415 - with the first election
+        from pykbroker.controller.elections import plan_elections
 
         return plan_elections(self._image, kind, wanted, self.control)
 
@@ -103,7 +103,7 @@ class OwnStores:
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> tuple[Sequence[MetadataRecord], list[KafkaError | None]]:
         """As ``SharedStore.reassign``."""
-        from pykbroker.controller.reassignments import plan_reassignments  # noqa: PLC0415 - with the first one
+        from pykbroker.controller.reassignments import plan_reassignments
 
         return plan_reassignments(self._image, wanted, same_factor=same_factor, control=self.control)
 

@@ -122,14 +122,19 @@ def _complete_reassignment(target: Target) -> None:
 
 
 def _eligible(before: PartitionImage, target: Target, around: Circumstances) -> list[int]:
-    """Who left an ISR that was too small for acknowledgements has missed nothing since, unless its disk lost it."""
+    """Who left an ISR that was too small for acknowledgements has missed nothing since, unless its disk lost it.
+
+    Unlike in Kafka, a replica that a reassignment has removed is not eligible: its log is deleted, and it could lead when it is added
+    again.
+    """
     if not around.keeps_eligible:
         return list(before.eligible_leader_replicas)  # of a higher level before; they may lead once more
     if len(target.isr) >= around.min_isr:
         return []
     known = dict.fromkeys((*before.eligible_leader_replicas, *before.isr))
     in_order = in_map_order(known, lambda replica: replica, at_least=_FEWEST_BUCKETS)
-    return [each for each in in_order if each not in target.isr and each not in target.after_unclean_shutdown]
+    excluded = {*target.isr, *target.after_unclean_shutdown}
+    return [each for each in in_order if each in target.replicas and each not in excluded]
 
 
 def _elect(

@@ -70,7 +70,7 @@ class SharedStore:
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None
     ) -> tuple[Sequence[MetadataRecord], Results]:
         """The records of elections that were asked for, and their results."""
-        from pykbroker.controller.elections import plan_elections  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.elections import plan_elections
 
         return plan_elections(self._image, kind, wanted)
 
@@ -78,7 +78,7 @@ class SharedStore:
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> tuple[Sequence[MetadataRecord], list[KafkaError | None]]:
         """The records of reassignments, each of another partition, and the error of each."""
-        from pykbroker.controller.reassignments import plan_reassignments  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.reassignments import plan_reassignments
 
         return plan_reassignments(self._image, wanted, same_factor=same_factor)
 
