@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.controller.broker_sessions import BrokerSessions
 from pykbroker.controller.drafts import Draft
 from pykbroker.controller.internal_topics import Settings
+from pykbroker.controller.reassignments import Reassignment, plan_reassignments
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration, unfencing
 from pykbroker.controller.remote_brokers import RemoteBrokers
 from pykbroker.controller.replication_control import ReplicationControl
@@ -22,7 +23,6 @@ from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRec
 
 if TYPE_CHECKING:
     from pykbroker.controller.elections import ElectionType, Results
-    from pykbroker.controller.reassignments import Reassignment
     from pykbroker.wire.errors import KafkaError
 
 #: The number of elections in one change (Kafka's maxElectionsPerImbalance).
@@ -103,8 +103,6 @@ class OwnStores:
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> tuple[Sequence[MetadataRecord], list[KafkaError | None]]:
         """As ``SharedStore.reassign``."""
-        from pykbroker.controller.reassignments import plan_reassignments
-
         return plan_reassignments(self._image, wanted, same_factor=same_factor, control=self.control)
 
     def fence_stale(self, now_ms: int) -> list[MetadataRecord] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
+from pykbroker.controller.reassignments import Reassignment, plan_reassignments
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.features import Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
@@ -15,7 +16,6 @@ from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRec
 
 if TYPE_CHECKING:
     from pykbroker.controller.elections import ElectionType, Results
-    from pykbroker.controller.reassignments import Reassignment
     from pykbroker.wire.errors import KafkaError
 
 
@@ -78,8 +78,6 @@ class SharedStore:
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> tuple[Sequence[MetadataRecord], list[KafkaError | None]]:
         """The records of reassignments, each of another partition, and the error of each."""
-        from pykbroker.controller.reassignments import plan_reassignments
-
         return plan_reassignments(self._image, wanted, same_factor=same_factor)
 
     def _without(self, broker: BrokerImage, record: Callable[[BrokerImage], MetadataRecord]) -> list[MetadataRecord]:

@@ -191,5 +191,5 @@ class Replication(RuleBasedStateMachine):
             assert again.brokers == self.controller.image.brokers
 
 
-Replication.TestCase.settings = settings(max_examples=examples(600), stateful_step_count=40, deadline=None)
+Replication.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestReplication = Replication.TestCase
