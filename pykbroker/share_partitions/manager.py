@@ -7,14 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.share.state import SharePartitionKey
+from pykbroker.share_partitions.dead_letters.writing import DeadLetters
 from pykbroker.share_partitions.group_settings import ShareGroupSettings
 from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.sessions import ShareSession, ShareSessions
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
+    from pykbroker.share_partitions.host import ShareHost
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +26,9 @@ _RELEASE_WEIGHT = 5
 class SharePartitions:
     """See the module. ``host`` is the broker."""
 
-    def __init__(self, host: CoordinationHost) -> None:
+    def __init__(self, host: ShareHost) -> None:
         self._host = host
+        self._letters = DeadLetters(host)
         self.sessions = ShareSessions(host.config["group.share.max.share.sessions"], self._session_ended)
         #: By group, and within it by key.
         self._led: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
@@ -38,13 +40,18 @@ class SharePartitions:
     def led(self, group_id: str, partition: Partition) -> LedSharePartition:
         """The share partition of a group in a partition that the broker leads; it is opened on first use."""
         key = SharePartitionKey(group_id, partition.topic_id, partition.index)
-        of_group = self._led.setdefault(group_id, {})
-        found = of_group.get(key)
+        found = self._led.get(group_id, {}).get(key)
         if found is None or found.leader_epoch != partition.leader_epoch:
             if found is not None:
                 found.end()
             found = self._led.setdefault(group_id, {})[key] = LedSharePartition(
-                key, partition, self.settings(group_id), self._host.runtime, self._host.share_states, self._forget
+                key,
+                partition,
+                self.settings(group_id),
+                self._host.runtime,
+                self._host.share_states,
+                self._letters,
+                self._forget,
             )
             if found.has_ended:
                 self._forget(found)
@@ -78,7 +85,8 @@ class SharePartitions:
             released = led.release(member_id)
             released.or_log("releasing records of %s in share partition %s", member_id, led.key)
             if last:
-                released.settled().map(partial(self._end_unused, led)).or_log("ending %s", led.key)
+                over = released.settled().chain(lambda _, led=led: led.giving_up.over())  # type: ignore[misc]
+                over.map(partial(self._end_unused, led)).or_log("ending %s", led.key)
             yield _RELEASE_WEIGHT
 
     def _end_unused(self, led: LedSharePartition, _: None) -> None:
