@@ -209,7 +209,6 @@ async def committed_offset(broker: RunningBroker, client: Client, first: int) ->
         answer = (await client.ask(OffsetFetchRequest(groups=[group]), 8, OffsetFetchResponse)).groups[0]
         if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             break
-        await asyncio.sleep(0.01)
     assert answer.topics[0].partitions[0].committed_offset == 5
 
 
