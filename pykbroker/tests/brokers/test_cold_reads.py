@@ -213,7 +213,7 @@ async def committed_offset(broker: RunningBroker, client: Client, first: int) ->
 
 
 async def opened_little_by_little(broker: RunningBroker, client: Client, first: int) -> None:
-    Housekeeping(broker.cluster, durable=False)._open_a_few()
+    Housekeeping(broker.cluster, durable=False).stores()[0].open_a_few()
     await until(lambda: all(broker.cluster.partition(name, 0).opened_log is not None for name in ("old", "keys")))
 
 
@@ -225,7 +225,7 @@ async def retention(broker: RunningBroker, client: Client, first: int) -> None:
 async def compaction(broker: RunningBroker, client: Client, first: int) -> None:
     await opened_little_by_little(broker, client, first)
     before = bytes_on_disk(broker, "keys")
-    await done(Housekeeping(broker.cluster, durable=False)._compactions())
+    await done(Housekeeping(broker.cluster, durable=False).run_compaction())
     assert bytes_on_disk(broker, "keys") < before / 2
 
 
