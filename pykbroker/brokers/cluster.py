@@ -26,6 +26,8 @@ from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pykbroker.brokers.memory_peers import MemoryPeers, PeerHandler
+    from pykbroker.brokers.replicas import Replicas
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
@@ -68,6 +70,7 @@ class Cluster:
         runtime: Runtime,
         port: Callable[[Controller], ControllerPort] | None = None,
         node_id: int | None = None,
+        peer_handlers: Callable[[int], PeerHandler] | None = None,
     ) -> None:
         self.config = config
         #: The controller of this process; only its start and its end, and what is installed in it, are for its owner.
@@ -86,7 +89,14 @@ class Cluster:
         #: The levels of the process's loggers that this cluster has altered.
         self.log_levels = LogLevels()
         #: The store of the process's log directories, which its brokers share unless they have their own.
-        self.store = Store(config, logs, self.metadata, runtime, node_id)
+        #: The way between brokers that have copies of their own; None where they share the store.
+        self.peers: MemoryPeers | None = None
+        if peer_handlers is not None:
+            from pykbroker.brokers.memory_peers import MemoryPeers
+
+            controller.use_own_stores()
+            self.peers = MemoryPeers(self.brokers, runtime, peer_handlers)
+        self.store = self.new_store(logs, node_id)
         self.logs, self.dormant = logs, self.store.dormant
         controller.prepare_with(self._make_room)
         self._shared = SharedByBrokers(
@@ -114,11 +124,13 @@ class Cluster:
         features: Features = CURRENT,
         port: Callable[[Controller], ControllerPort] | None = None,
         node_id: int | None = None,
+        peer_handlers: Callable[[int], PeerHandler] | None = None,
     ) -> Cluster:
         """Open the cluster in the log directories ``directory`` and ``others``, or create it if they are empty.
 
         ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. ``port`` is the way from
-        the brokers to the controller; without it they call it. ``node_id``: see ``Store``. Raises OSError,
+        the brokers to the controller; without it they call it. ``node_id``: see ``Store``. With ``peer_handlers``, which gives the handler of an API key, each broker has
+        copies of its own, in stores of ``new_store``. Raises OSError,
         KafkaError KAFKA_STORAGE_ERROR, or an error of metadata or storage that says what is wrong with the data.
         """
         logs = LogManager(
@@ -146,7 +158,7 @@ class Cluster:
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )
-        cluster = cls(config, logs, controller, runtime, port, node_id)
+        cluster = cls(config, logs, controller, runtime, port, node_id, peer_handlers)
         cluster.store.begin()
         return cluster
 
@@ -165,6 +177,23 @@ class Cluster:
     ) -> Broker:
         """A broker of this process; it is not registered yet."""
         return Broker(self._shared, store or self.store, self.metadata, node_id, endpoints, rack)
+
+    def new_store(self, logs: LogManager, node_id: int | None) -> Store:
+        """The store of a broker, with copies of its own if brokers have them."""
+        replication: Replicas | None = None
+        if self.peers is not None and node_id is not None:
+            from pykbroker.brokers.replicas import Replicas
+
+            replication = Replicas(
+                node_id,
+                self.config,
+                logs,
+                self.metadata,
+                self.runtime,
+                self.peers.of(node_id),
+                self.controller.alter_partition,
+            )
+        return Store(self.config, logs, self.metadata, self.runtime, node_id, replication)
 
     def _make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
         """See ``PartitionTable.make_room``."""

@@ -103,6 +103,12 @@ class LogManager:
         return all(contents.clean for contents in self.directories.usable)
 
     @property
+    def previous_epoch(self) -> int:
+        """The broker's epoch before its last shutdown, if that was clean in all log directories; else -1."""
+        epochs = {contents.previous_epoch for contents in self.directories}
+        return epochs.pop() if len(epochs) == 1 else -1
+
+    @property
     def directory_ids(self) -> list[str]:
         """directory.id of each online log directory of partitions."""
         return [contents.directory_id for contents in self.directories.of_partitions if not contents.directory.offline]
