@@ -195,6 +195,16 @@ class Cluster:
             )
         return Store(self.config, logs, self.metadata, self.runtime, node_id, replication)
 
+    def usable_store(self, store: Store, node_id: int) -> Store:
+        """The store of a broker that stopped, or a new one on the same log directories if it crashed."""
+        if store.usable:
+            return store
+        new = self.new_store(store.logs, node_id)
+        new.begin()
+        if store is self.store:
+            self.store, self.dormant = new, new.dormant
+        return new
+
     def _make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
         """See ``PartitionTable.make_room``."""
         found = [work for store in self._stores() if (work := store.table.make_room(records)) is not None]

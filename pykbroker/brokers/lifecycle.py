@@ -49,14 +49,14 @@ class BrokerLifecycle:
         # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
         cluster.runtime.timers.after(0, self._load_coordinators)
 
-    def start(self, node_id: int, store: Store | None = None) -> Deferred[None]:
-        """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids; after a crash with a new
-        ``store``.
+    def start(self, node_id: int) -> Deferred[None]:
+        """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids; after a crash its logs are
+        recovered.
 
         Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written; the broker stays stopped.
         """
         cluster, former = self.cluster, self._stopped[node_id]
-        broker = cluster.new_broker(node_id, former.endpoints, former.rack, store or former.store)
+        broker = cluster.new_broker(node_id, former.endpoints, former.rack, cluster.usable_store(former.store, node_id))
         broker.check_listeners = former.check_listeners
 
         def started(epoch: int) -> None:
@@ -66,10 +66,6 @@ class BrokerLifecycle:
             self._begin_replication(broker, epoch)
 
         return cluster.controller.start_broker(self._registration(broker)).map(started)
-
-    def stopped(self, node_id: int) -> Broker:
-        """A broker that does not run. Raises KeyError for others."""
-        return self._stopped[node_id]
 
     def begin_stop(self, node_id: int) -> Deferred[None]:
         """Begin the controlled shutdown of a broker: leadership moves, and requests that wait there are answered."""

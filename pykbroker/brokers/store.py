@@ -87,6 +87,7 @@ class Store:
         if self.replication is not None:
             self.replication.end()
         self.table.end()
+        self.logs.forget_opened()
 
     @property
     def log_moves(self) -> LogMoves:

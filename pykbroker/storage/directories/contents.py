@@ -128,6 +128,11 @@ class DirectoryContents:
         """The broker's epoch before its last clean shutdown (KIP-966); -1 if that was unclean, or is unknown."""
         return checkpoints.decode_clean_shutdown(self._marker) if self._marker else -1
 
+    def forget_clean_shutdown(self) -> None:
+        """The logs here were not closed."""
+        self.clean, self._marker = False, b""
+        self.closed.clear()
+
     def _load_meta_properties(self, node_id: int, cluster_id: str) -> None:
         disk, path = self.directory.disk, f"{self.path}/{checkpoints.META_PROPERTIES}"
         found = checkpoints.read_meta_properties(disk, self.path)

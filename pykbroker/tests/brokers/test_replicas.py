@@ -57,9 +57,7 @@ class OwnCopies(MemoryCluster):
         self.turns()
 
     def start_broker(self, broker: int) -> None:
-        """Start it on what its disk holds; the store of one that was killed is opened anew."""
-        stopped = self.lifecycle.stopped(broker)
-        self.lifecycle.start(broker, None if stopped.store.usable else self.open_store(broker))
+        self.lifecycle.start(broker)
         self.pass_time(3000)
 
     @property
