@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.broker import Broker, SharedByBrokers
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pykbroker.brokers.memory_peers import MemoryPeers, PeerHandler
-    from pykbroker.brokers.replicas import Replicas
+    from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
@@ -59,6 +59,16 @@ class BrokerConfigRules:
         return planned(self._config, image, alteration, broker_id)
 
 
+class OwnStore(NamedTuple):
+    """The log directories of a cluster hold one broker's partitions; those of others are given to ``Cluster.new_store``.
+
+    With ``peer_handlers``, which gives the handler of an API key, a partition has a copy on each of its replicas.
+    """
+
+    node_id: int
+    peer_handlers: Callable[[int], PeerHandler] | None = None
+
+
 class Cluster:
     """See the module."""
 
@@ -69,8 +79,7 @@ class Cluster:
         controller: Controller,
         runtime: Runtime,
         port: Callable[[Controller], ControllerPort] | None = None,
-        node_id: int | None = None,
-        peer_handlers: Callable[[int], PeerHandler] | None = None,
+        own: OwnStore | None = None,
     ) -> None:
         self.config = config
         #: The controller of this process; only its start and its end, and what is installed in it, are for its owner.
@@ -91,12 +100,12 @@ class Cluster:
         #: The store of the process's log directories, which its brokers share unless they have their own.
         #: The way between brokers that have copies of their own; None where they share the store.
         self.peers: MemoryPeers | None = None
-        if peer_handlers is not None:
+        if own is not None and own.peer_handlers is not None:
             from pykbroker.brokers.memory_peers import MemoryPeers
 
             controller.use_own_stores()
-            self.peers = MemoryPeers(self.brokers, runtime, peer_handlers)
-        self.store = self.new_store(logs, node_id)
+            self.peers = MemoryPeers(self.brokers, runtime, own.peer_handlers)
+        self.store = self.new_store(logs, None if own is None else own.node_id)
         self.logs, self.dormant = logs, self.store.dormant
         controller.prepare_with(self._make_room)
         self._shared = SharedByBrokers(
@@ -123,14 +132,12 @@ class Cluster:
         metadata_apart: bool = False,
         features: Features = CURRENT,
         port: Callable[[Controller], ControllerPort] | None = None,
-        node_id: int | None = None,
-        peer_handlers: Callable[[int], PeerHandler] | None = None,
+        own: OwnStore | None = None,
     ) -> Cluster:
         """Open the cluster in the log directories ``directory`` and ``others``, or create it if they are empty.
 
         ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. ``port`` is the way from
-        the brokers to the controller; without it they call it. ``node_id``: see ``Store``. With ``peer_handlers``, which gives the handler of an API key, each broker has
-        copies of its own, in stores of ``new_store``. Raises OSError,
+        the brokers to the controller; without it they call it. Without ``own`` its brokers share the store. Raises OSError,
         KafkaError KAFKA_STORAGE_ERROR, or an error of metadata or storage that says what is wrong with the data.
         """
         logs = LogManager(
@@ -158,7 +165,7 @@ class Cluster:
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )
-        cluster = cls(config, logs, controller, runtime, port, node_id, peer_handlers)
+        cluster = cls(config, logs, controller, runtime, port, own)
         cluster.store.begin()
         return cluster
 
@@ -180,11 +187,11 @@ class Cluster:
 
     def new_store(self, logs: LogManager, node_id: int | None) -> Store:
         """The store of a broker, with copies of its own if brokers have them."""
-        replication: Replicas | None = None
+        replication: ReplicaManager | None = None
         if self.peers is not None and node_id is not None:
-            from pykbroker.brokers.replicas import Replicas
+            from pykbroker.brokers.replica_manager import ReplicaManager
 
-            replication = Replicas(
+            replication = ReplicaManager(
                 node_id,
                 self.config,
                 logs,

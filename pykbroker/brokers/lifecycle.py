@@ -106,7 +106,10 @@ class BrokerLifecycle:
     def _begin_replication(broker: Broker, epoch: int) -> None:
         if broker.store.replication is not None:
             broker.store.previous_epoch = -1
-            broker.store.replication.begin(broker.store.table, epoch).or_log("opening replicas of %d", broker.node_id)
+            store = broker.store
+            broker.store.replication.begin(store.table.by_name, store.dormant, epoch).or_log(
+                "opening replicas of %d", broker.node_id
+            )
 
     def _load_coordinators(self) -> None:
         for broker in self.cluster.brokers.values():

@@ -18,7 +18,7 @@ from pykbroker.wire.internal.topic_record import TopicRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pykbroker.brokers.replicas import Replicas
+    from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage, PartitionImage
@@ -44,7 +44,7 @@ class PartitionTable:
         runtime: Runtime,
         dormant: DormantLogs,
         node_id: int | None = None,
-        replication: Replicas | None = None,
+        replication: ReplicaManager | None = None,
     ) -> None:
         self.runtime = runtime
         self.replication: Replication | None = replication

@@ -14,7 +14,7 @@ from pykbroker.partitions.dormant_logs import DormantLogs
 from pykbroker.storage.log.old_formats import OldFormatError
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.replicas import Replicas
+    from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.log_moves import LogMoves
@@ -35,7 +35,7 @@ class Store:
         metadata: MetadataSource,
         runtime: Runtime,
         node_id: int | None = None,
-        replication: Replicas | None = None,
+        replication: ReplicaManager | None = None,
     ) -> None:
         self.logs = logs
         self.replication = replication

@@ -56,7 +56,9 @@ class FollowedPartition:
         self.resting = False
 
     def append(self, data: PartitionData) -> None:
-        """Append what the leader sent, and take its high watermark and log start offset. Raises KafkaError."""
+        """Append what the leader sent, and take its high watermark and log start offset. Raises KafkaError CORRUPT_MESSAGE or
+        KAFKA_STORAGE_ERROR.
+        """
         log, records, size = self._log, data.records, 0
         if isinstance(records, list):
             records = b"".join(bytes(piece) for piece in records)

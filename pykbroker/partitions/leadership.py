@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.partitions.commit_waits import CommitWaits
+from pykbroker.replication.following import FetchPlace
 from pykbroker.replication.isr import CommittedIsr, Isr, ProposedIsr
 from pykbroker.replication.leading import Leading
 from pykbroker.runtime.waits import Deferred
@@ -16,7 +17,6 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.metadata.image import PartitionImage
-    from pykbroker.partitions.fetch_sessions import FetchItem
     from pykbroker.partitions.host import Replication
     from pykbroker.partitions.partition import Partition
     from pykbroker.storage.log.log import Log
@@ -125,17 +125,17 @@ class Leadership:
 
     # -- followers ----------------------------------------------------------------------------------------------------
 
-    def fetched(self, replica: int, broker_epoch: int, item: FetchItem) -> None:
-        """A follower fetches, so it has everything before its offset. Raises KafkaError NOT_LEADER_OR_FOLLOWER from a broker
+    def fetched(self, replica: int, broker_epoch: int, place: FetchPlace, log_start: int) -> None:
+        """A follower fetches from ``place``, so it has everything before its offset; its log begins at ``log_start``. Raises KafkaError NOT_LEADER_OR_FOLLOWER from a broker
         incarnation that has ended, UNKNOWN_LEADER_EPOCH from one without a replica that names the leader epoch: it knows newer metadata.
         """
         leading, log = self.leading, self._log
         if replica not in leading.followers:
             raise KafkaError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER if item.current_leader_epoch < 0 else ErrorCode.UNKNOWN_LEADER_EPOCH
+                ErrorCode.NOT_LEADER_OR_FOLLOWER if place.leader_epoch < 0 else ErrorCode.UNKNOWN_LEADER_EPOCH
             )
         now_ms, end = self._host.now_ms(), log.log_end_offset
-        if not leading.fetched(replica, broker_epoch, item.fetch_offset, item.log_start_offset, end, now_ms):
+        if not leading.fetched(replica, broker_epoch, place.offset, log_start, end, now_ms):
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._go_on(expands=replica not in leading.isr.maximal)
 

@@ -193,7 +193,7 @@ class Partition:
             led.end()
 
     @property
-    def _commits_alone(self) -> bool:
+    def _is_only_copy(self) -> bool:
         """Whether what this copy has is committed."""
         return self._host.replication is None or len(self.replicas) == 1
 
@@ -260,7 +260,7 @@ class Partition:
             self._advance_by_role(log)
         if log.high_watermark >= end:
             return None
-        if self._commits_alone:
+        if self._is_only_copy:
             return self._sync(end)
         if self.led is None:
             return Deferred.failed(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
@@ -272,7 +272,7 @@ class Partition:
         """Raise the high watermark to what is known to be committed."""
         if self.led is not None:
             self.led.advance()
-        elif self._commits_alone:
+        elif self._is_only_copy:
             self._advance(log)
 
     def _advance(self, log: Log) -> None:

@@ -170,13 +170,16 @@ class Attempt:
 
     def _read_for_replica(self, item: FetchItem, partition: Partition) -> None:
         """Read for a follower: to the log end offset, and without a wait where it knows an older high watermark."""
+        from pykbroker.replication.following import FetchPlace
+
         fetch, log, led = self.fetch, partition.log, partition.led
         if led is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         limit = min(item.max_bytes, self.left)
         plan = log.plan_read(item.fetch_offset, limit, at_least_one=not self.size)
         if fetch.first_look:
-            led.fetched(fetch.replica, fetch.replica_epoch, item)
+            place = FetchPlace(item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch)
+            led.fetched(fetch.replica, fetch.replica_epoch, place, item.log_start_offset)
         data = PartitionData(
             partition_index=item.index,
             high_watermark=log.high_watermark,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pykbroker.brokers.broker import Broker
-from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.cluster import Cluster, OwnStore
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.brokers.store import Store
 from pykbroker.config.broker import BrokerConfig
@@ -122,8 +122,7 @@ class MemoryCluster:
             self.random,
             others=self.others,
             port=serialising,
-            node_id=1 if self.own_stores else None,
-            peer_handlers=peer_handler if self.own_stores else None,
+            own=OwnStore(1, peer_handler) if self.own_stores else None,
         )
         stores = {i: self.open_store(i) for i in self.ids[1:]} if self.own_stores else None
         self.lifecycle = BrokerLifecycle(self.cluster)

@@ -7,7 +7,7 @@ requests, the broker's epoch, and the round that looks for followers that lag.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,10 @@ from pykbroker.wire.messages.alter_partition import (
 )
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.partition_table import PartitionTable
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.image import PartitionImage
     from pykbroker.metadata.source import MetadataSource
+    from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
@@ -46,7 +46,7 @@ _WEIGHT = 2
 AlterPartition = Callable[[AlterPartitionRequest], Deferred[AlterPartitionResponse]]
 
 
-class Replicas:
+class ReplicaManager:
     """See the module."""
 
     def __init__(
@@ -70,7 +70,8 @@ class Replicas:
         self._peers = peers
         self._alter_partition = alter_partition
         self._epoch = -1
-        self._table: PartitionTable | None = None
+        #: The partitions of the store.
+        self._partitions: Mapping[tuple[str, int], Partition] = {}
         self._altering: IsrAltering[Partition] = IsrAltering()
         self._sending = False
         self._fetchers: dict[int, ReplicaFetcher] = {}
@@ -79,17 +80,19 @@ class Replicas:
 
     # -- the broker's life --------------------------------------------------------------------------------------------
 
-    def begin(self, table: PartitionTable, epoch: int) -> Deferred[None]:
+    def begin(
+        self, partitions: Mapping[tuple[str, int], Partition], dormant: DormantLogs, epoch: int
+    ) -> Deferred[None]:
         """The broker is registered with ``epoch``: its replicas lead and follow from now on. Logs are opened for that, some in a turn;
         the wait is over when all are.
         """
-        self._table, self._epoch, self.registered = table, epoch, True
+        self._partitions, self._epoch, self.registered = partitions, epoch, True
         self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, epoch))
-        opened = [each for each in table.by_name.values() if each.opened_log is not None]
+        opened = [each for each in partitions.values() if each.opened_log is not None]
         for partition in opened:
             partition.take_role()
-        closed = [each for each in table.by_name.values() if each.opened_log is None and len(each.replicas) > 1]
-        return table.dormant.open(closed)
+        closed = [each for each in partitions.values() if each.opened_log is None and len(each.replicas) > 1]
+        return dormant.open(closed)
 
     def end(self) -> None:
         """The broker has stopped: its replicas neither lead nor follow."""
@@ -100,9 +103,8 @@ class Replicas:
         self._followed.clear()
         self._altering = IsrAltering()
         self.fetch_times.clear()
-        if self._table is not None:
-            for partition in self._table.by_name.values():
-                partition.take_role()
+        for partition in self._partitions.values():
+            partition.take_role()
 
     @property
     def _round_ms(self) -> int:
@@ -110,9 +112,9 @@ class Replicas:
 
     def _look_for_lag(self, epoch: int) -> None:
         """Look at all partitions that are led, some in each turn, and again after half the time that a replica may lag."""
-        if self._epoch != epoch or not self.registered or self._table is None:
+        if self._epoch != epoch or not self.registered:
             return
-        led = [each for each in self._table.by_name.values() if each.led is not None]
+        led = [each for each in self._partitions.values() if each.led is not None]
 
         def steps() -> Steps:
             for partition in led:

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.brokers.test_replicas import OwnCopies
+from pykbroker.tests.brokers.test_replica_manager import OwnCopies
 from pykbroker.tests.kit.depth import examples
 
 _SEEDS = 500 if os.environ.get("PYKBROKER_LONG") else examples(12)
