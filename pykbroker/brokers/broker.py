@@ -152,14 +152,14 @@ class Broker:
     @cached_property
     def marker_port(self) -> MarkerPort:
         """The way to the leaders of partitions, all in this process."""
-        from pykbroker.coordination.markers import LocalMarkers  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.markers import LocalMarkers
 
         return LocalMarkers(self.metadata, self._brokers)
 
     @cached_property
     def transaction_port(self) -> TransactionPort:
         """The way to the coordinators of transactional ids, all in this process."""
-        from pykbroker.coordination.transactions.local_port import LocalTransactions  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.transactions.local_port import LocalTransactions
 
         return LocalTransactions(self._transactions_of)
 
@@ -173,7 +173,7 @@ class Broker:
     @cached_property
     def share_states(self) -> ShareStatePort:
         """The way to the share coordinators, all in this process."""
-        from pykbroker.coordination.share.local_port import LocalShareStates  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.share.local_port import LocalShareStates
 
         return LocalShareStates(self.runtime, self._share_coordinator_of, self.auto_creation.create)
 
@@ -201,7 +201,7 @@ class Broker:
     def share_partitions(self) -> SharePartitions:
         """The share partitions that the broker leads, created on first use."""
         if self._share_partitions is None:
-            from pykbroker.share_partitions.manager import SharePartitions  # noqa: PLC0415 - start-up counts
+            from pykbroker.share_partitions.manager import SharePartitions
 
             self._share_partitions = SharePartitions(self)
         return self._share_partitions

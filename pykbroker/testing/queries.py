@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.seeding import dumping
 from pykbroker.seeding.dumping import check_topic
 from pykbroker.testing import records
 from pykbroker.testing.access import Access
@@ -164,7 +165,7 @@ class Queries(Access):
         """Create topics and records from a .yaml, .json, .jsonl or .csv file, a folder of them, or an equivalent object. They exist
         when this returns. Raises BadSeed with the place of the error and what to write instead.
         """
-        from pykbroker.seeding.loading import load_seed  # noqa: PLC0415 - start-up counts
+        from pykbroker.seeding.loading import load_seed
 
         return self._ask_later(load_seed, read_seed(given))
 
@@ -173,7 +174,7 @@ class Queries(Access):
         a folder with topics.json and a file of ``form`` for each topic. A CSV file has records only. Raises ValueError for a
         name without a known suffix, and LookupError for an unknown topic.
         """
-        from pykbroker.seeding import dumping, writing  # noqa: PLC0415 - start-up counts
+        from pykbroker.seeding import writing
 
         target = Path(path)
         writing.check(target, form)
@@ -183,7 +184,7 @@ class Queries(Access):
 
     def group(self, group_id: str) -> Group:
         """The present state of a group; ``Dead`` if it does not exist."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         return self._ask(groups.group, group_id)
 
@@ -201,7 +202,7 @@ class Queries(Access):
         its members, and ``where``, which is called on the broker's thread. Returns the group. Raises ValueError for an
         unknown state.
         """
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         _check_state(state, _GROUP_STATES)
         wanted: Partitions | None = None
@@ -224,7 +225,7 @@ class Queries(Access):
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:
         """The offsets that a group committed, by topic and partition."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         return self._ask(groups.committed, group_id)
 
@@ -232,7 +233,7 @@ class Queries(Access):
         self, group_id: str, topic: str, offset: int, *, partition: int = 0, timeout: float = TIMEOUT_S
     ) -> int:
         """Wait until the committed offset of a partition is ``offset`` or more; returns it."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         def look(cluster: Cluster) -> Seen[int | None]:
             seen = groups.committed(cluster, group_id).get((topic, partition))
@@ -247,7 +248,7 @@ class Queries(Access):
         """Wait until a group lags by at most ``lag`` in every partition of a topic, or of all topics with committed offsets;
         returns the lag by topic and partition.
         """
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         def look(cluster: Cluster) -> Seen[dict[tuple[str, int], int]]:
             seen = groups.lags(cluster, group_id, topic)
@@ -260,7 +261,7 @@ class Queries(Access):
 
     def transaction(self, transactional_id: str) -> Transaction:
         """The present state of a transactional id; ``Dead`` if it does not exist."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         return self._ask(groups.transaction, transactional_id)
 
@@ -268,7 +269,7 @@ class Queries(Access):
         """Wait until a transactional id has one of these states (Kafka's names); without any, until its transaction has ended, with
         markers in all partitions. Returns it. Raises ValueError for an unknown state.
         """
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         for state in states:
             _check_state(state, _TRANSACTION_STATES)
@@ -296,7 +297,7 @@ class Queries(Access):
 
 def read_seed(given: Seedable) -> Seed:
     """Read a seed from a path or an object. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
-    from pykbroker.seeding.reading import read  # noqa: PLC0415 - start-up counts
+    from pykbroker.seeding.reading import read
 
     return read(given)
 

@@ -221,7 +221,7 @@ def _with_content(
     allowance: Allowance | None,
 ) -> tuple[BatchHeader, Buffer]:
     """Validate a batch of whose records a setting or its timestamps require more than the header."""
-    from pykbroker.storage.log import content  # noqa: PLC0415 - start-up counts, and most topics need none of it
+    from pykbroker.storage.log import content
 
     if not content.must_read(header, config, now_ms):
         if not header.attributes & _CODEC_MASK and not _begins_well(records, header):
