@@ -93,10 +93,14 @@ class CoordinatorRuntime(Generic[S]):
 
         Raises KafkaError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
         """
-        loaded = self.shards.at(self.partition_of(key))
+        index = self.partition_of(key)
+        loaded = self.shards.loaded.get(index)
+        if loaded is None or loaded.partition.leader != self._host.node_id:
+            loaded = self.shards.at(index)
         if key in loaded.to_begin:
             self._begin(loaded, key)
-        if loaded.alarms and self._deadlines.is_due(loaded, key):
+        alarm = loaded.alarms.get(key)
+        if alarm is not None and alarm[0] <= self._host.runtime.clock.monotonic():  # it waits for its slice
             self._tick(loaded, key)
         return loaded
 
@@ -159,7 +163,7 @@ class CoordinatorRuntime(Generic[S]):
             over = self.run(loaded, key, outcome)
             return answer if over is None or isinstance(answer, Deferred) else over.map(lambda _: answer)
         self._deadlines.arm(loaded, key)
-        committed = loaded.committed(key)
+        committed = loaded.committed(key) if loaded.newest else None
         return found if committed is None else committed.recover(Exception, _look_again).map(lambda _: found)
 
     def ask_each(self, question: Callable[[S, str], T | None], weight: float) -> Work[list[T]]:
@@ -196,7 +200,7 @@ class CoordinatorRuntime(Generic[S]):
         refused: KafkaError | None = None
         step: Outcome | None = outcome
         while step is not None:
-            failure = self.append(loaded, step)
+            failure = self.append(loaded, step) if step.records else None
             if failure is None:
                 effects += step.effects
             if failure is None or step.otherwise is not None:
@@ -204,10 +208,13 @@ class CoordinatorRuntime(Generic[S]):
             else:
                 refused = KafkaError(failure)
                 replies += ((waiting, refused) for waiting, _ in step.replies)
-            step = _follow_up(step, failure)
+            if failure is None:
+                step = None if step.then is None else step.then()
+            else:
+                step = None if step.otherwise is None else step.otherwise(failure)
         if key is not None:
             self._deadlines.arm(loaded, key)
-        committed = loaded.committed(key)
+        committed = loaded.committed(key) if loaded.newest else None
         over: Deferred[None] | None = None
         if committed is not None:
             finished = committed.map(lambda _: self._finish(loaded, effects, replies))
@@ -290,12 +297,6 @@ class CoordinatorRuntime(Generic[S]):
         disarm_all(loaded)
         keys = loaded.shard.keys()
         self._host.runtime.slices.begin(independently(_unloaded(loaded.shard, key) for key in keys))
-
-
-def _follow_up(outcome: Outcome, failure: ErrorCode | None) -> Outcome | None:
-    if failure is not None:
-        return None if outcome.otherwise is None else outcome.otherwise(failure)
-    return None if outcome.then is None else outcome.then()
 
 
 def _unloaded(shard: Shard, key: str) -> Steps:

@@ -56,11 +56,11 @@ COSTS = {
     "Metadata of one topic": Calls(38, 29),
     "ListOffsets of one partition": Calls(38, 34),
     "InitProducerId": Calls(25, 18),
-    "OffsetCommit of one partition": Calls(147, 122),
-    "OffsetCommit of six partitions": Calls(342, 332),
+    "OffsetCommit of one partition": Calls(94, 87),
+    "OffsetCommit of six partitions": Calls(174, 177),
     "OffsetFetch of one partition": Calls(52, 59),
-    "Heartbeat": Calls(38, 28),
-    "ConsumerGroupHeartbeat": Calls(102, 57),
+    "Heartbeat": Calls(35, 28),
+    "ConsumerGroupHeartbeat": Calls(51, 44),
 }
 
 

@@ -70,7 +70,7 @@ def test_a_new_directory_is_a_new_cluster(node):
         "metadata.version": 33,
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
-        "share.version": 1,
+        "share.version": 2,
         "streams.version": 1,
         "transaction.version": 2,
     }
