@@ -256,7 +256,7 @@ class TopologyTopics:
         return in_slices(checked.broker, checked.ctx, self._of(checked, proceed))
 
     def _of(self, checked: CheckedRequest, proceed: Proceed) -> Work[Any]:
-        from pykbroker.coordination.groups.streams.topology import check_topics, topics_named  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.groups.streams.topology import check_topics, topics_named
 
         yield from check_topics(checked.request)
         is_denied = False

@@ -193,7 +193,7 @@ class Broker:
     @cached_property
     def streams_topics(self) -> StreamsTopics:
         """What creates the internal topics of streams groups."""
-        from pykbroker.brokers.streams_topics import StreamsTopics  # noqa: PLC0415 - start-up counts
+        from pykbroker.brokers.streams_topics import StreamsTopics
 
         return StreamsTopics(self.controller, self.runtime.clock)
 

@@ -37,7 +37,7 @@ def assign(
     """The records of a new target for these members, and the target of each: nothing as long as topics are missing. One may replace
     the static member ``former``, whose target is recorded as its already.
     """
-    from pykbroker.coordination.groups.streams.sticky import (  # noqa: PLC0415 - start-up counts
+    from pykbroker.coordination.groups.streams.sticky import (
         TaskGroupSpec,
         TaskMemberSpec,
         assign_sticky,
