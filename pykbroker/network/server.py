@@ -339,6 +339,7 @@ class Server:
         self._closed = True
         for sockets in self._sockets.values():
             sockets.close()
+            sockets.release()
         if self._cluster is not None:
             self._cluster.runtime.timers.wake = None
         if self._wake_up is not None:

@@ -59,6 +59,7 @@ OTHERS = {
     "test_late_imports.py": "all modules",
     "test_mirror.py": "all tests",
     "test_names.py": "names of the whole project",
+    "test_request_costs.py": "the way of a request from the socket to the disk and back",
     "test_platforms.py": "systems on which nothing else can be imported",
     "testing/test_endings.py": "all that makes brokers for tests",
     "testing/test_together.py": "clock, faults, reset and snapshots, met with each other",

@@ -114,6 +114,8 @@ def validate_batch(
         if not attributes & _CODEC_MASK and origin is Origin.CLIENT and not _begins_well(records, header):
             raise _invalid(_BEGINS_ILL)
         return header, records
+    if origin is Origin.COORDINATOR and config.keeps_own_batches:
+        return header, records  # this process has just encoded them, with keys and its own time
     return _with_content(header, records, config, now_ms, log_name, allowance)
 
 
