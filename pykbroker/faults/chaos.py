@@ -13,7 +13,7 @@ from typing import Final
 
 from pykbroker.faults.book import Rule
 from pykbroker.faults.chaos_catalogue import CATALOGUE, PROFILES, Disturbance
-from pykbroker.faults.chaos_tape import Decision, ClusterOutcome, RequestOutcome, Tape
+from pykbroker.faults.chaos_tape import ClusterOutcome, Decision, RequestOutcome, Tape
 from pykbroker.faults.durations import as_text, milliseconds
 from pykbroker.wire.apis import APIS
 

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.faults.chaos import Chaos, RequestChaos
-from pykbroker.faults.chaos_tape import LONGEST, Decision, ClusterOutcome, header, line
+from pykbroker.faults.chaos_tape import LONGEST, ClusterOutcome, Decision, header, line
 from pykbroker.process.life import LifeEnded
 from pykbroker.wire.errors import KafkaError
 

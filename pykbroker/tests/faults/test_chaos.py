@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.faults.chaos import BadChaos, Chaos, RequestChaos
-from pykbroker.faults.chaos_tape import Decision, ClusterOutcome, RequestOutcome, Tape
+from pykbroker.faults.chaos_tape import ClusterOutcome, Decision, RequestOutcome, Tape
 from pykbroker.faults.fault import Fault
 from pykbroker.wire.apis import ApiKey
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.faults.chaos import Chaos, RequestChaos
-from pykbroker.faults.chaos_tape import VERSION, BadTape, Decision, ClusterOutcome, Tape, header
+from pykbroker.faults.chaos_tape import VERSION, BadTape, ClusterOutcome, Decision, Tape, header
 from pykbroker.wire.apis import ApiKey
 
 
