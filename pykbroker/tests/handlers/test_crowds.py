@@ -24,6 +24,7 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 #: Turns in which anything ends.
 TURNS = 2000
@@ -210,3 +211,35 @@ def test_a_share_group_reads_many_small_batches(isolation: str) -> None:
     answer = member.fetch(max_records=2000, batch_size=1)
     assert len(answer.responses[0].partitions[0].acquired_records) == 500
     assert world.longest <= MOST
+
+
+def test_many_preferred_leaders_are_elected() -> None:
+    world = quiet(Counted(brokers=2))
+    world.create(NewTopic("wide", 3000, 2))
+    world.stop_broker(2)
+    world.lifecycle.start(2)
+    run(world, 20)
+    begin(world)
+    with world.turn():
+        elected = world.controller.elect_preferred_leaders()
+    run(world, 20)
+    assert elected.done
+    assert {each.leader == each.replicas[0] for each in world.image.topics["wide"].partitions.values()} == {True}
+    assert world.longest <= MOST
+
+
+def test_a_share_group_of_many_partitions_is_assigned_in_time_that_grows_with_them() -> None:
+    few, many = (_assigned(partitions) for partitions in (100, 500))
+    assert many <= 6 * few
+
+
+def _assigned(partitions: int) -> int:
+    """The lines of the heartbeat with which the last of as many members as a tenth of the partitions joins."""
+    world = quiet(CountedShares(partitions=partitions))
+    world.joined()
+    for number in range(partitions // 10):
+        world.heartbeat(f"m{number}", 0, ["t"])
+    world.advance(20_000)  # no target is computed more often than the interval allows
+    begin(world)
+    answered(world, ShareGroupHeartbeatRequest(SHARE_GROUP, "last", 0, None, ["t"]), 1)
+    return world.longest
