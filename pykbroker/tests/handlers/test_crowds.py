@@ -17,6 +17,11 @@ from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -243,3 +248,15 @@ def _assigned(partitions: int) -> int:
     begin(world)
     answered(world, ShareGroupHeartbeatRequest(SHARE_GROUP, "last", 0, None, ["t"]), 1)
     return world.longest
+
+
+def test_a_setting_of_the_broker_is_applied_to_many_topics() -> None:
+    world = quiet(Counted())
+    names = [f"topic-{number}" for number in range(700)]
+    world.create(*(NewTopic(name, 1, 1) for name in names))
+    logs = [world.partition(name).log for name in names]
+    begin(world)
+    setting = AlterableConfig("log.retention.ms", 0, "123456")
+    answered(world, IncrementalAlterConfigsRequest([AlterConfigsResource(4, "", [setting])]), 1)
+    assert {log.config.retention_ms for log in logs} == {123_456}
+    assert world.longest <= MOST
