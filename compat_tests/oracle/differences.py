@@ -75,13 +75,6 @@ _NOT_SERVED = (
 DIFFERENCES: tuple[Difference, ...] = (
     Difference("ApiVersions/*", "*.api_keys.*", _NOT_SERVED, ours="<missing>"),
     Difference("ApiVersions/*", "*.finalized_features.*", _NOT_SERVED, ours="<missing>"),
-    Difference(
-        "ApiVersions/*",
-        "*.finalized_features.[share.version].*",
-        "Dead letters of share groups are not served, so clusters begin at the level without them.",
-        kafka=2,
-        ours=1,
-    ),
     Difference("*RaftVoter/*", "[1].error_message", "Each cluster has its own id, which the message repeats."),
     Difference("Produce/headers_that_lie", "[7].responses.*", _OPAQUE),
     Difference("Produce/headers_that_lie", "[12].responses.*", _OPAQUE),

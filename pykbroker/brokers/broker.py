@@ -198,7 +198,13 @@ class Broker:
             self._share_partitions = SharePartitions(self)
         return self._share_partitions
 
-    # Its partitions
+    # Its partitions, and those of others
+
+    def at_leader(self, topic: str, index: int) -> Partition | None:
+        """A partition at the broker that leads it, which runs in this process; None if none does."""
+        known = self.metadata.image.partition(topic, index)
+        leader = None if known is None else self._brokers.get(known.leader)
+        return None if leader is None else leader.partition(topic, index)
 
     def absent(self, topic: str, index: int) -> ErrorCode:
         """Why a partition is not here: it belongs to other brokers, or it does not exist."""
