@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-#: Objects that a full collection may leave to the next one: it looks at these in ten to twenty milliseconds.
-MOST_OBJECTS: Final = 100_000
+#: Objects that a full collection may leave to the next one.
+MOST_OBJECTS: Final = 30_000
 
 
 @contextmanager
