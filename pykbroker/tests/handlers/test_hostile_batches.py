@@ -30,7 +30,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.seeding.dumping import TooMuch, dump_in_slices
 from pykbroker.share_partitions.states import Acknowledge, GivenUp
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
-from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.wire import compression
 from pykbroker.wire.batch_header import patch_timestamps
 from pykbroker.wire.compression import Compression
@@ -307,7 +307,7 @@ def give_up(world: SharesWatched, kind: str) -> None:
     member.acquired(max_records=1)
     world.outcome(lambda: member.post_acknowledge(0, end - 1, Acknowledge.REJECT))
     world.until(lambda: world.partition("dlq.t").log_end_offset >= 2 * end)
-    (led,) = world.broker.share_partitions._led.values()
+    (led,) = world.broker.share_partitions.led_of(SHARE_GROUP)
     given_up = [GivenUp(0, end - 1, 1, rejected=True)]
     world.outcome(lambda: world.broker.share_partitions._letters.write(led, given_up, 0))
     assert world.partition("dlq.t").log_end_offset == 2 * end
@@ -326,6 +326,7 @@ READERS = {
     "storage/compaction/cleaned_transactions.py": "in the cleaner's process, control batches",
     "storage/compaction/large_batches.py": "in the cleaner's process: tests/storage/compaction",
     "storage/log/content.py": "Produce: here",
+    "storage/log/fetched.py": "control batches, which clients cannot write",
     "storage/log/log.py": "control batches, which clients cannot write",
     "storage/log/lookup.py": "ListOffsets: here",
     "storage/log/snapshots.py": "control batches, which clients cannot write",

@@ -86,7 +86,7 @@ class Lost:
 def lose_writes(world: ShareCluster, arriving: int) -> None:
     """What leaders write from now on does not arrive, but for the first writes of each share partition."""
     for broker in world.cluster.brokers.values():
-        for led in broker.share_partitions._led.values():
+        for led in broker.share_partitions.led_of(SHARE_GROUP):
             led._states = Lost(led._states, arriving)
 
 

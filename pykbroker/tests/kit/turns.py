@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from types import FrameType
+from functools import cache, partial
+from types import CodeType, FrameType
 from typing import Any
 
 from pykbroker.runtime.runtime import Runtime, run_inline
@@ -20,9 +20,10 @@ from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 MOST = 100_000
 
 
-def _is_counted(frame: FrameType) -> bool:
+@cache
+def _is_counted(code: CodeType) -> bool:
     """False for the simulated disk and the tests' kit, whose lines are no work of a broker."""
-    return not any(room in frame.f_code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
+    return not any(room in code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
 
 
 class Counted(MemoryCluster):
@@ -33,7 +34,7 @@ class Counted(MemoryCluster):
     traced = True
 
     def _hand_in(self, frame: bytearray, broker: int, peer: Peer) -> Any:
-        with self._turn():
+        with self.turn():
             return super()._hand_in(frame, broker, peer)
 
     def _decoded(self, api_key: int, version: int, pieces: Any) -> Any:
@@ -42,25 +43,28 @@ class Counted(MemoryCluster):
 
     def run_turn(self) -> None:
         """As MemoryCluster's."""
-        with self._turn():
+        with self.turn():
             super().run_turn()
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[None]:
+        """A turn in which the test does what the loop would."""
         if not self.traced:
             yield
             return
         lines = 0
 
+        def called(frame: FrameType, event: str, arg: object) -> Any:
+            return count if _is_counted(frame.f_code) else None
+
         def count(frame: FrameType, event: str, arg: object) -> Any:
             nonlocal lines
-            if event == "call" and not _is_counted(frame):
-                return None
-            lines += event == "line"
+            if event == "line":
+                lines += 1
             return count
 
         former = sys.gettrace()
-        sys.settrace(count)
+        sys.settrace(called)
         try:
             yield
         finally:
