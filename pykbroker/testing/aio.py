@@ -54,6 +54,9 @@ class Aio:
     wait_for_lag = _awaited(Queries.wait_for_lag)
     transaction = _awaited(Queries.transaction)
     wait_for_transaction = _awaited(Queries.wait_for_transaction)
+    subscribe_client_metrics = _awaited(Queries.subscribe_client_metrics)
+    client_metrics = _awaited(Queries.client_metrics)
+    wait_for_client_metrics = _awaited(Queries.wait_for_client_metrics)
     wait_until = _awaited(Queries.wait_until)
 
     reset = _awaited(Actions.reset)

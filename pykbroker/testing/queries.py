@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.seeding.loading import LoadedSeed
     from pykbroker.seeding.reading import Seedable
     from pykbroker.seeding.seed import Seed
+    from pykbroker.testing.client_metrics import ClientMetric
     from pykbroker.testing.groups import Group, Partitions, Transaction
     from pykbroker.wire.errors import KafkaError
 
@@ -279,6 +280,37 @@ class Queries(Access):
             return Seen(seen, met=seen.state in wanted)
 
         return self._wait(look, f"transaction {transactional_id} is not {' or '.join(wanted)}", timeout)
+
+    # ---- metrics of clients --------------------------------------------------------------------------------------------
+
+    def subscribe_client_metrics(
+        self, *metrics: str, interval_ms: int = 1000, match: Mapping[str, str] | None = None, name: str = "test"
+    ) -> None:
+        """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all. ``match`` has patterns by
+        property: ``{"client_id": "billing-.*"}``. Raises KafkaError for an invalid interval or pattern.
+        """
+        from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
+
+        self._ask_later(client_metrics.subscribe, name, metrics or ("*",), interval_ms, match or {})
+
+    def client_metrics(self, client_id: str | None = None, prefix: str = "") -> list[ClientMetric]:
+        """The newest values of the metrics that clients have sent: of one client id or of all, with names that begin so."""
+        from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
+
+        return self._ask(client_metrics.received, client_id, prefix)
+
+    def wait_for_client_metrics(
+        self, client_id: str | None = None, prefix: str = "", *, timeout: float = TIMEOUT_S
+    ) -> list[ClientMetric]:
+        """Wait until a client has sent such metrics; returns them."""
+        from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
+
+        def look(cluster: Cluster) -> Seen[list[ClientMetric]]:
+            seen = client_metrics.received(cluster, client_id, prefix)
+            return Seen(seen, met=bool(seen))
+
+        of_whom = "no client has" if client_id is None else f"client {client_id} has not"
+        return self._wait(look, f"{of_whom} sent metrics {prefix}*", timeout)
 
     # ---- anything else ---------------------------------------------------------------------------------------------------
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import struct
+from collections.abc import Callable, Mapping
 
 from compat_tests.oracle.cases import case
 from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.compression import Compression, compress
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
-from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pykbroker.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
@@ -21,22 +22,42 @@ from pykbroker.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from pykbroker.wire.messages.push_telemetry import PushTelemetryRequest
+from pykbroker.wire.primitives import uuid_to_str
 
-CLIENT_METRICS, BROKER = 16, 4
+CLIENT_METRICS = 16
 _CLIENT = b"client-instance-"
 _NOBODY = 0x7FFF_0000
 
 
 def subscribe(ask: Ask, name: str, **settings: str) -> None:
-    """Make a subscription; ``_`` in a setting's name stands for a dot. Without settings it is removed."""
+    """Make a subscription, and wait until it applies; ``_`` in a setting's name stands for a dot. Without settings it is removed.
+
+    Apache Kafka answers before it applies, in the order of changes: so another one is made, waited for, and removed.
+    """
+    _change(ask, name, settings)
+    number = next(_numbers)
+    interval = 100 + number % 500
+    _change(ask, _FENCE, {"interval.ms": str(interval), "match": f"client_instance_id={uuid_to_str(_FENCED)[:16]}.*"})
+    _until(ask, number, lambda told: told == interval)
+    _change(ask, _FENCE, {})
+    _until(ask, number, lambda told: told != interval)
+
+
+def _change(ask: Ask, name: str, settings: Mapping[str, str]) -> None:
     configs = [AlterableConfig(each.replace("_", "."), 0, value) for each, value in settings.items()]
     configs = configs or [AlterableConfig(each, 1, None) for each in ("metrics", "interval.ms", "match")]
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(CLIENT_METRICS, name, configs)])
     assert ask.quietly(request, 1).responses[0].error_code == 0
-    wanted = settings.get("interval_ms", "300000")
-    described = DescribeConfigsRequest([DescribeConfigsResource(CLIENT_METRICS, name, ["interval.ms"])])
-    while ask.quietly(described, 4).results[0].configs[0].value != wanted:
+
+
+def _until(ask: Ask, number: int, met: Callable[[int], bool]) -> None:
+    """Wait until a client that nobody has seen is told of such an interval."""
+    while not met(asked(ask, _FENCED[:12] + struct.pack(">HH", number, next(_polls) & 0xFFFF)).push_interval_ms):
         pass
+
+
+_FENCE, _FENCED = "fence", b"of the fence...."
+_numbers, _polls = itertools.count(), itertools.count()
 
 
 def asked(ask: Ask, client: bytes = bytes(16)) -> GetTelemetrySubscriptionsResponse:
