@@ -287,7 +287,8 @@ class Queries(Access):
         self, *metrics: str, interval_ms: int = 1000, match: Mapping[str, str] | None = None, name: str = "test"
     ) -> None:
         """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all. ``match`` has patterns by
-        property: ``{"client_id": "billing-.*"}``. Raises KafkaError for an invalid interval or pattern.
+        property: ``{"client_id": "billing-.*"}``. Raises KafkaError INVALID_REQUEST for an
+        invalid interval, INVALID_CONFIG for an invalid pattern.
         """
         from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
 

@@ -88,8 +88,8 @@ class ClientMetricCollector:
 
 
 def _client(client: ClientValues, known: dict[str, Metric], page: Page) -> Steps:
-    """The series of a client. Names that are alike on this page are one series: the first is told."""
-    told: set[tuple[Metric, str]] = set()
+    """The series of a client. Names that are alike on this page are one series: the first is shown."""
+    seen: set[tuple[Metric, str]] = set()
     for number, ((name, given), (value, only_grows)) in enumerate(list(client.series.items())):
         if not number % _IN_A_STEP:
             yield None
@@ -97,8 +97,8 @@ def _client(client: ClientValues, known: dict[str, Metric], page: Page) -> Steps
         names = {_NO_NAME.sub("_", key): text for key, text in given if _NO_NAME.sub("_", key) not in _OWN_LABELS}
         own = zip(_OWN_LABELS, (client.client_id, client.instance_id), strict=True)
         line = labels(*zip(*(*own, *((_label(key), text) for key, text in names.items())), strict=True))
-        if metric is not None and (metric, line) not in told:
-            told.add((metric, line))
+        if metric is not None and (metric, line) not in seen:
+            seen.add((metric, line))
             page.lines(metric).append(f"{line} {_number(value)}")
 
 
