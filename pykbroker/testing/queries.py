@@ -286,13 +286,13 @@ class Queries(Access):
     def subscribe_client_metrics(
         self, *metrics: str, interval_ms: int = 1000, match: Mapping[str, str] | None = None, name: str = "test"
     ) -> None:
-        """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all. ``match`` has patterns by
+        """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all of Kafka's own. ``match`` has patterns by
         property: ``{"client_id": "billing-.*"}``. Raises KafkaError INVALID_REQUEST for an
         invalid interval, INVALID_CONFIG for an invalid pattern.
         """
         from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
 
-        self._ask_later(client_metrics.subscribe, name, metrics or ("*",), interval_ms, match or {})
+        self._ask_later(client_metrics.subscribe, name, metrics or ("org.apache.kafka.",), interval_ms, match or {})
 
     def client_metrics(self, client_id: str | None = None, prefix: str = "") -> list[ClientMetric]:
         """The newest values of the metrics that clients have sent: of one client id or of all, with names that begin so."""
