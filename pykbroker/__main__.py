@@ -22,24 +22,24 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["serve"]:
         gc.disable()  # until the broker is ready: what is imported stays, and looking for garbage in it is a twentieth of a start
-        from pykbroker.cli.serve import main as serve  # noqa: PLC0415 - start-up counts
+        from pykbroker.cli.serve import main as serve
 
         sys.exit(serve(arguments[1:]))
     if arguments[:1] == ["check"]:
-        from pykbroker.cli.check import main as check  # noqa: PLC0415 - start-up counts
+        from pykbroker.cli.check import main as check
 
         sys.exit(check(arguments[1:]))
     if arguments[:1] in (["--version"], ["-V"]):
-        from pykbroker import __version__  # noqa: PLC0415 - start-up counts
+        from pykbroker import __version__
 
         sys.stdout.write(f"pykbroker {__version__}\n")
         return
     try:
-        from pykbroker.cli.app import main as app  # noqa: PLC0415 - start-up counts
+        from pykbroker.cli.app import main as app
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        from pykbroker.extras import install_hint  # noqa: PLC0415 - start-up counts
+        from pykbroker.extras import install_hint
 
         others = f"The commands besides `serve` and `check` need the package {error.name}: {install_hint('cli')}."
         if arguments[:1] not in ([], ["--help"], ["-h"]):

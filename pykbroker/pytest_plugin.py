@@ -64,7 +64,7 @@ class _Pool:
 
     def take(self, fixture: str, brokers: int, as_version: str | None, settings: dict[str, Any]) -> Kafka:
         """A broker with nothing in it. Raises ConfigError and StartFailed."""
-        from pykbroker.testing import Kafka  # noqa: PLC0415 - runs without Kafka do not pay for it
+        from pykbroker.testing import Kafka
 
         key = (fixture, brokers, as_version, repr(sorted(settings.items())))
         kafka = self._brokers.pop(key, None)
@@ -163,7 +163,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _sections(fixture: str, broker: Kafka, when: str) -> Iterator[tuple[str, str]]:
-    from pykbroker.runtime.escaping import escaped  # noqa: PLC0415 - runs without Kafka do not pay for it
+    from pykbroker.runtime.escaping import escaped
 
     try:
         requests = broker.requests()

@@ -172,7 +172,7 @@ _BLOCK_SIZE = struct.Struct(">i")
 
 
 def _compress_snappy(data: Buffer, _level: int | None) -> bytes:
-    import cramjam  # noqa: PLC0415
+    import cramjam
 
     out = bytearray(_XERIAL_HEADER)
     view = memoryview(data)
@@ -227,7 +227,7 @@ def _pieces_snappy(data: Buffer, max_block: int) -> Iterator[bytes]:
 
 
 def _snappy_block(block: memoryview, max_bytes: int) -> bytes:
-    import cramjam  # noqa: PLC0415
+    import cramjam
 
     try:
         size = cramjam.snappy.decompress_raw_len(block)
@@ -248,7 +248,7 @@ _LZ4_LOWEST_HIGH = 3  # the library's lower levels use the fast compressor too
 
 class _Lz4Compressor:
     def __init__(self, level: int | None) -> None:
-        from lz4 import frame  # noqa: PLC0415
+        from lz4 import frame
 
         self._frame = frame.LZ4FrameCompressor(
             frame.BLOCKSIZE_MAX64KB, compression_level=_lz4_level(level), block_linked=False
@@ -270,7 +270,7 @@ def _lz4_level(level: int | None) -> int:
 
 
 def _compress_lz4(data: Buffer, level: int | None) -> bytes:
-    from lz4 import frame  # noqa: PLC0415
+    from lz4 import frame
 
     return bytes(
         frame.compress(
@@ -280,7 +280,7 @@ def _compress_lz4(data: Buffer, level: int | None) -> bytes:
 
 
 def _pieces_lz4(data: Buffer, _max_block: int) -> Iterator[bytes]:
-    from lz4 import frame  # noqa: PLC0415
+    from lz4 import frame
 
     decompressor = frame.LZ4FrameDecompressor()
     view, at = memoryview(data), 0
@@ -309,20 +309,20 @@ _ZSTD_RLE = 1  # a block that repeats its one byte
 
 
 def _zstd_compressor(level: int | None) -> Compressor:
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     made = zstandard.ZstdCompressor(level=_ZSTD_DEFAULT_LEVEL if level is None else level)
     return cast("Compressor", made.compressobj())
 
 
 def _compress_zstd(data: Buffer, level: int | None) -> bytes:
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     return zstandard.ZstdCompressor(level=_ZSTD_DEFAULT_LEVEL if level is None else level).compress(data)
 
 
 def _pieces_zstd(data: Buffer, _max_block: int) -> Iterator[bytes]:
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     decompressor = zstandard.ZstdDecompressor()
     stream = decompressor.decompressobj()
@@ -345,7 +345,7 @@ def _zstd_parts(view: memoryview) -> Iterator[memoryview]:
     """The data in parts of which none holds more than 128 KiB, the limit of a block: the library bounds no output itself, and
     four bytes of input may hold a block.
     """
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     at, size = 0, len(view)
     while at < size:
@@ -370,7 +370,7 @@ def _zstd_parts(view: memoryview) -> Iterator[memoryview]:
 
 def _zstd_window(data: Buffer) -> int:
     """The memory for the content before a block that its frame asks for, at most what the library gives."""
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     try:
         frame = zstandard.get_frame_parameters(memoryview(data)[:_ZSTD_LONGEST_HEADER])

@@ -16,7 +16,7 @@ def _from_extension() -> Callable[..., int]:
     places = None if package is None else package.submodule_search_locations
     spec = None if places is None else PathFinder.find_spec("crc32c._crc32c", list(places))
     if spec is None or spec.loader is None:
-        from crc32c import crc32c as from_package  # noqa: PLC0415 - see above
+        from crc32c import crc32c as from_package
 
         return from_package
     extension = module_from_spec(spec)

@@ -169,7 +169,7 @@ class ErrorCode(IntEnum):
     @property
     def default_message(self) -> str:
         """Kafka's message for this code."""
-        from pykbroker.wire.error_messages import MESSAGES  # noqa: PLC0415 - most processes never need the texts
+        from pykbroker.wire.error_messages import MESSAGES
 
         return MESSAGES[self]
 

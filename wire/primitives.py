@@ -282,10 +282,11 @@ def write_tags(out: bytearray, known: dict[int, bytes], unknown: dict[int, bytes
             raise WireError(f"unknown tagged fields repeat the tags of known ones: {sorted(unknown)}")
         fields = known | unknown
     out[-1:] = uvarint(len(fields))
-    for tag in sorted(fields):
-        out += uvarint(tag)
-        out += uvarint(len(fields[tag]))
-        out += fields[tag]
+    for tag in sorted(fields) if len(fields) > 1 else fields:
+        field = fields[tag]
+        size = len(field)
+        out += bytes((tag, size)) if 0 <= tag < 128 and size < 128 else uvarint(tag) + uvarint(size)
+        out += field
 
 
 # UUIDs ----------------------------------------------------------------------------------------------------------------

@@ -80,6 +80,8 @@ def test_what_checks_of_health_and_tutorials_call_is_there(image: Image | real.R
             "ub kafka-ready 1 20 -b localhost:9092",
             "nc -z localhost 9092",
             "nc -vz localhost 9092",
+            "cub zk-ready zookeeper:2181 40",
+            "zookeeper-server-start.sh zookeeper.properties && zookeeper-server-start zookeeper.properties",
             "timeout 10 kafka-broker-api-versions.sh --bootstrap-server localhost:9092 > /dev/null",
             "/opt/kafka/bin/kafka-topics.sh --bootstrap-server localhost:9092 --list | grep -q t",
             "exec 3<>/dev/tcp/localhost/9092",

@@ -76,13 +76,6 @@ _NOT_SERVED = (
 DIFFERENCES: tuple[Difference, ...] = (
     Difference("ApiVersions/*", "*.api_keys.*", _NOT_SERVED, ours="<missing>"),
     Difference("ApiVersions/*", "*.finalized_features.*", _NOT_SERVED, ours="<missing>"),
-    Difference(
-        "ApiVersions/*",
-        "*.finalized_features.[share.version].*",
-        "Dead letters of share groups are not served, so clusters begin at the level without them.",
-        kafka=2,
-        ours=1,
-    ),
     *(
         Difference(
             "ApiVersions/*",

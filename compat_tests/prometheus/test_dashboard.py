@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import threading
@@ -16,9 +15,10 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.process import ROOT
 from compat_tests.prometheus.server import PROGRAM, Prometheus
+from pykbroker.http.dashboard.grafana import dashboard
 from pykbroker.testing import KafkaCluster
 
-DASHBOARD = json.loads((ROOT / "docs" / "grafana" / "pykbroker.json").read_text())
+DASHBOARD = dashboard()
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 QUERIES = [
     pytest.param(target, id=f"{panel['title']}-{target['refId']}") for panel in PANELS for target in panel["targets"]

@@ -27,7 +27,11 @@ _LEFT_OUT = {
     "settings of groups again and again; the case of refused ones tells that there are none": (
         "AlterConfigs/replaced_settings_of_a_group", "IncrementalAlterConfigs/settings_of_a_group",
     ),
-    "share groups, which came with 4.0": ("AlterShareGroupOffsets/altered_offsets", "DeleteShareGroupOffsets/deleted_offsets", "DescribeShareGroupOffsets/offsets", "FindCoordinator/of_a_share_partition", "ShareAcknowledge/acknowledgements", "ShareFetch/a_strict_limit", "ShareFetch/batches_and_limits", "ShareFetch/sessions", "ShareGroupDescribe/groups_that_are_none", "ShareGroupHeartbeat/a_member_joins_beats_and_leaves", "ShareGroupHeartbeat/heartbeats_refused", "WriteShareGroupState/the_state_of_a_share_partition"),
+    "share groups, which came with 4.0": (
+        "AlterShareGroupOffsets/", "DeleteShareGroupOffsets/", "DescribeShareGroupOffsets/",
+        "FindCoordinator/of_a_share_partition", "ShareAcknowledge/", "ShareFetch/", "ShareGroupDescribe/",
+        "ShareGroupHeartbeat/", "WriteShareGroupState/",
+    ),
     "a setting of topics that came with 4.4": ("Produce/records_that_are_too_large_decompressed",),
     "eligible leader replicas, which both releases are without": (
         "IncrementalAlterConfigs/in_sync_replicas_while_eligible_leaders_are_kept",

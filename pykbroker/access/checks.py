@@ -17,6 +17,7 @@ from pykbroker.handlers.table import SUPPORTED
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.security.operations import OPERATION_NAMES
 from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID, USER
+from pykbroker.wire.apis import APIS
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class CheckedRequest:
         """In slices an answer with the error for each item of the request, and the name of the list that has them. Without
         ``worded`` the message field stays empty, as in Kafka.
         """
-        from pykbroker.refusals import answers  # noqa: PLC0415 - nothing of it is needed before the first refusal
+        from pykbroker.refusals import answers
 
         site = answers.deepest_site(self.request, self.ctx.api_version)
         site = site._replace(worded=worded and site.worded)
@@ -93,7 +94,7 @@ class CheckedRequest:
         return built, site.path[0]
 
     def _in_parts(self, refuse: Callable[[Any], Any], only: dict[str, Any] | None) -> Generator[float, None, Any]:
-        from pykbroker.refusals import in_parts  # noqa: PLC0415 - nothing of it is needed before the first refusal
+        from pykbroker.refusals import in_parts
 
         request = copy.copy(self.request)
         for name, items in (only or {}).items():
@@ -145,8 +146,6 @@ def with_refused(answer: Answer, refused: Any, items: str) -> Answer:
 
 def needs(checked: CheckedRequest, operation: int) -> str:
     """The message for a request that is refused as a whole."""
-    from pykbroker.wire.apis import APIS  # noqa: PLC0415 - nothing of it is needed before the first refusal
-
     return f"Request {APIS[checked.ctx.api_key].name} needs {OPERATION_NAMES[operation]} permission."
 
 

@@ -50,7 +50,7 @@ class AutoCreation:
 
     def _begin(self, names: list[str]) -> Deferred[None]:
         """Create topics in one change of the metadata, which is published in one turn of the loop."""
-        from pykbroker.controller.internal_topics import topic_to_create  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.internal_topics import topic_to_create
 
         over: Deferred[None] = Deferred()
         self._under_way.update(dict.fromkeys(names, over))

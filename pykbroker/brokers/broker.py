@@ -156,14 +156,14 @@ class Broker:
     @cached_property
     def marker_port(self) -> MarkerPort:
         """The way to the leaders of partitions, all in this process."""
-        from pykbroker.coordination.markers import LocalMarkers  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.markers import LocalMarkers
 
         return LocalMarkers(self.metadata, self._brokers)
 
     @cached_property
     def transaction_port(self) -> TransactionPort:
         """The way to the coordinators of transactional ids, all in this process."""
-        from pykbroker.coordination.transactions.local_port import LocalTransactions  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.transactions.local_port import LocalTransactions
 
         return LocalTransactions(self._transactions_of)
 
@@ -177,7 +177,7 @@ class Broker:
     @cached_property
     def share_states(self) -> ShareStatePort:
         """The way to the share coordinators, all in this process."""
-        from pykbroker.coordination.share.local_port import LocalShareStates  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.share.local_port import LocalShareStates
 
         return LocalShareStates(self.runtime, self._share_coordinator_of, self.auto_creation.create)
 
@@ -198,7 +198,7 @@ class Broker:
     def share_partitions(self) -> SharePartitions:
         """The share partitions that the broker leads, created on first use."""
         if self._share_partitions is None:
-            from pykbroker.share_partitions.manager import SharePartitions  # noqa: PLC0415 - start-up counts
+            from pykbroker.share_partitions.manager import SharePartitions
 
             self._share_partitions = SharePartitions(self)
         return self._share_partitions
@@ -207,12 +207,18 @@ class Broker:
     def telemetry(self) -> ClientTelemetry:
         """What clients' metrics are taken with, created on first use."""
         if self.started_telemetry is None:
-            from pykbroker.telemetry.manager import ClientTelemetry  # noqa: PLC0415 - start-up counts
+            from pykbroker.telemetry.manager import ClientTelemetry
 
             self.started_telemetry = ClientTelemetry(self)
         return self.started_telemetry
 
-    # Its partitions
+    # Its partitions, and those of others
+
+    def at_leader(self, topic: str, index: int) -> Partition | None:
+        """A partition at the broker that leads it, which runs in this process; None if none does."""
+        known = self.metadata.image.partition(topic, index)
+        leader = None if known is None else self._brokers.get(known.leader)
+        return None if leader is None else leader.partition(topic, index)
 
     def absent(self, topic: str, index: int) -> ErrorCode:
         """Why a partition is not here: it belongs to other brokers, or it does not exist."""

@@ -45,14 +45,14 @@ class BrokerConfigRules:
         self._config = config
 
     def check_topic_configs(self, configs: Mapping[str, str], /) -> None:
-        from pykbroker.config.validation import check_topic_configs  # noqa: PLC0415
+        from pykbroker.config.validation import check_topic_configs
 
         check_topic_configs(self._config, configs)
 
     def plan_alteration(
         self, image: MetadataImage, alteration: Alteration, broker_id: int, /
     ) -> Mapping[str, str | None]:
-        from pykbroker.config.resources import planned  # noqa: PLC0415
+        from pykbroker.config.resources import planned
 
         return planned(self._config, image, alteration, broker_id)
 

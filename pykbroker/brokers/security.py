@@ -27,7 +27,7 @@ class BrokerSecurity:
     def token_secrets(self) -> TokenSecrets | None:
         """The secrets of delegation tokens, created on first use; None if delegation tokens are disabled."""
         if self._token_secrets is None:
-            from pykbroker.security.delegation_tokens import TokenSecrets, secret_of  # noqa: PLC0415 - few clusters have them
+            from pykbroker.security.delegation_tokens import TokenSecrets, secret_of
 
             secret = secret_of(self._config)
             if secret is not None:
@@ -41,8 +41,8 @@ def _authorizer(config: BrokerConfig, metadata: MetadataSource, runtime: Runtime
     """The configured authorizer, which follows the metadata; None without ``authorizer.class.name``."""
     if not config["authorizer.class.name"]:
         return None
-    from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few clusters have one
-    from pykbroker.security.authorizer import Authorizer  # noqa: PLC0415
+    from pykbroker.config.authorizer import AuthorizerSettings
+    from pykbroker.security.authorizer import Authorizer
 
     settings = AuthorizerSettings.of(config)
     authorizer = Authorizer(settings.super_users, otherwise=settings.allow_everyone, now=runtime.clock.monotonic)

@@ -78,7 +78,7 @@ class Store:
     def log_moves(self) -> LogMoves:
         """Moves between log directories, created on first use."""
         if self._log_moves is None:
-            from pykbroker.partitions.log_moves import LogMoves  # noqa: PLC0415 - start-up counts
+            from pykbroker.partitions.log_moves import LogMoves
 
             self._log_moves = LogMoves(self._runtime, self.logs)
         return self._log_moves

@@ -43,7 +43,9 @@ from pykbroker.cli.times import parse_duration
 from pykbroker.client.errors import UsageError
 from pykbroker.client.offsets import READ_COMMITTED, TopicPartition, existing_ends
 from pykbroker.lake import requirements
-from pykbroker.lake.description import Format
+from pykbroker.lake.description import Description, Format
+from pykbroker.lake.ledger import as_numbers
+from pykbroker.lake.ledger_files import LedgerFiles
 from pykbroker.lake.single_job import only_job
 
 if TYPE_CHECKING:
@@ -108,7 +110,6 @@ def archive(
     ):
         from pykbroker.lake.archive import Archive, ArchiveOptions
         from pykbroker.lake.cluster import SourceCluster
-        from pykbroker.lake.description import Description
         from pykbroker.lake.lake import Lake
         from pykbroker.lake.tables.table import SnapshotRetention
 
@@ -131,8 +132,6 @@ def archive(
 
 
 def _show_archive(out: Output, state: Any) -> None:
-    from pykbroker.lake.ledger import as_numbers
-
     rows = as_numbers(state.entry)
     lost = sum(row["lost"] for row in rows)
     if out.as_json:
@@ -164,7 +163,6 @@ def status(
     checked_lake(at)
     with lake_errors(), _book(at, master, conf, jars) as book:
         from pykbroker.lake.disk_use import disk_use
-        from pykbroker.lake.ledger import as_numbers
         from pykbroker.lake.values.decode_state import all_known
 
         entry = book.last_entry()
@@ -206,8 +204,6 @@ def _book(at: str, master: str | None, conf: list[str] | None, jars: str | None)
     """Return the lake's ledger; Spark is started only for lakes that are not on this machine."""
     local = requirements.local_path(at)
     if local is not None:
-        from pykbroker.lake.ledger_files import LedgerFiles
-
         yield LedgerFiles.on_disk(local)
         return
     with session(master, conf, jars, lake=at) as spark:

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +31,7 @@ from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.lake import requirements
 from pykbroker.lake.single_job import only_job
 from pykbroker.lake.values.decode_options import DecodeOptions, KeyFormat, NewColumns, ValueFormat
+from pykbroker.lake.values.types import of_spark, part, revised
 
 _LOOK_S = 0.2
 HEADINGS = {"topic": "TOPIC", "decoded": "DECODED", "quarantined": "IN QUARANTINE", "new_columns": "NEW COLUMNS"}
@@ -199,12 +200,8 @@ def _descriptors(schema: Path) -> bytes:
 
 def _with_columns(options: DecodeOptions, text: str, where: str) -> DecodeOptions:
     """Return ``options`` with JSON's columns, which the text has in SQL: ``delay BIGINT, origin STRING``."""
-    from dataclasses import replace
-
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
-
-    from pykbroker.lake.values.types import of_spark, part
 
     try:
         given = StructType.fromDDL(text)
@@ -221,7 +218,6 @@ def _chosen(lake: Any, topics: str, wanted: DecodeOptions | None, *, again: bool
     Raises ClientError if a column has another type than it is given now, unless all is decoded ``again``.
     """
     from pykbroker.lake.values.decoded_tables import DecodedTopic
-    from pykbroker.lake.values.types import revised
 
     archived = sorted({place.topic for place in lake.last_entry().partitions})
     found = [DecodedTopic(lake, topic) for topic in archived if re.fullmatch(topics, topic)]
@@ -271,7 +267,6 @@ class _Job:
     def outcome(self, decoded: Any, *, anew: bool = False) -> Any:
         from pykbroker.lake.values.decode import Decode
         from pykbroker.lake.values.decode_state import DECODED
-        from pykbroker.lake.values.types import revised
 
         with only_job(f"{self.lake}/{DECODED}/{decoded.topic}", "decode"), Teller(self.out) as teller:
             if anew or (self.again and revised(decoded.account().columns, decoded.options.columns or {})):

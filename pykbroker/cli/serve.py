@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import resource
@@ -290,8 +291,6 @@ def _say_ready(node: Node) -> None:
 
 
 def _say_ready_in_json(node: Node, more: dict[str, Any]) -> None:
-    import json
-
     _say(json.dumps({**node.summary(), **more}))
 
 

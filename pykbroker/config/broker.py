@@ -237,7 +237,7 @@ class BrokerConfig:
     def _check_between_brokers(self) -> None:
         if not {"inter.broker.listener.name", "security.inter.broker.protocol"} & self.explicit.keys():
             return
-        from pykbroker.config import between_brokers  # noqa: PLC0415 - start-up counts
+        from pykbroker.config import between_brokers
 
         between_brokers.check(
             self.inter_broker_listener_name,

@@ -44,7 +44,7 @@ _HERE: Final = "the controller of this broker is in the same process"
 def check(config: BrokerConfig) -> None:
     """Raises ConfigError for unsupported settings. ``config`` has the node's id."""
     if config["authorizer.class.name"]:
-        from pykbroker.config.authorizer import AuthorizerSettings  # noqa: PLC0415 - few have one
+        from pykbroker.config.authorizer import AuthorizerSettings
 
         AuthorizerSettings.of(config)
     java_classes.check(config)
@@ -100,7 +100,7 @@ def warnings(config: BrokerConfig) -> Iterator[str]:
 
 def nearest(name: str, config: Iterable[str] | BrokerConfig) -> str | None:
     """The setting most similar to a misspelt name, or None."""
-    from difflib import get_close_matches  # noqa: PLC0415 - start-up counts
+    from difflib import get_close_matches
 
     known = list(config.names()) if isinstance(config, BrokerConfig) else list(config)
     return next(iter(get_close_matches(name.lower().replace("_", "."), known, 1, 0.8)), None)

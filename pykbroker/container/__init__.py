@@ -2,7 +2,8 @@
 
 It supports their environment variables, the paths and programs that compose files and Testcontainers' modules call, and
 the log lines that they wait for. ``run`` is the container's first process; ``tools`` are Kafka's commands by their
-names. The scripts at Kafka's paths (``scripts/image/`` of the repository) call only these.
+names. The scripts at Kafka's paths (``scripts/image/`` of the repository) call only these; programs in the places of others
+(`nc`, `cub`) are there, too.
 
 The broker in a container image: ``environment.py`` and ``derived.py`` turn environment variables into settings,
 ``server_properties.py`` composes the file, ``jaas_file.py`` reads what ``KAFKA_OPTS`` names, ``data_directory.py`` chooses

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pykbroker.cli.serve_options import AS_REACHED, parser
 from pykbroker.container import data_directory, health, writable_files
 from pykbroker.container.announced import tell_ready
 
@@ -40,8 +41,6 @@ def _log_directory(environment: Mapping[str, str], ready: Path) -> str:
 
 def defaults(words: Sequence[str]) -> list[str]:
     """Return the options of ``serve`` that these leave out and a container needs."""
-    from pykbroker.cli.serve_options import AS_REACHED, parser
-
     options = parser().parse_args(words)
     if options.config is not None or any(each.partition("=")[0].strip() == "listeners" for each in options.set):
         return []

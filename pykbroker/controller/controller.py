@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
+from pykbroker.controller.config_alterations import plan_alterations
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
+from pykbroker.controller.reassignments import plan_reassignments, without_repeats
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
@@ -159,7 +161,7 @@ class Controller:
         return self._commits.decide(decide)
 
     def unregister_controller(self, controller_id: int) -> Deferred[None]:
-        from pykbroker.controller.unregistration import plan  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.unregistration import plan
 
         return self._commits.decide(lambda: (plan(self.image, self._log.quorum.node_id, controller_id), None))
 
@@ -217,7 +219,7 @@ class Controller:
         self, client: ChargedClient | None, decide: Callable[[MutationQuota | None], Decision[T]]
     ) -> Deferred[Charged[T]]:
         """The decision, charged to the client's quota of now; a failure carries the throttle time, too."""
-        from pykbroker.controller.mutation_quotas import Charged  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.mutation_quotas import Charged
 
         quota = None if client is None or self.mutation_quotas is None else self.mutation_quotas.of(client)
         decided = self._commits.decide(lambda: decide(quota))
@@ -233,12 +235,12 @@ class Controller:
     def elect_leaders(
         self, kind: ElectionType, partitions: Sequence[tuple[str, Sequence[int]]] | None
     ) -> Deferred[dict[str, list[tuple[int, KafkaError | None]]]]:
-        from pykbroker.controller.elections import plan_elections  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.elections import plan_elections
 
         return self._commits.decide(lambda: plan_elections(self.image, kind, partitions))
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> Deferred[None]:
-        from pykbroker.controller.elections import plan_leader  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.elections import plan_leader
 
         return self._commits.decide(lambda: (plan_leader(self.image, topic, partition, broker_id), None))
 
@@ -252,8 +254,6 @@ class Controller:
     def alter_reassignments(
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> Deferred[list[KafkaError | None]]:
-        from pykbroker.controller.reassignments import plan_reassignments, without_repeats  # noqa: PLC0415 - start-up counts
-
         def begin(some: Sequence[Reassignment]) -> Deferred[list[KafkaError | None]]:
             return self._commits.decide(lambda: plan_reassignments(self.image, some, same_factor=same_factor))
 
@@ -265,8 +265,6 @@ class Controller:
     def alter_configs(
         self, alterations: Sequence[Alteration], *, broker_id: int, validate_only: bool = False
     ) -> Deferred[list[KafkaError | None]]:
-        from pykbroker.controller.config_alterations import plan_alterations  # noqa: PLC0415 - start-up counts
-
         def decide() -> Decision[list[KafkaError | None]]:
             records, errors = plan_alterations(self.image, alterations, broker_id, self._rules)
             return [] if validate_only else records, errors
@@ -276,7 +274,7 @@ class Controller:
     def alter_client_quotas(
         self, alterations: Sequence[QuotaAlteration], unknown_hosts: frozenset[str], *, validate_only: bool
     ) -> Deferred[dict[Entity, KafkaError | None]]:
-        from pykbroker.controller.client_quotas import plan_alterations  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.client_quotas import plan_alterations
 
         def decide() -> Decision[dict[Entity, KafkaError | None]]:
             records, results = plan_alterations(self.image, alterations, unknown_hosts)
@@ -287,7 +285,7 @@ class Controller:
     def alter_scram_credentials(
         self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
     ) -> Deferred[dict[str, KafkaError | None]]:
-        from pykbroker.controller.scram import plan_credentials  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.scram import plan_credentials
 
         return self._commits.decide(lambda: plan_credentials(self.image, deletions, upsertions))
 
@@ -314,7 +312,7 @@ class Controller:
     # The metadata log
 
     def describe_quorum(self) -> Deferred[QuorumDescription]:
-        from pykbroker.controller.metadata_quorum import described  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.metadata_quorum import described
 
         return Deferred.completed(described(self._log, self.image, self._clock.now_ms()))
 
@@ -330,7 +328,7 @@ class Controller:
     def update_features(
         self, updates: Sequence[FeatureUpdate], *, static_min_isr: int, validate_only: bool
     ) -> Deferred[None]:
-        from pykbroker.controller.feature_updates import plan_updates, upgrades_voters  # noqa: PLC0415 - start-up counts
+        from pykbroker.controller.feature_updates import plan_updates, upgrades_voters
 
         def decide() -> Decision[bool]:
             quorum = self._log.quorum
@@ -365,7 +363,7 @@ class Controller:
     def _topics(self) -> TopicPlanner:
         """Made when topics are first altered."""
         if self._topic_planner is None:
-            from pykbroker.controller.topics import TopicPlanner  # noqa: PLC0415 - start-up counts
+            from pykbroker.controller.topics import TopicPlanner
 
             check = self._rules.check_topic_configs
             self._topic_planner = TopicPlanner(self.image, self._rng, check, self._topic_defaults)
@@ -374,7 +372,7 @@ class Controller:
     def _acls(self) -> AclPlanner:
         """Created when access lists are first altered."""
         if self._acl_planner is None:
-            from pykbroker.controller.acls import AclPlanner  # noqa: PLC0415 - start-up counts
+            from pykbroker.controller.acls import AclPlanner
 
             self._acl_planner = AclPlanner(self.image, self._rng)
             self.subscribe(self._acl_planner.follow)
@@ -383,7 +381,7 @@ class Controller:
     def _tokens(self) -> TokenPlanner:
         """Created when tokens are first requested or expired."""
         if self._token_planner is None:
-            from pykbroker.controller.delegation_tokens import TokenPlanner  # noqa: PLC0415 - start-up counts
+            from pykbroker.controller.delegation_tokens import TokenPlanner
 
             since = self.features.tokens_since
             self._token_planner = TokenPlanner(self.image, self._config, self._clock.now_ms, self._rng, since=since)

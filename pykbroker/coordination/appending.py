@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.partitions.internal_records import append_internal, batches_that_fit
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
+    from pykbroker.coordination.outcome import Outcome
     from pykbroker.coordination.shard import RecordCodec
     from pykbroker.coordination.shards import Loaded
 
@@ -92,6 +93,7 @@ def _append(
         loaded.uncommitted(map(codec.owner_of, records), appended.last_offset + 1)
     producer_id = -1 if producer is None else producer[0]
     first_offset = appended.last_offset + 1 - len(records)
+    replay = loaded.shard.replay
     for offset, record in enumerate(records, first_offset):
-        loaded.shard.replay(record._replace(producer_id=producer_id, offset=offset))
+        replay(CoordinatorRecord(record.key, record.value, record.value_version, producer_id, offset))
     return None

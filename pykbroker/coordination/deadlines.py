@@ -50,14 +50,9 @@ class Deadlines(Generic[S]):
         if alarm is not None:
             alarm[1].cancel()
 
-    def is_due(self, loaded: Loaded[S], key: str) -> bool:
-        """Whether a key is due and waits for its slice."""
-        alarm = loaded.alarms.get(key)
-        return alarm is not None and alarm[0] <= self._runtime.clock.monotonic()
-
     def _wake(self, loaded: Loaded[S], key: str) -> None:
-        """A key is due. Thousands may be due at once, so each waits for its slice; a request for a key (``is_due``) does not
-        wait for that.
+        """A key is due. Thousands may be due at once, so each waits for its slice; a request for a key (``CoordinatorRuntime.at``)
+        does not wait for that.
         """
         self._due.append((loaded, key))
         if not self._ticking:

@@ -8,7 +8,7 @@ committed, including earlier appends for others, so no client sees state that th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
@@ -35,8 +35,12 @@ S = TypeVar("S", bound=Shard)
 T = TypeVar("T")
 P = ParamSpec("P")
 
-#: The weight of beginning a loaded key (``runtime/slices.py``).
+#: The weight of beginning a loaded key, of unloading one, and of a reply (``runtime/slices.py``).
 _BEGIN_WEIGHT = 5
+_UNLOAD_WEIGHT = 0.2
+_REPLY_WEIGHT = 2
+#: Replies that are sent in one turn: a group may have thousands of members.
+_AT_ONCE = 100
 
 #: The interval of checks whether a partition is loaded, in milliseconds, while all are loaded at the start.
 _READING_PAUSE_MS = 20
@@ -89,10 +93,14 @@ class CoordinatorRuntime(Generic[S]):
 
         Raises KafkaError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
         """
-        loaded = self.shards.at(self.partition_of(key))
+        index = self.partition_of(key)
+        loaded = self.shards.loaded.get(index)
+        if loaded is None or loaded.partition.leader != self._host.node_id:
+            loaded = self.shards.at(index)
         if key in loaded.to_begin:
             self._begin(loaded, key)
-        if loaded.alarms and self._deadlines.is_due(loaded, key):
+        alarm = loaded.alarms.get(key)
+        if alarm is not None and alarm[0] <= self._host.runtime.clock.monotonic():  # it waits for its slice
             self._tick(loaded, key)
         return loaded
 
@@ -155,7 +163,7 @@ class CoordinatorRuntime(Generic[S]):
             over = self.run(loaded, key, outcome)
             return answer if over is None or isinstance(answer, Deferred) else over.map(lambda _: answer)
         self._deadlines.arm(loaded, key)
-        committed = loaded.committed(key)
+        committed = loaded.committed(key) if loaded.newest else None
         return found if committed is None else committed.recover(Exception, _look_again).map(lambda _: found)
 
     def ask_each(self, question: Callable[[S, str], T | None], weight: float) -> Work[list[T]]:
@@ -192,7 +200,7 @@ class CoordinatorRuntime(Generic[S]):
         refused: KafkaError | None = None
         step: Outcome | None = outcome
         while step is not None:
-            failure = self.append(loaded, step)
+            failure = self.append(loaded, step) if step.records else None
             if failure is None:
                 effects += step.effects
             if failure is None or step.otherwise is not None:
@@ -200,14 +208,17 @@ class CoordinatorRuntime(Generic[S]):
             else:
                 refused = KafkaError(failure)
                 replies += ((waiting, refused) for waiting, _ in step.replies)
-            step = _follow_up(step, failure)
+            if failure is None:
+                step = None if step.then is None else step.then()
+            else:
+                step = None if step.otherwise is None else step.otherwise(failure)
         if key is not None:
             self._deadlines.arm(loaded, key)
-        committed = loaded.committed(key)
+        committed = loaded.committed(key) if loaded.newest else None
         over: Deferred[None] | None = None
         if committed is not None:
             finished = committed.map(lambda _: self._finish(loaded, effects, replies))
-            over = finished.recover(Exception, partial(_fail_all, replies))
+            over = finished.recover(Exception, partial(self._fail_all, replies))
         elif effects or replies:
             self._finish(loaded, effects, replies)
         if refused is None:
@@ -223,19 +234,37 @@ class CoordinatorRuntime(Generic[S]):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
         return append(loaded, outcome, self._codec, self._host.runtime.clock.now_ms())
 
-    def append_parts(self, loaded: Loaded[S], parts: Iterator[Part]) -> Steps:
-        """Append one part after the other, with requests in between."""
+    def append_parts(self, loaded: Loaded[S], parts: Iterator[Part]) -> Generator[float, None, ErrorCode | None]:
+        """Append one part after the other, with requests in between. Returns the error code for clients that ended it."""
         while self.shards.is_in_use(loaded):
             part = next(parts, None)
-            if part is None or self.append(loaded, Outcome(part.records, atomic=False)) not in GOES_ON:
-                return
+            if part is None:
+                return None
+            failure = self.append(loaded, Outcome(part.records, atomic=False))
+            if failure not in GOES_ON:
+                return failure
             yield part.weight
+        return ErrorCode.NOT_COORDINATOR
 
     def _finish(self, loaded: Loaded[S], effects: list[Any], replies: Replies) -> None:
         if self._effects is not None:
             for effect in effects:
                 self._effects(loaded, effect)
-        _send(replies)
+        self._send(replies)
+
+    def _send(self, replies: Replies) -> None:
+        if len(replies) <= _AT_ONCE:
+            for waiting, response in replies:
+                _reply(waiting, response)
+        else:
+            self._host.runtime.slices.begin(_sent(replies))
+
+    def _fail_all(self, replies: Replies, error: Exception) -> None:
+        """The state behind the replies may be undone: all fail, so that clients look up the coordinator again. Raises KafkaError
+        NOT_COORDINATOR.
+        """
+        self._send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])
+        _look_again(error)
 
     # Time, and the lifecycle of shards
 
@@ -265,30 +294,27 @@ class CoordinatorRuntime(Generic[S]):
 
     def _dropped(self, loaded: Loaded[S]) -> None:
         """Answer all requests that wait in an unloaded shard with NOT_COORDINATOR."""
-        _send(loaded.shard.unload().replies)
         disarm_all(loaded)
+        keys = loaded.shard.keys()
+        self._host.runtime.slices.begin(independently(_unloaded(loaded.shard, key) for key in keys))
 
 
-def _follow_up(outcome: Outcome, failure: ErrorCode | None) -> Outcome | None:
-    if failure is not None:
-        return None if outcome.otherwise is None else outcome.otherwise(failure)
-    return None if outcome.then is None else outcome.then()
+def _unloaded(shard: Shard, key: str) -> Steps:
+    yield from _sent(shard.unload(key).replies)
+    yield _UNLOAD_WEIGHT
 
 
-def _send(replies: Replies) -> None:
+def _sent(replies: Replies) -> Steps:
     for waiting, response in replies:
-        if isinstance(response, KafkaError):
-            waiting.fail(response)
-        else:
-            waiting.complete(response)
+        _reply(waiting, response)
+        yield _REPLY_WEIGHT
 
 
-def _fail_all(replies: Replies, error: Exception) -> None:
-    """The state behind the replies may be undone: all fail, so that clients look up the coordinator again. Raises KafkaError
-    NOT_COORDINATOR.
-    """
-    _send([(waiting, KafkaError(ErrorCode.NOT_COORDINATOR)) for waiting, _ in replies])
-    _look_again(error)
+def _reply(waiting: Deferred[Any], response: Any) -> None:
+    if isinstance(response, KafkaError):
+        waiting.fail(response)
+    else:
+        waiting.complete(response)
 
 
 def _look_again(error: Exception) -> None:

@@ -56,6 +56,6 @@ class Shard:
         """Do what is due."""
         return Outcome()
 
-    def unload(self) -> Outcome:
-        """The shard is unloaded: the replies for the requests that wait in it."""
+    def unload(self, key: str) -> Outcome:
+        """The shard is unloaded: the replies for the requests that wait for a key."""
         return Outcome()

@@ -40,7 +40,7 @@ _TOLD_AFTER_MS = 1000
 class Loaded(Generic[S]):
     """A loaded shard, with its partition and the runtime's state of it."""
 
-    __slots__ = ("_ends", "_floor", "_newest", "alarms", "partition", "shard", "to_begin")
+    __slots__ = ("_ends", "_floor", "alarms", "newest", "partition", "shard", "to_begin")
 
     def __init__(self, partition: Partition, shard: S) -> None:
         self.partition = partition
@@ -48,9 +48,9 @@ class Loaded(Generic[S]):
         #: What was not committed when it was appended: key to the end offset of its last record, the highest of them, and the end of the
         #: log when the shard was loaded. Zero and empty where all is committed.
         self._ends: dict[str, int] = {}
-        self._floor = self._newest = 0
+        self._floor = self.newest = 0
         if partition.opened_log is not None and partition.high_watermark < partition.log_end_offset:
-            self._floor = self._newest = partition.log_end_offset
+            self._floor = self.newest = partition.log_end_offset
         #: Keys that were loaded and not begun.
         self.to_begin: dict[str, None] = {}
         #: Key to its deadline and timer (``deadlines.py``).
@@ -58,7 +58,7 @@ class Loaded(Generic[S]):
 
     def uncommitted(self, keys: Iterable[str], end: int) -> None:
         """Note that the state of these keys was changed by records before the offset ``end``, which are not committed yet."""
-        self._newest = end
+        self.newest = end
         self._ends.update(dict.fromkeys(keys, end))
 
     def committed(self, key: str | None) -> Deferred[None] | None:
@@ -66,12 +66,12 @@ class Loaded(Generic[S]):
 
         It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
-        if not self._newest:
+        if not self.newest:
             return None
-        end = self._newest if key is None else max(self._ends.get(key, 0), self._floor)
+        end = self.newest if key is None else max(self._ends.get(key, 0), self._floor)
         wait = self.partition.committed(end)
-        if wait is None and self.partition.high_watermark >= self._newest:
-            self._floor = self._newest = 0
+        if wait is None and self.partition.high_watermark >= self.newest:
+            self._floor = self.newest = 0
             self._ends.clear()
         return wait
 

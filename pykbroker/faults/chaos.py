@@ -167,7 +167,10 @@ class Chaos:
         except BadChaos:
             raise
         except ValueError as error:
-            raise BadChaos(f"chaos {given!r}: {error}; write a seed, as in: 7 profile=network intensity=2") from error
+            raise BadChaos(
+                f"{given!r} is no chaos: write a seed, and what else it may have, as in: "
+                "7 profile=network intensity=2 quiet_after=30s"
+            ) from error
 
     def outcomes(self) -> list[Disturbance]:
         """What is in its profile."""

@@ -38,7 +38,7 @@ def rows() -> dict[str, ServedApi]:
 
 def check_words(said: Mapping[str, Any]) -> None:
     """Raises BadFault for an unknown option."""
-    from pykbroker.faults.fault import Fault  # noqa: PLC0415 - imports this module
+    from pykbroker.faults.fault import Fault  # it imports this module
 
     for name in said:
         if name not in Fault.__dataclass_fields__:

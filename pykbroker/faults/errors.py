@@ -109,7 +109,7 @@ def _refuse_fetch(
 
 def _as_request(request: Any, named: list[Names]) -> Any:
     """A Fetch request that names the partitions of its session."""
-    from pykbroker.wire.messages.fetch import FetchPartition, FetchTopic  # noqa: PLC0415 - loaded with the Fetch handler
+    from pykbroker.wire.messages.fetch import FetchPartition, FetchTopic
 
     topics = [
         FetchTopic(

@@ -44,7 +44,7 @@ def _work(broker: Broker, ctx: RequestContext, request: CreateAclsRequest) -> Wo
     yield from check(request)
     if broker.authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-    from pykbroker.controller.acls import says_any  # noqa: PLC0415 - needed only with an authorizer
+    from pykbroker.controller.acls import says_any
 
     acls = yield from mapped(request.creations, _acl)
     odd = yield from kept(acls, says_any, _WEIGHT)

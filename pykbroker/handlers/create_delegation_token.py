@@ -25,7 +25,7 @@ _SOMEBODY_ELSE_SINCE: Final = 3
 def handle(
     broker: Broker, ctx: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse | Deferred[CreateDelegationTokenResponse]:
-    from pykbroker.controller.delegation_tokens import NewToken  # noqa: PLC0415 - few clients use tokens
+    from pykbroker.controller.delegation_tokens import NewToken
 
     if request.owner_principal_type is None and request.owner_principal_name:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an owner without a type: Apache Kafka answers so
@@ -63,7 +63,7 @@ def failed(request: CreateDelegationTokenRequest, version: int, error: KafkaErro
 
 def is_allowed(broker: Broker, ctx: RequestContext) -> bool:
     """Whether the client's authentication permits requests about tokens."""
-    from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
+    from pykbroker.security.delegation_tokens import may_ask
 
     return may_ask(ctx, broker.config.security_protocols)
 

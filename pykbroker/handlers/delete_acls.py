@@ -64,7 +64,7 @@ def _work(broker: Broker, ctx: RequestContext, request: DeleteAclsRequest) -> Wo
 
 def _found(broker: Broker, filters: list[AclFilter]) -> Generator[float, None, list[_Found]]:
     """The access lists that each filter matches, or its error."""
-    from pykbroker.controller.acls import check_filter  # noqa: PLC0415 - needed only with an authorizer
+    from pykbroker.controller.acls import check_filter
 
     acls: list[Acl] = []
     by_name: dict[str, list[Acl]] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers.in_slices import each
 from pykbroker.handlers.sharing.states import forget_group
 from pykbroker.runtime.waits import apply, as_wait, attempt
@@ -35,7 +34,7 @@ def handle(
 
 def _delete(broker: Broker, group_id: str) -> Deferred[DeletableGroupResult]:
     def delete(_: object) -> Deferred[ErrorCode]:
-        return as_wait(broker.groups.ask(group_id, GroupShard.delete_group, group_id))
+        return as_wait(broker.groups.delete_group(group_id))
 
     asked = attempt(forget_group, broker, group_id).chain(delete)
     deleted = asked.recover(KafkaError, lambda error: error.code)

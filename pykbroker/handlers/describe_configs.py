@@ -110,7 +110,7 @@ def _config(entry: describe.ConfigEntry, include_synonyms: bool) -> DescribeConf
 
 
 def _document(resource_type: int, configs: list[DescribeConfigsResourceResult]) -> None:
-    from pykbroker.config.documentation import documentation  # noqa: PLC0415 - long texts, rarely requested
+    from pykbroker.config.documentation import documentation
 
     for config in configs:
         config.documentation = documentation(resource_type, config.name)

@@ -30,7 +30,7 @@ _REQUESTER_SINCE = 3
 def handle(
     broker: Broker, ctx: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    from pykbroker.security.delegation_tokens import concerns, may_ask  # noqa: PLC0415 - start-up counts
+    from pykbroker.security.delegation_tokens import concerns, may_ask
 
     if not may_ask(ctx, broker.config.security_protocols):
         return DescribeDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)

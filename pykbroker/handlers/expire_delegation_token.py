@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse | Deferred[ExpireDelegationTokenResponse]:
-    from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
+    from pykbroker.security.delegation_tokens import may_ask
 
     if not may_ask(ctx, broker.config.security_protocols):
         return ExpireDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)

@@ -69,7 +69,7 @@ def _listed(broker: Broker, request: ListTransactionsRequest) -> Work[ListTransa
 
 
 def _matching(broker: Broker, pattern: Pattern, found: list[ListedTransaction]) -> Deferred[list[ListedTransaction]]:
-    from pykbroker.coordination.groups.matching import those_of  # noqa: PLC0415 - start-up counts
+    from pykbroker.coordination.groups.matching import those_of
 
     by_id = {each.transactional_id: each for each in found}
     matched = those_of(broker.runtime, pattern, list(by_id))
@@ -84,7 +84,7 @@ def _pattern(text: str | None) -> Pattern | None:
     """The compiled pattern. Raises KafkaError INVALID_REGULAR_EXPRESSION."""
     if not text:
         return None
-    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern
 
     try:
         return compile_pattern(text)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse | Deferred[RenewDelegationTokenResponse]:
-    from pykbroker.security.delegation_tokens import may_ask  # noqa: PLC0415 - start-up counts
+    from pykbroker.security.delegation_tokens import may_ask
 
     if not may_ask(ctx, broker.config.security_protocols):
         return RenewDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, -1)

@@ -27,7 +27,7 @@ def side(*, own_process: bool = False) -> type[HttpSide]:
         raise _missing("prometheus_client")
     try:
         with _without_certificates() if own_process else contextlib.nullcontext():
-            from pykbroker.http.side import HttpSide  # noqa: PLC0415 - importable only with the extra
+            from pykbroker.http.side import HttpSide
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("pykbroker"):
             raise

@@ -116,7 +116,7 @@ class HttpSide:
 
     async def _ask_console(self, request: web.Request) -> web.StreamResponse:
         await self._import_in_thread("pykbroker.http.console.router")
-        from pykbroker.http.console import console, registry, router  # noqa: PLC0415 - may never be used
+        from pykbroker.http.console import console, registry, router
 
         if self._console is None:
             address = self._options.schema_registry or self._own_registry()
@@ -131,7 +131,7 @@ class HttpSide:
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
         await self._import_in_thread("pykbroker.http.api.router", "pykbroker.steered.steering")
-        from pykbroker.http.api import router  # noqa: PLC0415 - not needed for metrics only
+        from pykbroker.http.api import router
 
         if self._steering is None:
             if self._node.current is None:

@@ -33,7 +33,7 @@ def need_package(name: str, extra: str) -> None:
 def need_spark() -> None:
     """Raises Missing if PySpark is not installed, or in a version on which the lake does not run."""
     need_package("pyspark", "spark")
-    import pyspark  # noqa: PLC0415 - only commands that start Spark need it
+    import pyspark
 
     line_of(pyspark.__version__)
 

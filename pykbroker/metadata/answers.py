@@ -55,7 +55,7 @@ class Answers:
 
     def keep(self, requested: Question, answer: MetadataResponse) -> MetadataResponse:
         """Cache an answer without errors; returns the answer to send."""
-        from pykbroker.metadata.encoded_once import EncodedOnce  # noqa: PLC0415 - start-up counts
+        from pykbroker.metadata.encoded_once import EncodedOnce
 
         if any(topic.error_code for topic in answer.topics):
             return answer

@@ -31,7 +31,7 @@ class EncodedOnce(MetadataResponse):
 
     def encode_in_slices(self, out: bytearray, version: int) -> Generator[int, None, None]:
         """The same in slices, of which each yields the number of elements that it wrote."""
-        from pykbroker.wire.sliced.metadata import write  # noqa: PLC0415 - start-up counts
+        from pykbroker.wire.sliced.metadata import write
 
         if self.throttle_time_ms or not self._bytes:
             own = bytearray()

@@ -20,7 +20,7 @@ BOOTSTRAP_LEVELS: dict[str, int] = {
     METADATA_VERSION: 33,  # 4.4-IV2
     ELR_VERSION: 1,
     GROUP_VERSION: 1,
-    SHARE_VERSION: 1,  # 2 stands for dead letters
+    SHARE_VERSION: 2,  # dead letters
     TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
 

@@ -167,7 +167,7 @@ class LocalLog:
         """Write a snapshot of the image, which must be at the log end and not change meanwhile. In any thread, which waits for
         the disk. Call ``snapshot_ended`` afterwards, with the error if it raises one.
         """
-        from pykbroker.metadata.image_records import image_records  # noqa: PLC0415 - most runs write none
+        from pykbroker.metadata.image_records import image_records
 
         snapshot = SnapshotId(image.offset + 1, image.epoch)
         data = encode_snapshot(

@@ -44,7 +44,7 @@ class HandshakeQueue:
 
     def handshakes(self, runtime: Runtime) -> Handshakes:
         """The queue for ``runtime``, created by the first call."""
-        from pykbroker.network.tls import Handshakes  # noqa: PLC0415 - SASL_PLAINTEXT does without
+        from pykbroker.network.tls import Handshakes
 
         if self._handshakes is None or self._handshakes.runtime is not runtime:  # brokers for tests may be reset
             self._handshakes = Handshakes(runtime)
@@ -71,7 +71,7 @@ class Admission:
             _Authentications(connection, settings.sasl, dispatcher, self._max_frame).begin(None)
         if settings.tls is None:
             return connection
-        from pykbroker.network.tls import TlsLayer  # noqa: PLC0415 - SASL_PLAINTEXT does without
+        from pykbroker.network.tls import TlsLayer
 
         opened = partial(_opened, connection, settings)
         return TlsLayer(connection, settings.tls, block, self._turns.handshakes(runtime), opened)

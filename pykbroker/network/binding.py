@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 
 def is_uvloop(loop: asyncio.AbstractEventLoop) -> bool:
@@ -32,7 +33,7 @@ async def create_server(
     if family is None:
         names: list[str] = [name.encode() if name.isascii() else name for name in hosts]  # type: ignore[misc]  # uvloop takes bytes
         return await loop.create_server(protocol, names, port, backlog=backlog, start_serving=start_serving)
-    made = _bound(family, hosts[0], port)
+    made = _bound(family, (hosts[0], port))
     return await loop.create_server(protocol, sock=made, backlog=backlog, start_serving=start_serving)
 
 
@@ -45,15 +46,26 @@ def _family(host: str) -> socket.AddressFamily | None:
     return None
 
 
-def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+def _bound(family: int, address: Any) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setblocking(False)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind((host, port))
+        made.bind(address)
     except OSError:
         made.close()
         raise
     return made
+
+
+def bound_again(addresses: Iterable[tuple[int, Any]]) -> list[socket.socket]:
+    """Sockets bound to the addresses, given with their families, of closed listeners. They refuse connections, and no connection
+    of this machine gets their ports meanwhile. What cannot be bound is left out.
+    """
+    found: list[socket.socket] = []
+    for family, address in addresses:
+        with contextlib.suppress(OSError):
+            found.append(_bound(family, address))
+    return found

@@ -247,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._runtime.timers.run_due()
 
     def _refused_frame(self, prefix: memoryview) -> str:
-        from pykbroker.network.refused_frames import explain  # noqa: PLC0415 - start-up counts
+        from pykbroker.network.refused_frames import explain
 
         return explain(bytes(prefix), self._max_frame, self._max_frame_setting)
 

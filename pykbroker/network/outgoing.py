@@ -83,7 +83,7 @@ class Outgoing:
 
     def _send_stored(self, transport: asyncio.Transport, pieces: list[Buffer]) -> None:
         if self._stream is None:
-            from pykbroker.network.streaming import Stream  # noqa: PLC0415 - start-up counts
+            from pykbroker.network.streaming import Stream
 
             self._started()
             self._stream = Stream(self._runtime, transport, self._stream_ended)

@@ -54,7 +54,7 @@ class Threads:
     def pool(self) -> ThreadPoolExecutor:
         """The pool, created by the first call."""
         if self.made is None:
-            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+            from concurrent.futures import ThreadPoolExecutor
 
             self.made = ThreadPoolExecutor(min(8, (os.cpu_count() or 1) + 3), thread_name_prefix=self.name)
         return self.made
@@ -339,6 +339,7 @@ class Server:
         self._closed = True
         for sockets in self._sockets.values():
             sockets.close()
+            sockets.release()
         if self._cluster is not None:
             self._cluster.runtime.timers.wake = None
         if self._wake_up is not None:

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pykbroker.network.binding import create_server, is_uvloop
+from pykbroker.network.binding import bound_again, create_server, is_uvloop
 from pykbroker.network.connection import Connection
 from pykbroker.network.entering import accept_waiting, enter
 from pykbroker.network.receive_block import shared_block
@@ -70,6 +70,9 @@ class BrokerSockets:
         self._dispatcher = dispatcher
         self._has_room = has_room
         self._opened: list[tuple[Bind, int]] = []
+        #: Families and addresses of the listening sockets, and what holds them while the broker is stopped.
+        self._addresses: list[tuple[int, Any]] = []
+        self._held: list[socket.socket] = []
         self._listening: list[_Listening] = []
         self._serving = False
         #: Whether the sockets listen; not while the broker is stopped.
@@ -87,12 +90,14 @@ class BrokerSockets:
         """
         server = await self._listen(bind, max_frame)
         self.is_open = True
+        self._addresses += [(each.family, each.getsockname()) for each in server.sockets]
         port: int = bind.port or server.sockets[0].getsockname()[1]
         self._opened.append((bind._replace(port=port), max_frame))
         return port
 
     async def open_again(self) -> None:
         """Open the closed sockets again, on the same ports. Raises OSError if one is in use by now."""
+        self.release()
         try:
             for bind, max_frame in self._opened:
                 await self._listen(bind, max_frame)
@@ -100,6 +105,11 @@ class BrokerSockets:
             self._stop_listening()
             raise
         self.is_open = True
+
+    def release(self) -> None:
+        """Let others have the ports of a stopped broker."""
+        while self._held:
+            self._held.pop().close()
 
     async def start_serving(self) -> None:
         """Accept connections."""
@@ -112,7 +122,7 @@ class BrokerSockets:
     def limit(self, rules: BrokerRules) -> None:
         """Accept connections as ``rules`` allow, instead of earlier rules. Open connections are counted."""
         if self._limited is None:
-            from pykbroker.network.limited import Limited  # noqa: PLC0415 - few brokers have limits
+            from pykbroker.network.limited import Limited
 
             self._limited = Limited(self._loop, self._has_room, rules, self.connections)
         else:
@@ -155,7 +165,8 @@ class BrokerSockets:
             connection.cut()
 
     def descriptors(self) -> Iterator[int]:
-        """The descriptors of all sockets, listening and connected."""
+        """The descriptors of all sockets: listening, holding a port, and connected."""
+        yield from (each.fileno() for each in self._held)
         for listening in self._listening:
             yield from (each.fileno() for each in listening.server.sockets)
         if self._limited is not None:
@@ -210,11 +221,14 @@ class BrokerSockets:
             limited.open(server, _BACKLOG, bind.listener, partial(self._made, bind, max_frame))
 
     def _stop_listening(self) -> None:
+        """The ports stay this process's: the system would give them to connections, those that ask for the stopped broker among them."""
         self._serving = self.is_open = False
         while self._listening:
             self._listening.pop().server.close()
         if self._limited is not None:
             self._limited.close()
+        if not self._held:
+            self._held = bound_again(self._addresses)
 
     def _ended(self, connection: Connection) -> None:
         self.connections.discard(connection)

@@ -110,7 +110,7 @@ class AppendQueue:
 
     def _read(self, one: _QueuedBatch, unread: ContentNotRead) -> Deferred[Validated]:
         """Read the records in a thread, once there is memory for it."""
-        from pykbroker.storage.log.content import read_content  # noqa: PLC0415 - start-up counts
+        from pykbroker.storage.log.content import read_content
 
         runtime, log, header = self._runtime, self._partition.log, unread.header
         memory = runtime.memory

@@ -5,14 +5,26 @@ As in Kafka the leader appends them, with acks=all.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.storage.log.validate import Origin
-from pykbroker.wire.batch_header import HEADER_SIZE
+from pykbroker.wire.batch_header import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    write_batch_header,
+)
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
+from pykbroker.wire.records import write_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,18 +49,46 @@ def append_internal(
     KafkaError NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
     INVALID_PRODUCER_EPOCH or KAFKA_STORAGE_ERROR.
     """
+    return _append(partition, encoded(records, timestamp_ms, producer), timestamp_ms)
+
+
+def encoded(
+    records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int, producer: tuple[int, int] | None
+) -> bytearray:
+    """The batch of ``append_internal``, as ``encode_batch`` would write it: these records all have one time and no headers."""
     producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-    batch = encode_batch(
-        [
-            Record(offset=delta, timestamp=timestamp_ms, key=key, value=value, headers=[])
-            for delta, (key, value) in enumerate(records)
-        ],
+    batch = bytearray(HEADER_SIZE)
+    for delta, (key, value) in enumerate(records):
+        # Attributes, no difference in time, its number, key, value, no headers.
+        body = b"\x00\x00" + _varint(delta)
+        body += b"\x01" if key is None else _varint(len(key)) + key
+        body += b"\x01\x00" if value is None else _varint(len(value)) + value + b"\x00"
+        batch += _varint(len(body))
+        batch += body
+    header = BatchHeader(
         base_offset=0,
+        batch_length=len(batch) - LOG_OVERHEAD,
+        partition_leader_epoch=NO_LEADER_EPOCH,
+        magic=MAGIC,
+        crc=0,
+        attributes=0 if producer is None else TRANSACTIONAL_BIT,
+        last_offset_delta=len(records) - 1,
+        base_timestamp=timestamp_ms,
+        max_timestamp=timestamp_ms,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
-        transactional=producer is not None,
+        base_sequence=NO_SEQUENCE,
+        record_count=len(records),
     )
-    return _append(partition, batch, timestamp_ms)
+    write_batch_header(batch, 0, header)
+    return batch
+
+
+@lru_cache(maxsize=1024)  # lengths and numbers of records repeat
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    write_varint(out, value)
+    return bytes(out)
 
 
 def batches_that_fit(config: LogConfig, records: Sequence[tuple[bytes | None, bytes | None]]) -> Iterator[slice]:
@@ -83,15 +123,15 @@ def append_marker(
     or KAFKA_STORAGE_ERROR.
     """
     batch = encode_end_txn_batch(marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=timestamp_ms)
-    return _append(partition, batch, timestamp_ms, transaction_version)
+    return _append(partition, bytearray(batch), timestamp_ms, transaction_version)
 
 
-def _append(partition: Partition, batch: bytes, timestamp_ms: int, transaction_version: int = 0) -> AppendResult:
+def _append(partition: Partition, batch: bytearray, timestamp_ms: int, transaction_version: int = 0) -> AppendResult:
     if partition.leader == NO_LEADER:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     partition.check_enough_in_sync()
     return partition.append(
-        memoryview(bytearray(batch)),
+        batch,
         now_ms=timestamp_ms,
         origin=Origin.COORDINATOR,
         transaction_version=transaction_version,

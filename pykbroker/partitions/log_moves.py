@@ -53,7 +53,7 @@ class LogMoves:
         elif partition.log.pinned_by is not None:
             self._runtime.timers.after(_PAUSE_MS, partial(self._begin, partition))
         else:
-            from pykbroker.storage.directories.moving import LogMove  # noqa: PLC0415 - start-up counts
+            from pykbroker.storage.directories.moving import LogMove
 
             self._copy(partition, LogMove(partition.log, contents))
 

@@ -278,7 +278,7 @@ class Partition:
                     records, runtime.clock.now_ms(), Origin.CLIENT, transaction_version, runtime.decoding, None
                 )
             except ContentNotRead:
-                from pykbroker.partitions.append_queue import AppendQueue  # noqa: PLC0415 - start-up counts
+                from pykbroker.partitions.append_queue import AppendQueue
 
                 self._append_queue = AppendQueue(self, runtime, self._queue_emptied)
         return self._append_queue.add(records, transaction_version)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,9 @@ from pykbroker.extras import install_hint
 from pykbroker.security.sasl.mechanism import Mechanism
 from pykbroker.security.sasl.oauthbearer import OAuthBearerExchange
 from pykbroker.security.sasl.unsecured_tokens import UnsecuredTokens
+from pykbroker.security.tls.settings import TlsError, TrustStoreSettings
 
 if TYPE_CHECKING:
-    import ssl
-
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.sasl.key_sets import KeySet, RemoteKeySet
 
@@ -67,7 +67,7 @@ class BearerTokens:
 
     def _signed(self, settings: MechanismSettings) -> Mechanism:
         try:
-            from pykbroker.security.sasl.signed_tokens import ClaimRules, SignedTokens  # noqa: PLC0415 - an extra
+            from pykbroker.security.sasl.signed_tokens import ClaimRules, SignedTokens
         except ImportError as error:
             raise ConfigError(f"signed tokens of OAUTHBEARER need PyJWT: {install_hint('security')}") from error
         value = settings.value
@@ -114,8 +114,8 @@ def _scheme(url: str) -> str:
 
 
 def _key_set(url: str, settings: MechanismSettings) -> KeySet | RemoteKeySet:
-    from pykbroker.security.sasl.key_sets import KeySet, RemoteKeySet, fetch_keys  # noqa: PLC0415 - unsecured tokens need none
-    from pykbroker.security.sasl.signed_tokens import KeySetError  # noqa: PLC0415 - an extra
+    from pykbroker.security.sasl.key_sets import KeySet, RemoteKeySet, fetch_keys
+    from pykbroker.security.sasl.signed_tokens import KeySetError
 
     scheme = _scheme(url)
     try:
@@ -133,10 +133,7 @@ def _key_set(url: str, settings: MechanismSettings) -> KeySet | RemoteKeySet:
 
 def _trusting(options: Mapping[str, Any]) -> ssl.SSLContext | None:
     """The TLS context for an https address: the login module may name a trust store, as in Kafka."""
-    import ssl  # noqa: PLC0415 - file: and SASL_PLAINTEXT do without
-
-    from pykbroker.security.tls.settings import TlsError, TrustStoreSettings  # noqa: PLC0415 - see above
-    from pykbroker.security.tls.stores import read_trust_store  # noqa: PLC0415 - see above
+    from pykbroker.security.tls.stores import read_trust_store
 
     prefix = "ssl.truststore."
     named = (options.get(prefix + name) for name in ("location", "password", "certificates"))

@@ -75,7 +75,7 @@ class CleanerProcess:
 
     def run(self, order: Order) -> CleaningResult:
         """Do the order in a new process and wait for it. Raises CleanerFailed, or CleanerStopped after ``stop``."""
-        import pickle  # noqa: PLC0415 - start-up counts
+        import pickle
 
         if self._stopped:
             raise CleanerStopped
@@ -120,9 +120,9 @@ def _ask(child: subprocess.Popen[bytes], order: bytes) -> bytes:
 
 def main() -> None:
     """Do the order on standard input."""
-    import pickle  # noqa: PLC0415 - start-up counts
+    import pickle
 
-    from pykbroker.storage.compaction.cleaner_worker import clean_files  # noqa: PLC0415 - for the child only
+    from pykbroker.storage.compaction.cleaner_worker import clean_files
 
     try:
         order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent broker

@@ -218,6 +218,6 @@ class Housekeeping:
 
 def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
     """Read ahead for the planning; imports compaction with the first compacted log."""
-    from pykbroker.storage.compaction import compaction  # noqa: PLC0415 - start-up counts
+    from pykbroker.storage.compaction import compaction
 
     return compaction.look_ahead(logs, now_ms)

@@ -28,8 +28,8 @@ def with_tickets(settings: MechanismSettings) -> Mechanism:
     _check_service_name(options, settings.value(SERVICE))
     principal = _principal(options)
     try:
-        from pykbroker.security.kerberos.acceptor import Acceptor, default_realm  # noqa: PLC0415 - an extra
-        from pykbroker.security.kerberos.errors import KerberosError  # noqa: PLC0415 - an extra
+        from pykbroker.security.kerberos.acceptor import Acceptor, default_realm
+        from pykbroker.security.kerberos.errors import KerberosError
     except ImportError as error:
         raise ConfigError(_MISSING.format(error)) from error
     if (key_table := file_of(options, "keyTab")) is not None:

@@ -60,12 +60,12 @@ class Limiting:
         if self.throttling is not None:
             self.throttling.changed(image, delta)
         elif image.client_quotas:
-            from pykbroker.quotas.throttling import Throttling  # noqa: PLC0415
+            from pykbroker.quotas.throttling import Throttling
 
             self.throttling = Throttling(cluster, self._server.dispatcher)
 
     def _limit_connections(self, cluster: Cluster) -> None:
-        from pykbroker.process.connection_limits import ConnectionLimiting  # noqa: PLC0415
+        from pykbroker.process.connection_limits import ConnectionLimiting
 
         self.connections = ConnectionLimiting(cluster, self._server, self._ids)
 

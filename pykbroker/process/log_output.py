@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -116,8 +117,6 @@ class LogLineWriter(logging.Handler):
                 try:
                     data = data[os.write(self._descriptor, data) :]
                 except BlockingIOError:  # another process that shares the descriptor made it non-blocking
-                    import select  # noqa: PLC0415 - start-up counts
-
                     select.select([], [self._descriptor], [])
         except OSError:  # the reader is gone, as when a terminal was closed
             return
@@ -127,7 +126,7 @@ def install(level: int, levels: dict[str, int], descriptor: int = 2, *, as_json:
     """Write the process's log to a descriptor, from ``level`` on, or from the loggers' own levels in ``levels``."""
     form = None
     if as_json:
-        from pykbroker.process.json_lines import JsonLines  # noqa: PLC0415 - start-up counts
+        from pykbroker.process.json_lines import JsonLines
 
         form = JsonLines()
     logging.addLevelName(LEVELS["TRACE"], "TRACE")

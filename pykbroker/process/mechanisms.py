@@ -45,8 +45,8 @@ class Mechanisms:
             _check_module(settings, f"{_MODULES}.oauthbearer.OAuthBearerLoginModule")
             return self._with_tokens(settings)
         if settings.name == "GSSAPI":
-            from pykbroker.process.kerberos import with_tickets  # noqa: PLC0415 - others do without
-            from pykbroker.security.kerberos.login_module import LOGIN_MODULE  # noqa: PLC0415
+            from pykbroker.process.kerberos import with_tickets
+            from pykbroker.security.kerberos.login_module import LOGIN_MODULE
 
             _check_module(settings, LOGIN_MODULE)
             _check_no_handler(settings)
@@ -63,7 +63,7 @@ class Mechanisms:
 
     def _with_tokens(self, settings: MechanismSettings) -> Mechanism:
         if self._bearer is None:
-            from pykbroker.process.bearer_tokens import BearerTokens  # noqa: PLC0415 - others do without
+            from pykbroker.process.bearer_tokens import BearerTokens
 
             self._bearer = BearerTokens(self._now_ms)
             if self._runtime is not None:

@@ -34,7 +34,7 @@ def _return_freed_buffers() -> None:
 
     What it keeps may be as much as the budget again, in each thread. It costs a tenth of a large read, so it is for small memory.
     """
-    import ctypes  # noqa: PLC0415 - start-up counts
+    import ctypes
 
     with contextlib.suppress(OSError, AttributeError):  # not the GNU C library
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)

@@ -150,7 +150,7 @@ class Node:
         #: Installs quotas and connection limits.
         self.limiting = Limiting(self.server, self._ids)
         if self._config["authorizer.class.name"]:
-            from pykbroker.access.step import authorise  # noqa: PLC0415 - few have an authorizer
+            from pykbroker.access.step import authorise
 
             self.server.dispatcher.places.fill(Place.AUTHORISE, authorise)
         self._as_reached = self._tell_as_reached(brokers) if as_reached else []
@@ -164,7 +164,7 @@ class Node:
         """The secured listeners, or None. Raises StartFailed."""
         if all(listener.security_protocol == "PLAINTEXT" for listener in self._config.listeners):
             return None
-        from pykbroker.process.secured import SecuredListeners  # noqa: PLC0415 - start-up counts
+        from pykbroker.process.secured import SecuredListeners
 
         try:
             return SecuredListeners(self._config, lambda: self.cluster, self._ids)
@@ -182,8 +182,8 @@ class Node:
 
     def _tell_as_reached(self, brokers: int) -> list[str]:
         """Wrap the handlers of brokers whose listeners advertise the address that clients connected to."""
-        from pykbroker.process.gateways import default_gateways  # noqa: PLC0415 - start-up counts
-        from pykbroker.requests.as_reached import AsReached  # noqa: PLC0415
+        from pykbroker.process.gateways import default_gateways
+        from pykbroker.requests.as_reached import AsReached
 
         names = [listener.name for listener in self._config.listeners if is_everywhere(listener.host)]
         self.server.dispatcher.places.fill(
@@ -201,7 +201,7 @@ class Node:
     def faults(self) -> Injector:
         """The fault injector of this process, imported on first use."""
         if self._faults is None:
-            from pykbroker.faults.injector import Injector  # noqa: PLC0415 - start-up counts
+            from pykbroker.faults.injector import Injector
 
             injector = self._faults = Injector(self.server.dispatcher, lambda: self.cluster)
             self.lifetimes.follow(lambda life: life.at_end(injector.forget))
@@ -382,7 +382,7 @@ def _shut_down(cluster: Cluster, *, in_threads: bool) -> None:
     with contextlib.ExitStack() as stack:
         each: Callable[..., Any] = map
         if in_threads:
-            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up counts
+            from concurrent.futures import ThreadPoolExecutor
 
             each = stack.enter_context(ThreadPoolExecutor(max_workers=8)).map
         try:

@@ -220,7 +220,7 @@ class SecuredListeners:
     ) -> tuple[ServerTls, MappingRules] | tuple[None, None]:
         if listener.security_protocol not in TLS_PROTOCOLS:
             return None, None
-        from pykbroker.security.tls.context import ServerTls  # noqa: PLC0415 - SASL_PLAINTEXT does without
+        from pykbroker.security.tls.context import ServerTls
 
         settings = tls_settings(config, listener.name, listener.security_protocol)
         tls = ServerTls(settings)

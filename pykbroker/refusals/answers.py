@@ -6,7 +6,7 @@ names. If only a part fails, the rest is handled, and the two answers are merged
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.refusals import shapes
@@ -181,9 +181,11 @@ def merge(answer: Any, failed: Any, path: tuple[str, ...]) -> None:
     if not path:
         return
     elements = getattr(answer, path[0])
+    places = _Places(elements)
     for each in getattr(failed, path[0]):
-        found = next((position for position, other in enumerate(elements) if _same(each, other)), None)
+        found = places.of(each)
         if found is None:
+            places.add(len(elements), each)
             elements.append(each)
         elif len(path) == 1:
             elements[found] = _with_names_of(elements[found], each)
@@ -191,12 +193,53 @@ def merge(answer: Any, failed: Any, path: tuple[str, ...]) -> None:
             merge(elements[found], each, path[1:])
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two elements speak of the same: what both say of themselves is equal, and they say something."""
-    names = shapes.identity(type(one)).values()
-    both = [(getattr(one, name), getattr(other, name)) for name in names]
-    said = [(a, b) for a, b in both if a not in (None, "", ZERO_UUID) and b not in (None, "", ZERO_UUID)]
-    return bool(said) and all(a == b for a, b in said)
+class _Places:
+    """Where the elements of an answer are, by what they say of themselves, without looking at each: there may be thousands."""
+
+    def __init__(self, elements: Iterable[Any]) -> None:
+        #: By the fields that elements say: what they say, and where they are.
+        self._elements: dict[tuple[str, ...], list[tuple[dict[str, Any], int]]] = {}
+        #: The places of those by some of these fields, once they were asked for.
+        self._places: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[tuple[Any, ...], int]] = {}
+        for position, each in enumerate(elements):
+            self.add(position, each)
+
+    def add(self, position: int, element: Any) -> None:
+        said = _said(element)
+        names = tuple(said)
+        self._elements.setdefault(names, []).append((said, position))
+        for (theirs, shared), places in self._places.items():
+            if theirs == names:
+                places.setdefault(_values(said, shared), position)
+
+    def of(self, element: Any) -> int | None:
+        """The place of the first element that speaks of the same: what both say of themselves is equal, and they say something."""
+        said = _said(element)
+        found: list[int] = []
+        for names in self._elements:
+            shared = tuple(name for name in names if name in said)
+            place = self._by(names, shared).get(_values(said, shared)) if shared else None
+            if place is not None:
+                found.append(place)
+        return min(found, default=None)
+
+    def _by(self, names: tuple[str, ...], shared: tuple[str, ...]) -> dict[tuple[Any, ...], int]:
+        places = self._places.get((names, shared))
+        if places is None:
+            places = self._places[names, shared] = {}
+            for said, position in self._elements[names]:
+                places.setdefault(_values(said, shared), position)
+        return places
+
+
+def _said(element: Any) -> dict[str, Any]:
+    """What an element says of itself, by field."""
+    every = ((name, getattr(element, name)) for name in shapes.identity(type(element)).values())
+    return {name: value for name, value in every if value not in (None, "", ZERO_UUID)}
+
+
+def _values(said: dict[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple([said[name] for name in names])
 
 
 def _with_names_of(existing: Any, failed: Any) -> Any:

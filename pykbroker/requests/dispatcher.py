@@ -196,7 +196,7 @@ def _failure(route: _Route, request: Any, version: int, error: KafkaError) -> An
 
 def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
     """The answer of an API whose handler has no ``failed``."""
-    from pykbroker.refusals.answers import of_the_whole  # noqa: PLC0415 - rare
+    from pykbroker.refusals.answers import of_the_whole
 
     return of_the_whole(request, version, error.code)
 

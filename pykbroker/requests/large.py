@@ -200,7 +200,7 @@ def finished_later(
 def _finished(ctx: RequestContext, api: HandledApi, request: Any, done: Deferred[Any]) -> Work[Any]:
     """The pieces of the answer's frame, of a response that is there; a KafkaError becomes one."""
     if isinstance(done.error, KafkaError):
-        from pykbroker.refusals.in_parts import refused  # noqa: PLC0415 - needed for refusals only
+        from pykbroker.refusals.in_parts import refused
 
         error = done.error
         response = yield from refused(request, lambda part: api.refusal(part, ctx.api_version, error))

@@ -7,6 +7,7 @@ logged. Characters that people write stay: also ones that this Unicode does not 
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from typing import Any, Final
@@ -38,8 +39,6 @@ def paragraph(text: str) -> str:
 
 def escaped_json(value: Any, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
     """Return a value as JSON that reads back as the same value: unescaped as far as people write such characters."""
-    import json  # noqa: PLC0415 - start-up counts
-
     text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
     return _controls_but_layout().sub(lambda found: json.dumps(found[0])[1:-1], text)
 

@@ -6,6 +6,7 @@ Decisions are dropped when an ACL is added or removed. ``rules.py`` has the rule
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.security.acl import Acl
@@ -149,8 +150,6 @@ def as_java_writes(host: str) -> str:
     """An address as in ACLs for Kafka: Java does not shorten IPv6 addresses."""
     if ":" not in host:
         return host
-    from ipaddress import IPv6Address  # noqa: PLC0415 - most clients use IPv4
-
     address, _, zone = host.partition("%")
     parsed = IPv6Address(address)
     if parsed.ipv4_mapped is not None:

@@ -64,7 +64,7 @@ def _escaped(value: str) -> str:
 def _parts_of(der: bytes | None) -> list[_Part]:
     """The parts read from DER: getpeercert lacks the types of values."""
     try:
-        from cryptography import x509  # noqa: PLC0415 - an extra, and only such names need it
+        from cryptography import x509
     except ImportError as error:
         raise UnreadableName(
             "the certificate's name has attributes other than CN, OU, O, C, L, ST, STREET, DC and UID, which the package cryptography "

@@ -106,7 +106,7 @@ class _Yaml(_Text):
         self._parsed: YamlText | None = None
 
     def read(self) -> Seed:
-        from pykbroker.seeding.yaml_text import YamlText  # noqa: PLC0415 - only for YAML
+        from pykbroker.seeding.yaml_text import YamlText
 
         self._parsed = YamlText(self.text)
         return parsing.document(self._parsed.value(), self)

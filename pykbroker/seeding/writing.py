@@ -48,7 +48,7 @@ def text(seed: Seed, suffix: str) -> str:
     """Return the seed in the format of an extension."""
     match suffix:
         case ".yaml" | ".yml":
-            from pykbroker.seeding.yaml_text import dump  # noqa: PLC0415 - only for YAML
+            from pykbroker.seeding.yaml_text import dump
 
             return dump(document(seed))
         case ".json":

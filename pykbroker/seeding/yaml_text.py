@@ -23,7 +23,7 @@ _SCALARS = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool"
 def _yaml() -> ModuleType:
     """Return PyYAML. Raises ModuleNotFoundError that says how to install it."""
     try:
-        import yaml  # noqa: PLC0415 - only for YAML
+        import yaml
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"YAML needs the package PyYAML: {install_hint('yaml')}. JSON, JSON lines and CSV need nothing.",

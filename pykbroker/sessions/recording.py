@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.runtime.waits import Deferred
 from pykbroker.sessions.session import RecordedExchange, Session
 from pykbroker.sessions.values import plain
@@ -32,8 +33,6 @@ class Recorder:
 
         A frame that is handed in again later is recorded then.
         """
-        from pykbroker.handlers.contract import CloseConnection, NotYet  # noqa: PLC0415 - costs start-up time
-
         noted = self._request(broker, peer, bytes(frame))
         try:
             answered = answer()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.metadata.features import SHARE_VERSION
 from pykbroker.metadata.image import GROUP_RESOURCE
 from pykbroker.share_partitions.states import Limits
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.metadata.source import MetadataSource
 
+#: The level of share.version with dead letters (KIP-1191).
+_DEAD_LETTERS_SINCE = 2
 READ_COMMITTED = "read_committed"
 
 
@@ -36,6 +39,8 @@ class ShareGroupSettings:
                 lock_duration_ms=self._bounded("record.lock.duration.ms"),
                 max_deliveries=self._bounded("delivery.count.limit"),
                 max_in_flight=self._bounded("partition.max.record.locks"),
+                dead_letters=bool(self.dead_letter_topic)
+                and image.features.get(SHARE_VERSION, 0) >= _DEAD_LETTERS_SINCE,
             )
         return self._limits
 
@@ -52,7 +57,20 @@ class ShareGroupSettings:
     @property
     def may_renew(self) -> bool:
         """Whether members may renew their locks."""
-        return self._own("share.renew.acknowledge.enable") != "false"
+        return self._is_true("share.renew.acknowledge.enable", default="true")
+
+    @property
+    def dead_letter_topic(self) -> str:
+        """The topic for what the group gives up; empty if it has none."""
+        return self._own("errors.deadletterqueue.topic.name") or ""
+
+    @property
+    def copies_dead_letters(self) -> bool:
+        """Whether a dead letter has the key and the value of its record."""
+        return self._is_true("errors.deadletterqueue.copy.record.enable", default="false")
+
+    def _is_true(self, name: str, *, default: str) -> bool:
+        return (self._own(name) or default).strip().lower() == "true"
 
     def _own(self, name: str) -> str | None:
         return self._metadata.image.config(GROUP_RESOURCE, self._group_id).get(name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pykbroker.coordination.share.state import StateBatch
-from pykbroker.share_partitions.states import RecordState
+from pykbroker.share_partitions.states import GivenUp, RecordState
 
 
 class Batch(NamedTuple):
@@ -33,6 +33,8 @@ class PendingChange:
     batches: list[StateBatch] = field(default_factory=list)
     #: The runs in transition.
     runs: list[Run] = field(default_factory=list)
+    #: What waits for its dead letters once the change is persisted; known when it is carried out.
+    given_up: list[GivenUp] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +55,8 @@ class Run:
     change: PendingChange | None = None
     next_state: RecordState = RecordState.AVAILABLE
     next_count: int = 0
+    #: Why the records are given up, or are about to be: a member has rejected them.
+    rejected: bool = False
 
     @property
     def size(self) -> int:
@@ -71,7 +75,12 @@ class Run:
     def put(self, state: RecordState, count: int) -> None:
         """Put the records into a state in which nobody has acquired them."""
         self.state, self.count = state, count
+        self.rejected = self.rejected and state is RecordState.ARCHIVING
         self.member, self.deadline, self.change = "", math.inf, None
+
+    def given_up(self) -> GivenUp:
+        """As what waits for its dead letters."""
+        return GivenUp(self.first, self.last, self.count, self.rejected)
 
     def cut_off(self, offset: int) -> Run:
         """Cut it before an offset; returns the rest."""
@@ -86,6 +95,7 @@ class Run:
             self.change,
             self.next_state,
             self.next_count,
+            self.rejected,
         )
         self.last = offset - 1
         return rest
@@ -99,6 +109,7 @@ class Run:
             and self.count == other.count
             and self.member == other.member
             and self.deadline == other.deadline
+            and self.rejected == other.rejected
             and self.change is other.change is None
         )
 

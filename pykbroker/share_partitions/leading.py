@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey, ShareState
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.share_partitions.acquiring import AcquireRequest
+from pykbroker.share_partitions.dead_letters.giving_up import GivingUp
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.start_offset import start_offset
 from pykbroker.storage.index.aborted import AbortedRanges
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.timers import Timer
+    from pykbroker.share_partitions.dead_letters.writing import DeadLetters
     from pykbroker.share_partitions.group_settings import ShareGroupSettings
     from pykbroker.share_partitions.in_flight import PendingChange
-    from pykbroker.share_partitions.states import Acknowledged, Acquired
+    from pykbroker.share_partitions.states import Acknowledged, Acquired, GivenUp
     from pykbroker.wire.primitives import Buffer
 
 log = logging.getLogger(__name__)
@@ -81,6 +83,7 @@ class LedSharePartition:
         settings: ShareGroupSettings,
         runtime: Runtime,
         states: ShareStatePort,
+        letters: DeadLetters,
         ended: Callable[[LedSharePartition], None],
     ) -> None:
         self.key = key
@@ -93,6 +96,7 @@ class LedSharePartition:
         self.leader_epoch = partition.leader_epoch
         self._state_epoch = 0
         self._share: SharePartition | None = None
+        self.giving_up = GivingUp(self, letters, runtime)
         self._timer: Timer | None = None
         #: Whether a thread reads for an acquisition: others wait until it is over.
         self._reading = False
@@ -123,6 +127,9 @@ class LedSharePartition:
         if self.has_ended:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._share = SharePartition(self.settings.limits, start, state.batches)
+        given_up = self._share.archiving()
+        if given_up:
+            self.giving_up.begin(given_up, state.none_archiving_ms)
         self._wake()
 
     def _not_opened(self, error: KafkaError) -> None:
@@ -252,17 +259,25 @@ class LedSharePartition:
         if not change.batches:
             self._complete(change, persisted=True)
             return Deferred.completed(None)
-        written = attempt(self._states.write, self.key, self._state(change))
 
         def finish(done: Deferred[None]) -> None:
             self._complete(change, persisted=done.error is None)
+            _ = done.value
+
+        return self.write(change).fold(finish)
+
+    def write(self, change: PendingChange) -> Deferred[None]:
+        """Persist a change; fails as ``acknowledge`` does, and it is the end if another broker may be the leader."""
+
+        def finish(done: Deferred[None]) -> None:
             if isinstance(done.error, KafkaError):
                 error = _for_members(done.error)
                 if error.code in _FENCED:
                     self.end()
                 raise error from done.error
+            _ = done.value
 
-        return written.fold(finish)
+        return attempt(self._states.write, self.key, self._state(change)).fold(finish)
 
     def _state(self, change: PendingChange) -> ShareState:
         return ShareState(
@@ -275,9 +290,17 @@ class LedSharePartition:
 
     def _complete(self, change: PendingChange, *, persisted: bool) -> None:
         if self._share is not None:
-            self._share.complete(change, self._runtime.clock.monotonic(), persisted=persisted)
+            given_up = self._share.complete(change, persisted=persisted)
+            if given_up:
+                self.giving_up.begin(given_up)
             self._arm()
             self._wake()
+
+    def archive(self, given_up: Sequence[GivenUp]) -> PendingChange:
+        """Records are archived, with dead letters or without; what to persist of that. Raises KafkaError NOT_LEADER_OR_FOLLOWER."""
+        change = self._usable().archive(given_up)
+        self._wake()
+        return change
 
     # Time
 
@@ -296,8 +319,10 @@ class LedSharePartition:
             return
         change = self._share.expire(self._runtime.clock.monotonic())
         if change is not None:
-            written = attempt(self._states.write, self.key, self._state(change))
+            written = self.write(change)
             written.or_log("persisting locks that are over, of share partition %s", self.key)
+            if change.given_up:
+                self.giving_up.begin_with(change, written)
             self._wake()
         self._arm()
 

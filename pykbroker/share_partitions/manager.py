@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.share.state import SharePartitionKey
+from pykbroker.share_partitions.dead_letters.writing import DeadLetters
 from pykbroker.share_partitions.group_settings import ShareGroupSettings
 from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.sessions import ShareSession, ShareSessions
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.host import CoordinationHost
     from pykbroker.partitions.partition import Partition
+    from pykbroker.share_partitions.host import ShareHost
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +22,9 @@ log = logging.getLogger(__name__)
 class SharePartitions:
     """See the module. ``host`` is the broker."""
 
-    def __init__(self, host: CoordinationHost) -> None:
+    def __init__(self, host: ShareHost) -> None:
         self._host = host
+        self._letters = DeadLetters(host)
         self.sessions = ShareSessions(host.config["group.share.max.share.sessions"], self._session_ended)
         self._led: dict[SharePartitionKey, LedSharePartition] = {}
 
@@ -38,7 +40,13 @@ class SharePartitions:
             if found is not None:
                 found.end()
             found = self._led[key] = LedSharePartition(
-                key, partition, self.settings(group_id), self._host.runtime, self._host.share_states, self._forget
+                key,
+                partition,
+                self.settings(group_id),
+                self._host.runtime,
+                self._host.share_states,
+                self._letters,
+                self._forget,
             )
             if found.has_ended:
                 self._led.pop(key, None)
@@ -61,7 +69,8 @@ class SharePartitions:
             released = led.release(member_id)
             released.or_log("releasing records of %s in share partition %s", member_id, led.key)
             if last:
-                released.settled().map(partial(self._end_unused, led)).or_log("ending %s", led.key)
+                over = released.settled().chain(lambda _, led=led: led.giving_up.over())  # type: ignore[misc]
+                over.map(partial(self._end_unused, led)).or_log("ending %s", led.key)
 
     def _end_unused(self, led: LedSharePartition, _: None) -> None:
         if not self.sessions.of_group(led.key.group_id):

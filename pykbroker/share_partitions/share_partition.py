@@ -28,6 +28,7 @@ from pykbroker.share_partitions.states import (
     Acknowledge,
     Acknowledged,
     Acquired,
+    GivenUp,
     Limits,
     RecordState,
 )
@@ -78,10 +79,11 @@ class SharePartition:
         """The number of offsets in flight that are acknowledged or given up."""
         return sum(run.size for run in self.in_flight if (run.state if run.change is None else run.next_state).is_final)
 
-    def archiving(self) -> list[StateBatch]:
-        """Records that are given up and wait for their dead letters."""
+    def archiving(self) -> list[GivenUp]:
+        """Records that are given up and wait for their dead letters. Of those that were read with the state, the count tells why."""
+        most = self._limits().max_deliveries
         return [
-            StateBatch(run.first, run.last, run.state, run.count)
+            run.given_up()._replace(rejected=run.rejected or run.count < most)
             for run in self.in_flight
             if run.state is RecordState.ARCHIVING and run.change is None
         ]
@@ -134,46 +136,51 @@ class SharePartition:
             for batch in batches:
                 self._acknowledge(change, member, batch, now + limits.lock_duration_ms / 1000, limits)
         except KafkaError:
-            self.complete(change, now, persisted=False)
+            self.complete(change, persisted=False)
             raise
         return self._begun(change)
 
     def release(self, member: str) -> PendingChange:
-        """A member's session is over: begin to release what it has acquired, as if it had not been delivered."""
+        """A member's session is over: begin to release what it has acquired."""
+        limits = self._limits()
         change = PendingChange(self.start_offset)
         for run in self.in_flight:
             if run.member == member and run.state is RecordState.ACQUIRED and run.change is None:
-                _begin(change, run, RecordState.AVAILABLE, run.count - 1)
+                _begin(change, run, _released(run.count, limits), run.count)
         return self._begun(change)
 
-    def archived(self, first: int, last: int) -> PendingChange:
-        """Begin to archive records whose dead letters are written."""
+    def archive(self, given_up: Iterable[GivenUp]) -> PendingChange:
+        """Archive records whose dead letters are written, or cannot be; what to persist of that."""
         change = PendingChange(self.start_offset)
-        for run in self.in_flight.cut(first, last):
-            if run.state is RecordState.ARCHIVING and run.change is None:
-                _begin(change, run, RecordState.ARCHIVED, run.count)
-        return self._begun(change)
+        for each in given_up:
+            for run in self.in_flight.cut(each.first, each.last):
+                if run.state is RecordState.ARCHIVING and run.change is None:
+                    run.put(RecordState.ARCHIVED, run.count)
+                    change.batches.append(StateBatch(run.first, run.last, run.state, run.count))
+            self.in_flight.join(each.first, each.last)
+        change.delivery_complete_count = self.delivery_complete_count
+        self._move_start()
+        return change
 
-    def complete(self, change: PendingChange, now: float, *, persisted: bool) -> list[StateBatch]:
-        """Carry out a change that was persisted, or take it back; returns what waits for dead letters now."""
-        given_up: list[StateBatch] = []
-        limits = self._limits()
+    def complete(self, change: PendingChange, *, persisted: bool) -> list[GivenUp]:
+        """Carry out a change that was persisted, or take it back; returns what waits for dead letters now. Locks that ended
+        meanwhile are left to ``expire``.
+        """
         for run in sorted(change.runs, key=_first):
             if persisted:
                 run.put(run.next_state, run.next_count)
-            elif run.deadline <= now:
-                run.put(_released(run.count, limits), run.count)
             else:
                 run.change = None
-            if run.state is RecordState.ARCHIVING and run.change is None:
-                given_up.append(StateBatch(run.first, run.last, run.state, run.count))
+                run.rejected = False
+            if run.state is RecordState.ARCHIVING:
+                change.given_up.append(run.given_up())
         if change.runs:
             self._may_be_available = True
             self.in_flight.join(change.runs[0].first, max(run.last for run in change.runs))
         change.runs.clear()
         self._move_start()
         self._watch()
-        return given_up
+        return change.given_up
 
     def _acknowledge(
         self, change: PendingChange, member: str, batch: Acknowledged, deadline: float, limits: Limits
@@ -189,6 +196,7 @@ class SharePartition:
                     run.deadline = deadline
                 else:
                     _begin(change, run, _acknowledged(kind, run.count, limits), run.count)
+                    run.rejected = kind is Acknowledge.REJECT and limits.dead_letters
         if Acknowledge.RENEW in batch.types:
             self.in_flight.join(batch.first, batch.last)
 
@@ -219,8 +227,11 @@ class SharePartition:
         change = PendingChange(self.start_offset)
         for run in self.in_flight:
             if run.deadline <= now and run.state is RecordState.ACQUIRED and run.change is None:
-                run.put(_released(run.count, limits), run.count)
+                state = _released(run.count, limits)
+                run.put(state, run.count)
                 change.batches.append(StateBatch(run.first, run.last, run.state, run.count))
+                if state is RecordState.ARCHIVING:
+                    change.given_up.append(run.given_up())
         if change.batches:
             self._may_be_available = True
             change.delivery_complete_count = self.delivery_complete_count

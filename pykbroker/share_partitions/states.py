@@ -50,6 +50,17 @@ class Acquired(NamedTuple):
     deliveries: int
 
 
+class GivenUp(NamedTuple):
+    """Offsets ``first`` to ``last`` (inclusive) that wait for their dead letters after ``deliveries`` deliveries: they were
+    ``rejected``, or else delivered as often as the group allows.
+    """
+
+    first: int
+    last: int
+    deliveries: int
+    rejected: bool
+
+
 class Acknowledged(NamedTuple):
     """One batch of acknowledgements: ``types`` has one for all offsets, or one for each."""
 

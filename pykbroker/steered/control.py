@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import socket
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.process.life import LifeEnded
 from pykbroker.storage.names import CONTROL_SOCKET
 from pykbroker.wire.errors import KafkaError
 
@@ -72,8 +74,6 @@ class Control:
             self._steering = None
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        import json  # noqa: PLC0415 - start-up counts
-
         try:
             line = await reader.readline()
             writer.write(json.dumps(await self._carry_out(json.loads(line))).encode() + b"\n")
@@ -84,10 +84,9 @@ class Control:
             writer.close()
 
     async def _carry_out(self, request: Any) -> dict[str, Any]:
-        from pykbroker.process.life import LifeEnded  # noqa: PLC0415 - imported with the first request
-        from pykbroker.steered.call import VerbCall  # noqa: PLC0415
-        from pykbroker.steered.refusal import VerbRefused  # noqa: PLC0415
-        from pykbroker.steered.verbs.table import VERBS  # noqa: PLC0415
+        from pykbroker.steered.call import VerbCall
+        from pykbroker.steered.refusal import VerbRefused
+        from pykbroker.steered.verbs.table import VERBS
 
         try:
             command = request.get("command") if isinstance(request, dict) else None

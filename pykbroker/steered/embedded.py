@@ -61,7 +61,7 @@ class Setup:
         """Create the seed's topics and records, except for topics that exist in a ``data_dir``."""
         if self.seed is None:
             return Deferred.completed(None)
-        from pykbroker.seeding.loading import load_seed  # noqa: PLC0415 - start-up counts
+        from pykbroker.seeding.loading import load_seed
 
         return load_seed(cluster, self.seed, only_new=True).map(lambda _: None)
 
@@ -150,7 +150,7 @@ class Embedded:
                 folder.remove()
             raise
         if setup.chaos is not None:
-            from pykbroker.steered.chaos import ChaosService  # noqa: PLC0415 - few ask for it
+            from pykbroker.steered.chaos import ChaosService
 
             await ChaosService(node, setup.chaos).open()
         snapshots = Snapshots(node, folder, permanent=folder is None, seed=setup.load_seed, disk=self.disk)

@@ -136,7 +136,7 @@ def encode_properties(properties: Mapping[str, str]) -> bytes:
         for value in written.values()
     ):
         return "".join(f"{name}={value}\n" for name, value in written.items()).encode()
-    from pykbroker.storage.properties import text_of  # noqa: PLC0415 - start-up counts
+    from pykbroker.storage.properties import text_of
 
     return text_of(written).encode()
 
@@ -145,7 +145,7 @@ def decode_properties(data: bytes) -> dict[str, str]:
     """Names and values of a properties file; comments and blank lines are ignored."""
     text = data.decode(errors="replace")
     if "\\" in text:
-        from pykbroker.storage.properties import PropertiesError, parse_properties  # noqa: PLC0415 - start-up counts
+        from pykbroker.storage.properties import PropertiesError, parse_properties
 
         with suppress(PropertiesError):
             return parse_properties(text)

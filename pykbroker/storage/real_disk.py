@@ -251,7 +251,7 @@ class RealDisk:
         if os.path.islink(path):  # as in Apache Kafka: the target of a link is not the broker's
             os.unlink(path)
             return
-        import shutil  # noqa: PLC0415 - start-up counts
+        import shutil
 
         shutil.rmtree(path)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.definition_set import CURRENT
 from pykbroker.steered.clock import ManualTime
 from pykbroker.steered.embedded import Embedded, Setup
@@ -240,7 +241,7 @@ class Kafka(Queries, Actions, Observations):
             raise RuntimeError(
                 "there is no schema registry, or the broker is not running; write Kafka(schema_registry=True)"
             )
-        from pykbroker.steered.http_options import registry_url  # noqa: PLC0415 - start-up counts
+        from pykbroker.steered.http_options import registry_url
 
         return registry_url(found, self.http_token)
 
@@ -294,8 +295,7 @@ def _check(clock: str, *, process: bool) -> None:
 
 def _token(given: dict[str, str], release: Release | None) -> str | None:
     """A token for HTTP, if listeners or an authorizer protect the broker."""
-    from pykbroker.config.broker import BrokerConfig  # noqa: PLC0415 - start-up counts
-    from pykbroker.steered.http_options import protected_by  # noqa: PLC0415
+    from pykbroker.steered.http_options import protected_by
 
     config = BrokerConfig(given, CURRENT if release is None else release.definitions)
     return None if protected_by(config) is None else secrets.token_urlsafe()
@@ -304,7 +304,7 @@ def _token(given: dict[str, str], release: Release | None) -> str | None:
 def _http_side(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
     if http is None and registry is None:
         return None
-    from pykbroker.testing.http_side import TestHttpSide  # noqa: PLC0415 - start-up counts
+    from pykbroker.testing.http_side import TestHttpSide
 
     return TestHttpSide(http, registry, host)
 
@@ -312,7 +312,7 @@ def _http_side(http: str | None, registry: str | None, host: Embedded) -> TestHt
 def _chaos(given: str | int | None) -> Chaos | None:
     if given is None:
         return None
-    from pykbroker.faults.chaos import Chaos  # noqa: PLC0415 - start-up counts
+    from pykbroker.faults.chaos import Chaos
 
     return Chaos.parse(given)
 
@@ -320,7 +320,7 @@ def _chaos(given: str | int | None) -> Chaos | None:
 def _release(name: str | None) -> Release | None:
     if name is None:
         return None
-    from pykbroker.releases.release import release  # noqa: PLC0415 - start-up counts
+    from pykbroker.releases.release import release
 
     return release(name)
 

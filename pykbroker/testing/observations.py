@@ -51,7 +51,7 @@ class Observations(Access):
         """Record every request of clients and its answer to a file until the end of ``with``, for ``play``. Raises RuntimeError
         if another recording is under way.
         """
-        from pykbroker.sessions.recording import Recorder  # noqa: PLC0415 - start-up counts
+        from pykbroker.sessions.recording import Recorder
 
         if self._dispatcher.recorder is not None:
             raise RuntimeError("a session is being recorded already; end its `with` first")
@@ -74,6 +74,6 @@ def play(path: str | os.PathLike[str], bootstrap_servers: str, *, timeout: float
     """Replay a recording to any Kafka; returns the differing answers. Raises BadSession with the line of the error, OSError, and
     ValueError if the session has more brokers than addresses are given.
     """
-    from pykbroker.sessions import playing  # noqa: PLC0415 - start-up counts
+    from pykbroker.sessions import playing
 
     return playing.play(Path(path), bootstrap_servers, timeout_s=timeout)

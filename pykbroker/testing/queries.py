@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.seeding import dumping
 from pykbroker.seeding.dumping import check_topic
 from pykbroker.testing import records
 from pykbroker.testing.access import Access
@@ -165,7 +166,7 @@ class Queries(Access):
         """Create topics and records from a .yaml, .json, .jsonl or .csv file, a folder of them, or an equivalent object. They exist
         when this returns. Raises BadSeed with the place of the error and what to write instead.
         """
-        from pykbroker.seeding.loading import load_seed  # noqa: PLC0415 - start-up counts
+        from pykbroker.seeding.loading import load_seed
 
         return self._ask_later(load_seed, read_seed(given))
 
@@ -174,7 +175,7 @@ class Queries(Access):
         a folder with topics.json and a file of ``form`` for each topic. A CSV file has records only. Raises ValueError for a
         name without a known suffix, and LookupError for an unknown topic.
         """
-        from pykbroker.seeding import dumping, writing  # noqa: PLC0415 - start-up counts
+        from pykbroker.seeding import writing
 
         target = Path(path)
         writing.check(target, form)
@@ -184,7 +185,7 @@ class Queries(Access):
 
     def group(self, group_id: str) -> Group:
         """The present state of a group; ``Dead`` if it does not exist."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         return self._ask(groups.group, group_id)
 
@@ -202,7 +203,7 @@ class Queries(Access):
         its members, and ``where``, which is called on the broker's thread. Returns the group. Raises ValueError for an
         unknown state.
         """
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         _check_state(state, _GROUP_STATES)
         wanted: Partitions | None = None
@@ -225,7 +226,7 @@ class Queries(Access):
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:
         """The offsets that a group committed, by topic and partition."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         return self._ask(groups.committed, group_id)
 
@@ -233,7 +234,7 @@ class Queries(Access):
         self, group_id: str, topic: str, offset: int, *, partition: int = 0, timeout: float = TIMEOUT_S
     ) -> int:
         """Wait until the committed offset of a partition is ``offset`` or more; returns it."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         def look(cluster: Cluster) -> Seen[int | None]:
             seen = groups.committed(cluster, group_id).get((topic, partition))
@@ -248,7 +249,7 @@ class Queries(Access):
         """Wait until a group lags by at most ``lag`` in every partition of a topic, or of all topics with committed offsets;
         returns the lag by topic and partition.
         """
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         def look(cluster: Cluster) -> Seen[dict[tuple[str, int], int]]:
             seen = groups.lags(cluster, group_id, topic)
@@ -261,7 +262,7 @@ class Queries(Access):
 
     def transaction(self, transactional_id: str) -> Transaction:
         """The present state of a transactional id; ``Dead`` if it does not exist."""
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         return self._ask(groups.transaction, transactional_id)
 
@@ -269,7 +270,7 @@ class Queries(Access):
         """Wait until a transactional id has one of these states (Kafka's names); without any, until its transaction has ended, with
         markers in all partitions. Returns it. Raises ValueError for an unknown state.
         """
-        from pykbroker.testing import groups  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import groups
 
         for state in states:
             _check_state(state, _TRANSACTION_STATES)
@@ -286,17 +287,17 @@ class Queries(Access):
     def subscribe_client_metrics(
         self, *metrics: str, interval_ms: int = 1000, match: Mapping[str, str] | None = None, name: str = "test"
     ) -> None:
-        """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all of Kafka's own. ``match`` has patterns by
-        property: ``{"client_id": "billing-.*"}``. Raises KafkaError INVALID_REQUEST for an
-        invalid interval, INVALID_CONFIG for an invalid pattern.
+        """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all of Kafka's own. ``match``
+        has patterns by property: ``{"client_id": "billing-.*"}``. Raises KafkaError INVALID_REQUEST for an invalid interval,
+        INVALID_CONFIG for an invalid pattern.
         """
-        from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import client_metrics
 
         self._ask_later(client_metrics.subscribe, name, metrics or ("org.apache.kafka.",), interval_ms, match or {})
 
     def client_metrics(self, client_id: str | None = None, prefix: str = "") -> list[ClientMetric]:
         """The newest values of the metrics that clients have sent: of one client id or of all, with names that begin so."""
-        from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import client_metrics
 
         return self._ask(client_metrics.received, client_id, prefix)
 
@@ -304,7 +305,7 @@ class Queries(Access):
         self, client_id: str | None = None, prefix: str = "", *, timeout: float = TIMEOUT_S
     ) -> list[ClientMetric]:
         """Wait until a client has sent such metrics; returns them."""
-        from pykbroker.testing import client_metrics  # noqa: PLC0415 - start-up counts
+        from pykbroker.testing import client_metrics
 
         def look(cluster: Cluster) -> Seen[list[ClientMetric]]:
             seen = client_metrics.received(cluster, client_id, prefix)
@@ -329,7 +330,7 @@ class Queries(Access):
 
 def read_seed(given: Seedable) -> Seed:
     """Read a seed from a path or an object. Raises BadSeed, OSError, or ModuleNotFoundError for YAML without its package."""
-    from pykbroker.seeding.reading import read  # noqa: PLC0415 - start-up counts
+    from pykbroker.seeding.reading import read
 
     return read(given)
 

@@ -24,7 +24,7 @@ DEFAULT_USERS: Final = {"alice": "alice-secret"}
 def ready_made(protocol: str, users: Mapping[str, str] | None, host: str) -> ReadyMade:
     """A secured listener for a test's broker. Raises ConfigError if the extra is missing, ValueError for another protocol."""
     try:
-        from pykbroker.security.ready_made import ReadyMade  # noqa: PLC0415 - an extra
+        from pykbroker.security.ready_made import ReadyMade
     except ImportError as error:
         raise ConfigError(f"security needs the package {error.name}: {install_hint('security')}") from error
     return ReadyMade(protocol, users or DEFAULT_USERS, SystemClock().now_ms, hosts=[host])

@@ -92,7 +92,7 @@ class Separate:
     def _seeded(self) -> list[str]:
         if self._seed is None:
             return []
-        from pykbroker.seeding.writing import write  # noqa: PLC0415 - start-up counts
+        from pykbroker.seeding.writing import write
 
         path = self._private_folder() / "seed.jsonl"
         write(self._seed, path)

@@ -12,7 +12,7 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.node import Node
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing import groups, records
-from pykbroker.testing.settings import texts
+from pykbroker.testing.settings import as_text, texts
 from pykbroker.worlds.disk import SimulatedDisk
 from pykbroker.worlds.hosts import RESTART_S, Moment, Process
 from pykbroker.worlds.loop import HostLoop
@@ -60,7 +60,7 @@ class _InlineCleaner:
         self._disk = disk
 
     def run(self, order: Order) -> CleaningResult:
-        from pykbroker.storage.compaction.cleaning import clean  # noqa: PLC0415 - with the first compaction
+        from pykbroker.storage.compaction.cleaning import clean
 
         return clean(order.job, self._disk)
 
@@ -172,7 +172,7 @@ class WorldKafka(Process):
         self._node = node
 
     def _load_seed(self, cluster: Cluster) -> Deferred[None]:
-        from pykbroker.seeding.loading import load_seed  # noqa: PLC0415 - with a seed only
+        from pykbroker.seeding.loading import load_seed
 
         assert self._seed is not None
         return load_seed(cluster, self._seed, only_new=True).map(lambda _: None)
@@ -274,8 +274,7 @@ class WorldKafka(Process):
         configs: Mapping[str, object] | None = None,
     ) -> None:
         """Create a topic. Raises the KafkaError with which Kafka refuses a topic."""
-        from pykbroker.controller.topics import NewTopic  # noqa: PLC0415 - with the first topic
-        from pykbroker.testing.settings import as_text  # noqa: PLC0415
+        from pykbroker.controller.topics import NewTopic
 
         given = {setting: as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=given)

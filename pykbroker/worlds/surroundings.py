@@ -142,7 +142,7 @@ def simulated(simulator: Simulator) -> Iterator[None]:
 
 def _wall_clock(simulator: Simulator, stack: contextlib.ExitStack) -> None:
     try:
-        import time_machine  # noqa: PLC0415 - only worlds need it
+        import time_machine
     except ImportError as error:
         raise ImportError(f"worlds need time-machine: {install_hint('worlds')}") from error
     beginning = dt.datetime.fromtimestamp(BEGINNING_S, dt.UTC)

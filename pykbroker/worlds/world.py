@@ -62,7 +62,7 @@ class World:
         """Start brokers of one cluster, with settings by Kafka's names. ``topics`` are those that exist at the start, with their
         numbers of partitions; ``seed`` is one of docs/seeds.md. ``name`` is the host that clients connect to.
         """
-        from pykbroker.seeding.reading import read  # noqa: PLC0415 - with the first brokers
+        from pykbroker.seeding.reading import read
 
         given = {"topics": {topic: {"partitions": count} for topic, count in (topics or {}).items()}}
         sown = read(given) if topics or seed is not None else None

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from compat_tests.oracle.connection import Connection
 from pykbroker.wire.message import Message
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -26,7 +27,7 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from pykbroker.wire.messages.produce import ProduceResponse
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from scripts.bench_job.crowding import one_record
 
@@ -39,6 +40,10 @@ _TOPIC: Final = "counted"
 #: Batches as large as those of a producer with ``batch.size=1000000``.
 _LARGE_TOPIC: Final = "counted-large"
 _LARGE: Final = 1_000_000
+#: Of requests of several partitions.
+_SIX_TOPIC: Final = "counted-six"
+_SIX: Final = 6
+_BATCH: Final = 16 * 1024
 _TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
 #: Of waiting fetches, which find one record each.
 _WAITED_TOPIC: Final = "counted-waiting"
@@ -75,6 +80,25 @@ def _topic(connection: Connection, name: str = _TOPIC) -> None:
 def _produce(connection: Connection) -> Ask:
     _topic(connection)
     return partial(requests, connection, one_record(_TOPIC, 100), 9)
+
+
+def _produce_six(connection: Connection) -> Ask:
+    return partial(requests, connection, _six_batches(connection), 9)
+
+
+def _six_batches(connection: Connection) -> ProduceRequest:
+    connection.ask(CreateTopicsRequest([CreatableTopic(_SIX_TOPIC, _SIX, 1)], 60_000), 7)
+    request = one_record(_SIX_TOPIC, _BATCH)
+    (data,) = request.topic_data[0].partition_data
+    request.topic_data[0].partition_data = [PartitionProduceData(index, data.records) for index in range(_SIX)]
+    return request
+
+
+def _fetch_six(connection: Connection) -> Ask:
+    requests(connection, _six_batches(connection), 9)
+    request = _fetch_from(_SIX_TOPIC, 0, _SIX * 2 * _BATCH)
+    request.topics[0].partitions = [FetchPartition(index, partition_max_bytes=_BATCH) for index in range(_SIX)]
+    return partial(requests, connection, request, _FETCH_VERSION)
 
 
 def _produce_large(connection: Connection) -> Ask:
@@ -184,11 +208,13 @@ def _groups(connection: Connection) -> None:
         time.sleep(0.05)
 
 
-def _offset_commit(connection: Connection) -> Ask:
-    _topic(connection)
+def _offset_commit(connection: Connection, topic_name: str = _TOPIC, count: int = 1) -> Ask:
+    connection.ask(CreateTopicsRequest([CreatableTopic(topic_name, count, 1)], 60_000), 7)
     _groups(connection)
-    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
-    topic = OffsetCommitRequestTopic(name=_TOPIC, partitions=[partition])
+    partitions = [
+        OffsetCommitRequestPartition(index, committed_offset=1, committed_metadata="") for index in range(count)
+    ]
+    topic = OffsetCommitRequestTopic(name=topic_name, partitions=partitions)
     return partial(requests, connection, OffsetCommitRequest(group_id="offsets", topics=[topic]), 8)
 
 
@@ -204,6 +230,26 @@ def _heartbeat(connection: Connection) -> Ask:
     member_id, generation = _join(connection, "heartbeats")
     request = HeartbeatRequest(group_id="heartbeats", generation_id=generation, member_id=member_id)
     return partial(requests, connection, request, 4)
+
+
+def _consumer_heartbeat(connection: Connection) -> Ask:
+    """Of the only member of a group of the consumer protocol, which has all that it is to have and nothing to report."""
+    _topic(connection)
+    _groups(connection)
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="consumers",
+        member_id="member",
+        rebalance_timeout_ms=_SESSION_MS,
+        subscribed_topic_names=[_TOPIC],
+        topic_partitions=[],
+    )
+    for _ in range(4):
+        answer = requests(connection, request, 1)
+        request.member_epoch = answer.member_epoch
+        assigned = answer.assignment.topic_partitions
+        request.topic_partitions = [TopicPartitions(each.topic_id, each.partitions) for each in assigned]
+    alive = ConsumerGroupHeartbeatRequest("consumers", "member", answer.member_epoch)
+    return partial(requests, connection, alive, 1)
 
 
 def _whole_membership(connection: Connection) -> Ask:
@@ -240,7 +286,9 @@ def _join(connection: Connection, group_id: str) -> tuple[str, int]:
 _INIT_PRODUCER_ID: Final = Load("InitProducerId", _init_producer_id)
 PLAIN: Final = (
     Load("Produce, one record", _produce),
+    Load("Produce, six batches of 16 KiB", _produce_six),
     Load("Fetch, ten records", _fetch),
+    Load("Fetch, six partitions of 16 KiB", _fetch_six),
     Load("Fetch that waits, and the produce that ends it", _fetch_waiting, _INIT_PRODUCER_ID),
     Load("Produce, 1 MB", _produce_large),
     Load("Fetch, 1 MB", _fetch_large),
@@ -248,8 +296,10 @@ PLAIN: Final = (
     Load("ListOffsets of one partition", _list_offsets),
     _INIT_PRODUCER_ID,
     Load("OffsetCommit of one partition", _offset_commit),
+    Load("OffsetCommit of six partitions", partial(_offset_commit, topic_name=_SIX_TOPIC, count=_SIX)),
     Load("OffsetFetch of one partition", _offset_fetch),
     Load("Heartbeat", _heartbeat),
+    Load("ConsumerGroupHeartbeat", _consumer_heartbeat),
     Load("JoinGroup, SyncGroup, LeaveGroup", _whole_membership),
 )
 AUTHORISED: Final = Load(f"Produce, one record, {RULES} access lists", _produce_among_rules)

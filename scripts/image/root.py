@@ -5,7 +5,7 @@
 - ``root.py trim LAYER``: what packages bring and a broker does not need goes.
 - ``root.py compile LAYER``: modules in compiled form alone. Nobody can write there later, so without it each start would compile what it
   imports; and both forms together are a third more.
-- ``root.py scripts FOLDER LAYER``: the scripts of this folder, and Kafka's commands by their names.
+- ``root.py scripts FOLDER LAYER``: the scripts of this folder, its programs in the places of others, and Kafka's commands by their names.
 """
 
 from __future__ import annotations
@@ -174,11 +174,13 @@ def add_scripts(folder: Path, layer: Path) -> None:
     make_writable(layer)
     (packages,) = layer.glob("usr/local/lib/python3*/site-packages")
     sys.path.insert(0, str(packages))
-    from pykbroker.container.tools.table import ADDITIONAL, TOOLS
+    from pykbroker.container.tools.table import TOOLS
     from pykbroker.container.tools.unsupported import INSTEAD
 
-    for name in ADDITIONAL:
-        (programs / name).symlink_to("/usr/local/bin/kafka-tool")
+    for program in (folder / "stand_ins").glob("*.py"):
+        shutil.copy2(program, programs / program.stem)
+    (programs / "ub").symlink_to("cub")
+    (kafka / "zookeeper-server-start.sh").symlink_to("/usr/local/bin/zookeeper-server-start")
     for name in (*TOOLS, *INSTEAD):
         (programs / name).symlink_to("/usr/local/bin/kafka-tool")
         (kafka / f"{name}.sh").symlink_to("/usr/local/bin/kafka-tool")

@@ -61,6 +61,8 @@ def parts() -> list[Part]:
 
 def main() -> int:
     given = options()
+    # A shell starts what ends with & so that it ignores Ctrl-C, and what the tests start would inherit that: they send SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.arguments:
         os.execv(sys.executable, [sys.executable, "-m", "pytest", *given.arguments])
     signal.signal(signal.SIGTERM, signal.default_int_handler)

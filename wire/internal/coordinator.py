@@ -32,7 +32,9 @@ def encode_coordinator_key(key: Message) -> bytes:
 
 def encode_coordinator_value(value: Message, version: int) -> bytes:
     """The value of a coordinator's record: its version, then the value."""
-    return encode_versioned(value, version)
+    out = bytearray(_pack_i16(version))
+    value.encode(out, version)
+    return bytes(out)
 
 
 def decode_coordinator_key(buf: Buffer, records: Catalogue = GROUP_RECORDS) -> Message:

@@ -39,10 +39,7 @@ TOOLS: Final = {
     "kafka-transactions": "transactions",
     "kafka-verifiable-consumer": "verifiable_consumer",
     "kafka-verifiable-producer": "verifiable_producer",
-    "zookeeper-server-start": "zookeeper_server_start",
 }
-#: What scripts and checks of health of others call beside Kafka's commands.
-ADDITIONAL: Final = {"cub": "cub", "nc": "netcat", "ub": "cub"}
 
 
 class Tool(Protocol):
@@ -57,7 +54,7 @@ def main(name: str, words: list[str]) -> int:
     from pykbroker.container.tools.running import run
 
     name = name.removesuffix(".sh")
-    module = TOOLS.get(name) or ADDITIONAL.get(name)
+    module = TOOLS.get(name)
     if module is None:
         from pykbroker.container.tools.unsupported import INSTEAD
 

@@ -8,7 +8,6 @@ _ADDITIONAL: Final = "run Apache Kafka's own, from its image, against this broke
 _CONNECT: Final = (
     "Kafka Connect is a program beside the broker: docs/compose/connect.yaml runs it from Apache Kafka's image"
 )
-_NO_SHARE_GROUPS: Final = "this broker has no share groups (KIP-932)"
 _NO_ZOOKEEPER: Final = "there is no ZooKeeper: the broker keeps its metadata itself"
 
 INSTEAD: Final = {
@@ -16,7 +15,7 @@ INSTEAD: Final = {
     "connect-mirror-maker": _ADDITIONAL,
     "connect-plugin-path": _CONNECT,
     "connect-standalone": _CONNECT,
-    "kafka-console-share-consumer": _NO_SHARE_GROUPS,
+    "kafka-console-share-consumer": _ADDITIONAL,
     "kafka-consumer-offset-checker": "kafka-consumer-groups --describe --group NAME",
     "kafka-e2e-latency": "`pykbroker perf produce` tells latencies; or run Apache Kafka's own against this broker",
     "kafka-jmx": "there is no JMX: metrics are at the HTTP address, /metrics",
@@ -24,10 +23,10 @@ INSTEAD: Final = {
     "kafka-mirror-maker": _ADDITIONAL,
     "kafka-preferred-replica-election": "kafka-leader-election --election-type preferred",
     "kafka-replica-verification": "brokers of one process share one copy of the data; `pykbroker dump --verify` checks that",
-    "kafka-share-consumer-perf-test": _NO_SHARE_GROUPS,
+    "kafka-share-consumer-perf-test": _ADDITIONAL,
     "kafka-simple-consumer-shell": "kafka-console-consumer --partition N --offset N",
     "kafka-streams-application-reset": _ADDITIONAL,
-    "kafka-verifiable-share-consumer": _NO_SHARE_GROUPS,
+    "kafka-verifiable-share-consumer": _ADDITIONAL,
     "trogdor": _ADDITIONAL,
     "zookeeper-security-migration": _NO_ZOOKEEPER,
     "zookeeper-server-stop": _NO_ZOOKEEPER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Committed:
     """See the module. ``replay`` and ``end_transaction`` alone change it."""
 
-    __slots__ = ("_hidden", "count", "offsets", "pending")
+    __slots__ = ("_hidden", "_hidden_of", "count", "offsets", "pending")
 
     def __init__(self) -> None:
         self.offsets = Offsets()
@@ -26,6 +26,8 @@ class Committed:
         self.count = 0
         #: Offsets that are about to be removed, by topic (None: of any); readers no longer see them.
         self._hidden: dict[str | None, list[Gone]] = {}
+        #: The same of groups that are being deleted.
+        self._hidden_of: dict[str, list[Gone]] = {}
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
         """Apply a record of the log to the state."""
@@ -51,6 +53,10 @@ class Committed:
                 self.offsets.put(group_id, topic, index, committed)
         return {group_id for group_id, _, _ in ended}
 
+    def count_of(self, group_id: str) -> int:
+        """The number of offsets of a group, those of open transactions included."""
+        return self.offsets.count(group_id) + len(self.pending.of_group(group_id))
+
     def everything_of(self, group_id: str) -> list[tuple[str, int]]:
         """The topics and partitions with offsets of a group, those of open transactions included."""
         found = {(topic, index) for topic, indexes in self.offsets.of_group(group_id).items() for index in indexes}
@@ -60,9 +66,9 @@ class Committed:
     def visible(self, group_id: str) -> TopicOffsets:
         """The offsets that readers of a group see."""
         topics = self.offsets.of_group(group_id)
-        if not self._hidden:
+        if not self._hidden and group_id not in self._hidden_of:
             return topics
-        of_any = self._hidden.get(None, [])
+        of_any = [*self._hidden.get(None, ()), *self._hidden_of.get(group_id, ())]
         visible: TopicOffsets = {}
         for topic, partitions in topics.items():
             hidden = [*self._hidden.get(topic, ()), *of_any]
@@ -89,3 +95,14 @@ class Committed:
                 del self._hidden[topic]
 
         return hidden()
+
+    def hide_of(self, group_id: str, gone: Gone, parts: Iterator[Part]) -> Generator[Part, None, None]:
+        """Hide ``gone`` of a group from its readers from the first part to the last, or until this is closed; ``parts`` remove it."""
+        same = self._hidden_of.setdefault(group_id, [])
+        same.append(gone)
+        try:
+            yield from parts
+        finally:
+            same.remove(gone)
+            if not same:
+                del self._hidden_of[group_id]

@@ -14,6 +14,7 @@ from pykbroker.coordination.groups.records import offset_record, offset_tombston
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.internal.offset_commit import OffsetCommitValue
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -56,13 +57,13 @@ def commit(
         answers: list[OffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             code = ErrorCode.NONE
-            committed = _committed(partition, settings, now_ms, expires_ms, topic.topic_id)
-            if committed is None:
+            value = _committed(partition, settings, now_ms, expires_ms, topic.topic_id)
+            if value is None:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
-            answers.append(OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
-        response.topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers))
+                records.append(offset_record(request.group_id, topic.name, partition.partition_index, value))
+            answers.append(OffsetCommitResponsePartition(partition.partition_index, code))
+        response.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, answers))
     return records, response
 
 
@@ -76,11 +77,11 @@ def commit_in_transaction(
         answers: list[TxnOffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             code = ErrorCode.NONE
-            committed = _committed(partition, settings, now_ms, topic_id=topic.topic_id)
-            if committed is None:
+            value = _committed(partition, settings, now_ms, topic_id=topic.topic_id)
+            if value is None:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                records.append(offset_record(request.group_id, topic.name, partition.partition_index, committed))
+                records.append(offset_record(request.group_id, topic.name, partition.partition_index, value))
             answers.append(TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
         response.topics.append(
             TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
@@ -94,15 +95,16 @@ def _committed(
     now_ms: int,
     expires_ms: int = -1,
     topic_id: bytes = ZERO_UUID,
-) -> CommittedOffset | None:
-    """The committed offset of one partition; None if its metadata is too large.
+) -> OffsetCommitValue | None:
+    """What is committed of one partition; None if its metadata is too large.
 
-    Its size is counted in UTF-16 units, as in Kafka.
+    Its size is counted in UTF-16 units, as in Kafka: a character has one or two.
     """
     metadata = requested.committed_metadata or ""
-    if len(metadata.encode("utf-16-le")) > 2 * settings.offset_metadata_max_bytes:
+    most = settings.offset_metadata_max_bytes
+    if 2 * len(metadata) > most and len(metadata.encode("utf-16-le")) > 2 * most:
         return None
-    return CommittedOffset(
+    return OffsetCommitValue(
         requested.committed_offset, requested.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id
     )
 

@@ -8,6 +8,7 @@ in ``shard.py``, those of a protocol in the folder of its kind (``classic/reques
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.coordination.appending import client_error
@@ -24,7 +25,7 @@ from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.runtime.slices import independently
 from pykbroker.runtime.waits import Deferred, as_wait
-from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
@@ -154,6 +155,27 @@ class GroupCoordinator:
 
         producer = (request.producer_id, request.producer_epoch)
         return admit(self.host, request.transactional_id, producer, [loaded.partition], dialect).chain(commit)
+
+    def delete_group(self, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
+        """DeleteGroups of one group. Many offsets are removed in slices, and no reader sees a part of them. Raises, or fails with,
+        what ``ask`` raises.
+        """
+        loaded = self._runtime.at(group_id)
+        if loaded.shard.has_many_offsets(group_id):
+            return self.host.runtime.slices.run(self._delete_in_slices(loaded, group_id))
+        return self.ask(group_id, GroupShard.delete_group, group_id)
+
+    def _delete_in_slices(self, loaded: Loaded[GroupShard], group_id: str) -> Work[ErrorCode]:
+        yield self._largest  # begun in a turn of its own
+        if not loaded.shard.may_delete(group_id):
+            return self.ask(group_id, GroupShard.delete_group, group_id)
+        with closing(loaded.shard.forget_group(group_id, self._largest)) as parts:
+            failure = yield from self._runtime.append_parts(loaded, parts)
+        if failure is not None:
+            return failure
+        if not loaded.shard.may_delete(group_id):  # it was deleted, and began anew meanwhile
+            return self.ask(group_id, lambda _: ErrorCode.NONE)
+        return self.ask(group_id, GroupShard.delete_group, group_id)
 
     def end_transaction(self, index: int, producer_id: int, marker: AppendResult, *, commit: bool) -> None:
         """A transaction marker was appended to a partition of ``__consumer_offsets``."""

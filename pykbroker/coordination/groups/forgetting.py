@@ -80,14 +80,16 @@ class Forgetting:
                 yield part
                 part = Part()
             for some in _pieces(self._committed_for(group_id, topic), largest):
-                records = [
-                    offset_tombstone(group_id, *where) for where in some if self._is_gone(gone, group_id, *where)
-                ]
-                _add(part, records, len(some))
+                _add(part, self._tombstones(gone, group_id, some), len(some))
                 if part.weight >= largest:
                     yield part
                     part = Part()
         yield part
+
+    def forget_group(self, group_id: str, gone: Gone, largest: float) -> Iterator[Part]:
+        """Remove offsets of a group, those in open transactions included."""
+        for some in _pieces(self._committed_for(group_id, None), largest):
+            yield Part(self._tombstones(gone, group_id, some), len(some))
 
     def concerns(self, topic: str) -> bool:
         """Whether any group has offsets of a topic, those in open transactions included."""
@@ -109,6 +111,9 @@ class Forgetting:
                 found.setdefault(name, set()).add(index)
         return found
 
+    def _tombstones(self, gone: Gone, group_id: str, some: list[tuple[str, int]]) -> list[CoordinatorRecord]:
+        return [offset_tombstone(group_id, *where) for where in some if self._is_gone(gone, group_id, *where)]
+
     def _is_gone(self, gone: Gone, group_id: str, topic: str, index: int) -> bool:
         """Whether all offsets of a partition are gone: a tombstone would also remove those of a recreated topic."""
         committed = self._offsets.of_group(group_id).get(topic, {}).get(index)
@@ -122,8 +127,14 @@ def _add(part: Part, records: list[CoordinatorRecord], looked_at: int) -> None:
 
 
 def _pieces(topics: TopicOffsets | dict[str, set[int]], largest: float) -> Iterator[list[tuple[str, int]]]:
-    """Topics and partitions in pieces, each small enough for the tombstones of one part."""
-    everything = [(topic, index) for topic, partitions in topics.items() for index in partitions]
+    """Topics and partitions in pieces, each small enough for the tombstones of one part. What is added meanwhile may be left out."""
     size = max(1, int(largest))
-    for begin in range(0, len(everything), size):
-        yield everything[begin : begin + size]
+    some: list[tuple[str, int]] = []
+    for topic, partitions in list(topics.items()):
+        for index in list(partitions):
+            some.append((topic, index))
+            if len(some) == size:
+                yield some
+                some = []
+    if some:
+        yield some

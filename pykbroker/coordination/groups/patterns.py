@@ -120,7 +120,7 @@ def _price(text: str) -> int:
 def _engine() -> tuple[Any, Any]:
     """RE2 and the options for it, imported when the first pattern comes."""
     try:
-        import re2  # noqa: PLC0415 - start-up counts
+        import re2
     except ImportError as error:
         raise InvalidPattern(f"the broker cannot use patterns without the package google-re2 ({error})") from error
     options = re2.Options()

@@ -7,7 +7,7 @@ append and when the partition is loaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from pykbroker.coordination.groups import committing
 from pykbroker.coordination.groups.committed import Committed
@@ -15,6 +15,7 @@ from pykbroker.coordination.groups.forgetting import Forgetting, Gone
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kinds import Kinds
 from pykbroker.coordination.groups.no_group import group_not_found
+from pykbroker.coordination.groups.offsets import CommittedOffset
 from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.groups.replaying import Replaying
 from pykbroker.coordination.groups.surroundings import Surroundings
@@ -31,6 +32,7 @@ from pykbroker.wire.primitives import ZERO_UUID
 
 #: The weight of notifying a group.
 _TELLING = 0.05
+_FEW_OFFSETS = 20
 
 
 class GroupShard(Shard):
@@ -61,9 +63,9 @@ class GroupShard(Shard):
         group = self.groups.get(key)
         return self.kinds.of(group).begin(group)
 
-    def unload(self) -> Outcome:
-        """Answer all waiting requests with NOT_COORDINATOR."""
-        return Outcome(replies=[reply for group in self.groups.values() for reply in group.unload().replies])
+    def unload(self, key: str) -> Outcome:
+        """Answer all requests that wait in a group with NOT_COORDINATOR."""
+        return self.groups[key].unload()
 
     def wake_at(self, key: str) -> float:
         """When a group has something due, in monotonic seconds."""
@@ -136,6 +138,24 @@ class GroupShard(Shard):
         everything = self.committed.everything_of(group_id)
         tombstones = [offset_tombstone(group_id, topic, index) for topic, index in everything]
         return Decision(ErrorCode.NONE, Outcome([*tombstones, *self.kinds.of(group).end(group)], atomic=False))
+
+    def may_delete(self, group_id: str) -> bool:
+        """Whether the group exists and has no members."""
+        group = self.groups.get(group_id)
+        return group is not None and group.is_empty
+
+    def has_many_offsets(self, group_id: str) -> bool:
+        """Whether the offsets of a group are too many to be removed in one step with others."""
+        return self.committed.count_of(group_id) > _FEW_OFFSETS
+
+    def forget_group(self, group_id: str, largest: float = WEIGHT_OF_A_STEP) -> Generator[Part, None, None]:
+        """Remove the offsets of a group that is about to be deleted; what is committed meanwhile stays."""
+        newest = self.committed.count
+
+        def gone(_: str, committed: CommittedOffset) -> bool:
+            return committed.order <= newest
+
+        yield from self.committed.hide_of(group_id, gone, self._forgetting.forget_group(group_id, gone, largest))
 
     def expire(self, largest: float = WEIGHT_OF_A_STEP) -> Iterator[Part]:
         """Remove expired offsets, and empty groups without offsets."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.coordination.shard import Shard
 from pykbroker.coordination.share.records import batches_of, key_of, snapshot, state_of, tombstone, update
-from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey, ShareState, combine
+from pykbroker.coordination.share.state import ARCHIVING, UNINITIALIZED, SharePartitionKey, ShareState, combine
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.share_snapshot import ShareSnapshotKey
 from pykbroker.wire.internal.share_update import ShareUpdateKey
@@ -182,7 +182,12 @@ class ShareShard(Shard):
             for each in (self.states, self._leader_epochs, self._state_epochs, self._updates, self._snapshots):
                 each.pop(key, None)
             return
-        state = self.states[key] = state_of(record.value)
+        state, known = state_of(record.value), self.states.get(key)
+        if not any(each.state == ARCHIVING for each in state.batches):
+            state = replace(state, none_archiving_ms=state.written_ms)
+        elif known is not None:
+            state = replace(state, none_archiving_ms=known.none_archiving_ms)
+        self.states[key] = state
         self._leader_epochs[key] = max(self._leader_epochs.get(key, -1), state.leader_epoch)
         self._state_epochs[key] = max(self._state_epochs.get(key, -1), state.state_epoch)
         self._snapshots[key] = record.offset

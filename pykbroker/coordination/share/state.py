@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from pykbroker.wire.primitives import uuid_to_str
 
+#: The state of records that are given up and wait for their dead letters (KIP-1191).
+ARCHIVING = 3
+
 #: The start offset of a share partition that nobody has read yet: the group's share.auto.offset.reset says where it begins.
 UNINITIALIZED = -1
 
@@ -47,6 +50,8 @@ class ShareState:
     batches: tuple[StateBatch, ...] = ()
     created_ms: int = 0
     written_ms: int = 0
+    #: When no record waited for its dead letter; 0 if that is not known. Letters of those that wait now are not older.
+    none_archiving_ms: int = 0
 
 
 def combine(known: Sequence[StateBatch], new: Sequence[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:

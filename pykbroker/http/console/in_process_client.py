@@ -166,6 +166,6 @@ class InProcessClient:
 def _dispatcher(*, authorises: bool) -> Dispatcher:
     if not authorises:
         return Dispatcher()
-    from pykbroker.access.step import authorise  # noqa: PLC0415 - only with an authorizer
+    from pykbroker.access.step import authorise
 
     return Dispatcher(filled={Place.AUTHORISE: authorise})

@@ -75,7 +75,7 @@ class OwnProcessCollector:
     @cached_property
     def _collectors(self) -> list[Collector]:
         """Return prometheus_client's own collectors, created for the first page."""
-        from prometheus_client import (  # noqa: PLC0415 - costs start-up time
+        from prometheus_client import (
             CollectorRegistry,
             GCCollector,
             PlatformCollector,

@@ -57,11 +57,11 @@ def _text(value: bytes) -> dict[str, Any]:
 def _fixed(options: DecodeOptions) -> tuple[Columns, Read]:
     assert options.schema is not None, "one without a schema file is framed"
     if options.kind is ValueFormat.AVRO:
-        from pykbroker.lake.values.avro_values import AvroSchema  # noqa: PLC0415 - only Avro needs fastavro
+        from pykbroker.lake.values.avro_values import AvroSchema
 
         schema = AvroSchema(options.schema)
         return schema.columns(), schema.decoder()
-    from pykbroker.lake.values import protobuf_values as protobuf  # noqa: PLC0415 - only Protobuf needs protobuf
+    from pykbroker.lake.values import protobuf_values as protobuf
 
     message = protobuf.ProtobufSchema(base64.b64decode(options.schema)).named(options.message or "")
     return protobuf.columns_of(message), protobuf.decoder_of(message)
@@ -75,11 +75,11 @@ def _of_frame(kind: ValueFormat, frame: Frame, schemas: Schemas) -> tuple[Column
         raise ConversionError(f"the schema {frame.schema} of the registry is {found['type']}, not {kind.upper()}")
     try:
         if kind is ValueFormat.AVRO:
-            from pykbroker.lake.values.avro_values import AvroSchema  # noqa: PLC0415 - as above
+            from pykbroker.lake.values.avro_values import AvroSchema
 
             schema = AvroSchema(found["text"], list(found["references"].values()))
             return schema.columns(), schema.decoder()
-        from pykbroker.lake.values import protobuf_values as protobuf  # noqa: PLC0415 - as above
+        from pykbroker.lake.values import protobuf_values as protobuf
 
         message = protobuf.ProtobufSchema(base64.b64decode(found["descriptors"])).at(frame.path)
         return protobuf.columns_of(message), protobuf.decoder_of(message)

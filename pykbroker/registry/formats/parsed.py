@@ -56,12 +56,15 @@ class Budget:
 
 def json_of(text: str) -> Any:
     """The JSON of a schema's text, whose depth is bounded. Raises Malformed."""
+    too_deep = f"it is nested more than {DEEPEST} levels deep"
     try:
         found = loads(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise Malformed(too_deep) from error
+    except ValueError as error:
         raise Malformed(f"it is no JSON: {error}") from error
     if _is_deeper(found, DEEPEST):
-        raise Malformed(f"it is nested more than {DEEPEST} levels deep")
+        raise Malformed(too_deep)
     return found
 
 

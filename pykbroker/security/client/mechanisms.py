@@ -116,7 +116,7 @@ def _of_issuer(settings: Mapping[str, str], options: Mapping[str, str]) -> Token
         raise ValueError(f'{_JAAS} has no clientId="..." and clientSecret="...", which {url} requires')
     context = None
     if where.scheme == "https":
-        from pykbroker.security.client.tls import tls_of  # noqa: PLC0415 - not needed for SASL_PLAINTEXT
+        from pykbroker.security.client.tls import tls_of
 
         context = tls_of({name: text for name, text in options.items() if name.startswith("ssl.")})
     return TokenEndpoint(url, options["clientId"], options["clientSecret"], options.get("scope"), context)

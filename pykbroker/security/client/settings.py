@@ -55,7 +55,7 @@ def client_security(
         tls = tls_of(settings) if protocol.endswith("SSL") else None
         if not protocol.startswith("SASL"):
             return ClientSecurity(protocol, tls)
-        from pykbroker.security.client.mechanisms import mechanism  # noqa: PLC0415 - not needed for SSL
+        from pykbroker.security.client.mechanisms import mechanism
 
         return ClientSecurity(protocol, tls, mechanism(settings, now_ms, nonce))
     except ValueError as error:

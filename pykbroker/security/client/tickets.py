@@ -20,8 +20,8 @@ def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mech
     if not service:
         raise ValueError(f"{SERVICE} is not set: it is the part before the / in the brokers' principals, usually kafka")
     try:
-        from pykbroker.security.kerberos.errors import KerberosError  # noqa: PLC0415 - an extra
-        from pykbroker.security.kerberos.initiator import Initiator  # noqa: PLC0415 - an extra
+        from pykbroker.security.kerberos.errors import KerberosError
+        from pykbroker.security.kerberos.initiator import Initiator
     except ImportError as error:
         raise ValueError(
             f"GSSAPI needs the package gssapi, which is not installed ({error}): {install_hint('kerberos')}"
@@ -39,7 +39,7 @@ def with_ticket(settings: Mapping[str, str], options: Mapping[str, str]) -> Mech
 
 
 def _holder(options: Mapping[str, str]) -> KerberosIdentity:
-    from pykbroker.security.kerberos.initiator import KerberosIdentity  # noqa: PLC0415 - an extra
+    from pykbroker.security.kerberos.initiator import KerberosIdentity
 
     principal = options.get("principal")
     if is_true(options, "useKeyTab"):

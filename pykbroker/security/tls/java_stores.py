@@ -96,7 +96,7 @@ def _jks_trusted(data: bytes, location: str, password: str | None) -> list[x509.
 
 def _jks(data: bytes, location: str, password: str | None) -> Any:
     try:
-        import jks  # noqa: PLC0415 - not needed for PKCS12
+        import jks
     except ImportError as error:
         raise missing_extra(error) from error
     try:

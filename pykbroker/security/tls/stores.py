@@ -34,7 +34,7 @@ def read_key_store(settings: KeyStoreSettings) -> KeyMaterial | None:
         return _from_pem(_text(data, settings.location), settings.key_password, settings.location)
     if settings.password is None:
         raise TlsError(f"SSL key store is specified, but key store password is not specified ({settings.location})")
-    from pykbroker.security.tls.java_stores import key_of  # noqa: PLC0415 - an extra
+    from pykbroker.security.tls.java_stores import key_of
 
     return key_of(data, settings.location, settings.password, settings.key_password)
 
@@ -55,7 +55,7 @@ def read_trust_store(settings: TrustStoreSettings) -> str | None:
         if settings.password is not None:
             raise TlsError("SSL trust store password cannot be specified for PEM format.")
         return _certificates(_text(data, settings.location), settings.location)
-    from pykbroker.security.tls.java_stores import trusted_in  # noqa: PLC0415 - an extra
+    from pykbroker.security.tls.java_stores import trusted_in
 
     return trusted_in(data, settings.location, settings.password)
 

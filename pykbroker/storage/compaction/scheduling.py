@@ -59,7 +59,7 @@ class Compactions:
         compacted = self.logs()
         if not compacted:
             return None
-        from pykbroker.storage.compaction.compaction import CompactionPlan, cleanable  # noqa: PLC0415 - start-up counts
+        from pykbroker.storage.compaction.compaction import CompactionPlan, cleanable
 
         due: list[Cleanable] = []
         for log, cleaned in compacted:

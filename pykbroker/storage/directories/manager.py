@@ -67,7 +67,7 @@ class LogManager:
     def compactions(self) -> Compactions:
         """The compactions of these logs; created with the first round."""
         if self._compactions is None:
-            from pykbroker.storage.compaction.scheduling import Compactions  # noqa: PLC0415 - start-up counts
+            from pykbroker.storage.compaction.scheduling import Compactions
 
             self._compactions = Compactions(self.directories, self._usable_logs, self.metadata_directory.clock)
         return self._compactions

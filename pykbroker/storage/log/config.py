@@ -49,6 +49,8 @@ class LogConfig:
     validate_records: bool = False
     #: Computed: no setting requires decoding a producer's batch.
     opaque_batches: bool = field(init=False, default=True)
+    #: Computed: no setting requires changing a batch of this process, whose records have keys and the time of the append.
+    keeps_own_batches: bool = field(init=False, default=True)
     #: Computed: the age at which a segment rolls, which max.compaction.lag.ms bounds for a compacted log (KIP-354).
     roll_ms: int = field(init=False, default=0)
 
@@ -62,6 +64,7 @@ class LogConfig:
             and not self.limits_decompressed
         )
         object.__setattr__(self, "opaque_batches", opaque)
+        object.__setattr__(self, "keeps_own_batches", self.compression_type == "producer" and not self.log_append_time)
         lag = self.max_compaction_lag_ms if self.compact else _NEVER
         object.__setattr__(self, "roll_ms", min(self.segment_ms, lag) if lag > 0 else self.segment_ms)
 

@@ -151,8 +151,25 @@ class Log(LogState):
             return self.directory.failed(second, f"taking back a failed append to {self.name}")
         return self.directory.refused(error, f"appending to {self.name}")
 
+    def append_as_follower(self, records: Buffer, *, leader_epoch: int, now_ms: int) -> int:
+        """Append the batches of ``records``, which were fetched from the leader of ``leader_epoch`` at the log end offset; returns
+        the bytes that were appended.
+
+        Offsets and leader epochs stay as they are, and producers are noted without a check: the leader has checked them. In an empty
+        log the first batch may begin before the log end offset, since the leader's may begin within a batch. Raises what
+        ``fetched_batches`` raises, CORRUPT_MESSAGE for a batch before the log end offset, and KAFKA_STORAGE_ERROR; the batches before
+        it may have been appended then.
+        """
+        from pykbroker.storage.log.fetched import append_fetched, fetched_batches
+
+        if self.directory.offline:
+            raise self.directory.refusal()
+        return append_fetched(self, fetched_batches(records, leader_epoch, self.name), now_ms, self._write)
+
     def begin_epoch(self, leader_epoch: int) -> None:
-        """Record that ``leader_epoch`` begins at the log end offset."""
+        """Record that ``leader_epoch`` begins at the log end offset. For the leader of that epoch alone: what others have then may not
+        be what it has.
+        """
         self.epochs.assign(leader_epoch, self.log_end_offset)
 
     def roll(self, now_ms: int) -> Segment:
@@ -238,7 +255,15 @@ class Log(LogState):
         If the checkpoints have a recovery point of the log, write them before anything is appended again: otherwise the
         next recovery would skip new batches (Apache Kafka writes them too).
         """
+        self.unpin()
         trimming.truncate_to(self, offset)
+
+    def start_over(self, offset: int) -> None:
+        """Drop everything; the log is empty and begins at ``offset``, where its leader's begins. As for ``truncate_to``, write the
+        checkpoints before anything is appended again.
+        """
+        self.unpin()
+        trimming.start_over(self, offset)
 
     # -- durability ---------------------------------------------------------------------------------------------------
 

@@ -94,7 +94,7 @@ def discard(log: LogState, segment: Segment) -> None:
 
 
 def truncate_to(log: LogState, offset: int) -> None:
-    """Drop the end of the log, then restore epochs and producer states at ``offset``.
+    """Drop the end of the log, then restore epochs and producer states at ``offset``. A compaction of it must have ended.
 
     Each step is synced, the newest segment first: a crash leaves a log without a gap, and no dropped batch can come back
     after batches that are appended from now on.
@@ -102,10 +102,9 @@ def truncate_to(log: LogState, offset: int) -> None:
     log.directory.check()
     if offset >= log.log_end_offset:
         return
-    log.unpin()
     try:
         if offset < log.segments[0].base_offset:
-            _start_over(log, offset)
+            _drop_all(log, offset)
         else:
             dropped = [segment for segment in log.segments if segment.base_offset > offset]
             log.replace_segments(dropped, [])
@@ -122,8 +121,25 @@ def truncate_to(log: LogState, offset: int) -> None:
         raise log.directory.failed(error, f"truncating {log.name}") from error
 
 
-def _start_over(log: LogState, offset: int) -> None:
-    """Drop everything; the log is empty and starts at ``offset``."""
+def start_over(log: LogState, offset: int, log_start_offset: int | None = None) -> None:
+    """Drop everything; the log is empty, ends at ``offset``, and begins there or at ``log_start_offset``. Everything before its
+    beginning counts as committed: it was, where it was deleted.
+    """
+    log.directory.check()
+    try:
+        _drop_all(log, offset)
+        log.epochs.clear()
+        log.end_at(offset)
+        log.start_at(offset if log_start_offset is None else log_start_offset)
+        log.commit_to(offset)
+        drop_snapshots(log, [*log.snapshots])
+        log.producers.clear(offset)
+    except OSError as error:
+        raise log.directory.failed(error, f"truncating {log.name}") from error
+
+
+def _drop_all(log: LogState, offset: int) -> None:
+    """Remove all segments and begin a new one at ``offset``."""
     dropped = log.segments
     log.replace_segments(dropped, [])
     for segment in reversed(dropped):

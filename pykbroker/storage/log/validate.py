@@ -114,6 +114,8 @@ def validate_batch(
         if not attributes & _CODEC_MASK and origin is Origin.CLIENT and not _begins_well(records, header):
             raise _invalid(_BEGINS_ILL)
         return header, records
+    if origin is Origin.COORDINATOR and config.keeps_own_batches:
+        return header, records  # this process has just encoded them, with keys and its own time
     return _with_content(header, records, config, now_ms, log_name, allowance)
 
 
@@ -221,7 +223,7 @@ def _with_content(
     allowance: Allowance | None,
 ) -> tuple[BatchHeader, Buffer]:
     """Validate a batch of whose records a setting or its timestamps require more than the header."""
-    from pykbroker.storage.log import content  # noqa: PLC0415 - start-up counts, and most topics need none of it
+    from pykbroker.storage.log import content
 
     if not content.must_read(header, config, now_ms):
         if not header.attributes & _CODEC_MASK and not _begins_well(records, header):

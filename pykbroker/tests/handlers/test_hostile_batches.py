@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 
 from pykbroker.coordination.groups import records as group_records
-from pykbroker.coordination.groups.offsets import CommittedOffset
 from pykbroker.coordination.transactions import records as transaction_records
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.runtime.clock import ManualClock
@@ -33,6 +32,7 @@ from pykbroker.wire import compression
 from pykbroker.wire.batch_header import patch_timestamps
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.internal.offset_commit import OffsetCommitValue
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, TimestampType, encode_batch
@@ -232,7 +232,7 @@ def test_list_offsets(measuring: Watched, kind: str, timestamp: int) -> None:
 
 
 def a_commit() -> tuple[bytes, bytes | None]:
-    return group_records.encode(group_records.offset_record("g", "t", 0, CommittedOffset(7, -1, "", NOW)))
+    return group_records.encode(group_records.offset_record("g", "t", 0, OffsetCommitValue(7, -1, "", NOW)))
 
 
 @both

@@ -7,12 +7,9 @@ with a frame, or what is due and what was left for the next turn. A new API with
 from __future__ import annotations
 
 import gc
-import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -21,16 +18,15 @@ from pykbroker.access.step import authorise
 from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.requests.pipeline import Place
-from pykbroker.runtime.runtime import Runtime, run_inline
-from pykbroker.runtime.waits import Deferred
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER, Authorizer
 from pykbroker.security.operations import ALL, READ
 from pykbroker.security.resources import LITERAL, TOPIC
-from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster, Peer
+from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
 from pykbroker.tests.kit.depth import is_quick
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 from pykbroker.tests.kit.transactions import Producer
+from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
@@ -107,9 +103,6 @@ WIDE = 500
 GROUPS = 1500
 #: Access lists of the cluster that has them.
 LISTS = 6000
-#: The most lines of a turn, some four milliseconds. A request that is not divided executes a multiple of MANY.
-MOST = 100_000
-
 #: APIs whose turn may be longer, with the reason.
 LONGER = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 300_000,  # the names of one member are one record, which is written and replayed at once
@@ -602,67 +595,6 @@ ROWS: dict[ApiKey, Row | str] = {
 }
 
 
-def _is_counted(frame: FrameType) -> bool:
-    """False for the simulated disk and the tests' kit, whose lines are no work of a broker."""
-    return not any(room in frame.f_code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
-
-
-class Counted(MemoryCluster):
-    """Counts the lines of each turn; ``longest`` is the most of one."""
-
-    longest = 0
-    counts = False
-    traced = True
-
-    def _hand_in(self, frame: bytearray, broker: int, peer: Peer) -> Any:
-        with self._turn():
-            return super()._hand_in(frame, broker, peer)
-
-    def _decoded(self, api_key: int, version: int, pieces: Any) -> Any:
-        """Not decoded while turns are counted: the lines of the client are not the broker's."""
-        return pieces if self.counts else super()._decoded(api_key, version, pieces)
-
-    def run_turn(self) -> None:
-        """As MemoryCluster's."""
-        with self._turn():
-            super().run_turn()
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self.traced:
-            yield
-            return
-        lines = 0
-
-        def count(frame: FrameType, event: str, arg: object) -> Any:
-            nonlocal lines
-            if event == "call" and not _is_counted(frame):
-                return None
-            lines += event == "line"
-            return count
-
-        former = sys.gettrace()
-        sys.settrace(count)
-        try:
-            yield
-        finally:
-            sys.settrace(former)
-            self.longest = max(self.longest, lines)
-
-
-def _in_a_thread(runtime: Runtime, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
-    """Lines of a thread hold nobody; its result comes in a later turn."""
-    former = sys.gettrace()
-    sys.settrace(None)
-    try:
-        found = run_inline(function, *args)
-    finally:
-        sys.settrace(former)
-    result: Deferred[Any] = Deferred()
-    runtime.wake_queue.add(partial(found.pass_to, result))
-    return result
-
-
 @pytest.fixture(scope="module")
 def world() -> Counted:
     return _cluster()
@@ -689,7 +621,7 @@ def _cluster(groups: int = GROUPS, **settings: str) -> Counted:
     for index in range(WIDE):
         _ = made.partition("wide", index).log  # opened once, by a thread where it exists since before the start
     made.counts = True
-    made.cluster.runtime.offload_read = made.cluster.runtime.offload = partial(_in_a_thread, made.cluster.runtime)
+    made.cluster.runtime.offload_read = made.cluster.runtime.offload = partial(in_a_thread, made.cluster.runtime)
     return made
 
 
@@ -817,7 +749,7 @@ def test_no_turn_is_long_where_topics_are_created_because_they_are_asked_for() -
     world = Counted()
     world.ask(metadata.MetadataRequest([metadata.MetadataRequestTopic(name="first")], True), 9)
     world.counts, world.longest = True, 0
-    world.cluster.runtime.offload = partial(_in_a_thread, world.cluster.runtime)
+    world.cluster.runtime.offload = partial(in_a_thread, world.cluster.runtime)
     missing = [metadata.MetadataRequestTopic(name=f"missing-{number}") for number in range(20_000)]
     answer = world.post(metadata.MetadataRequest(missing, True), 9)
     while not answer.done:

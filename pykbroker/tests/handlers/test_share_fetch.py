@@ -66,7 +66,7 @@ def test_records_of_a_lost_connection_go_to_another_member() -> None:
         tell()
     world.settle()
     assert waiting.done
-    assert [each.delivery_count for each in waiting.value.responses[0].partitions[0].acquired_records] == [1]
+    assert [each.delivery_count for each in waiting.value.responses[0].partitions[0].acquired_records] == [2]
 
 
 def test_a_lock_ends_and_a_renewed_one_does_not() -> None:
@@ -113,7 +113,7 @@ def test_the_last_request_releases() -> None:
     assert member.acquired() == [(0, 1, 1)]
     member.close()
     other = ShareMember(world, "other")
-    assert other.acquired() == [(0, 1, 1)]
+    assert other.acquired() == [(0, 1, 2)]
 
 
 def test_the_limit_of_deliveries() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import GROUP_RESOURCE
+from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.wire.messages.incremental_alter_configs import (
@@ -120,8 +123,10 @@ class ShareMember:
                 found += [(each.first_offset, each.last_offset, each.delivery_count) for each in data.acquired_records]
         return found
 
-    def acknowledge(self, first: int, last: int, *types: Acknowledge, index: int = 0, epoch: int | None = None):
-        """The answer of a ShareAcknowledge: the error code of the request, or of the partition."""
+    def post_acknowledge(
+        self, first: int, last: int, *types: Acknowledge, index: int = 0, epoch: int | None = None
+    ) -> Deferred[Any]:
+        """The wait for the answer of a ShareAcknowledge."""
         batch = AcknowledgementBatch(first, last, list(types))
         request = ShareAcknowledgeRequest(
             group_id="work",
@@ -130,7 +135,11 @@ class ShareMember:
             topics=[AcknowledgeTopic(self.world.topic_id, [AcknowledgePartition(index, [batch])])],
         )
         self.epoch += 1
-        waiting = self.world.post(request, self.version, peer=self.peer)
+        return self.world.post(request, self.version, peer=self.peer)
+
+    def acknowledge(self, first: int, last: int, *types: Acknowledge, index: int = 0, epoch: int | None = None):
+        """The answer of a ShareAcknowledge: the error code of the request, or of the partition."""
+        waiting = self.post_acknowledge(first, last, *types, index=index, epoch=epoch)
         for _ in range(60):
             self.world.settle()
             if waiting.done:

@@ -70,7 +70,7 @@ def test_a_new_directory_is_a_new_cluster(node):
         "metadata.version": 33,
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
-        "share.version": 1,
+        "share.version": 2,
         "transaction.version": 2,
     }
     assert node.image.config(BROKER_RESOURCE, "") == {"min.insync.replicas": "1"}

@@ -46,6 +46,7 @@ def test_who_is_asked_to_go_before_he_is_quite_in_goes(caplog: pytest.LogCapture
         writer.close()
         assert sockets.connections == set()
         sockets.cut()
+        sockets.release()
 
     asyncio.run(asyncio.wait_for(run(), 60))
 
@@ -77,5 +78,6 @@ def test_who_comes_in_while_the_sockets_close_takes_no_room_for_ever(end: Callab
             await sockets.start_serving()
         assert rules.has_room(LISTENER)
         sockets.cut()
+        sockets.release()
 
     asyncio.run(asyncio.wait_for(run(), 60))

@@ -33,3 +33,25 @@ def test_all_addresses_of_version_6_are_those_of_version_4_as_well(tmp_path: Pat
                 client.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("abrupt", [False, True])
+def test_the_port_of_a_stopped_broker_is_nobody_elses(tmp_path: Path, abrupt: bool) -> None:
+    """The system gives closed ports to connections; those that ask for the stopped broker would even connect to themselves."""
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            host, _, port = broker.node.addresses()[1].rpartition(":")
+            for _ in range(2):
+                await broker.node.brokers.stop(1, abrupt=abrupt)
+                with socket.socket() as other, pytest.raises(OSError, match="in use"):
+                    other.bind((host, int(port)))
+                with pytest.raises(ConnectionRefusedError):
+                    await asyncio.open_connection(host, int(port))
+                await broker.node.brokers.start(1)
+                await broker.ask(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            await broker.node.brokers.stop(1, abrupt=abrupt)
+        with socket.create_server((host, int(port))):
+            pass  # they are free again
+
+    asyncio.run(scenario())

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pykbroker.coordination.share.state import StateBatch
 from pykbroker.share_partitions.acquiring import AcquireRequest
 from pykbroker.share_partitions.share_partition import SharePartition
-from pykbroker.share_partitions.states import Acknowledge, Acknowledged, Limits, RecordState
+from pykbroker.share_partitions.states import Acknowledge, Acknowledged, GivenUp, Limits, RecordState
 from pykbroker.tests.kit.depth import examples
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -183,7 +183,7 @@ class ShareModel(RuleBasedStateMachine):
     @rule(persisted=st.booleans())
     def settle(self, persisted: bool) -> None:
         change, outcome = self.pending.pop(0)
-        letters = self.share.complete(change, self.now, persisted=persisted)
+        letters = self.share.complete(change, persisted=persisted)
         for number, state, count in outcome:
             record = self.records[number]
             if record.state != "pending":
@@ -191,8 +191,6 @@ class ShareModel(RuleBasedStateMachine):
             if persisted:
                 self.put(number, state, count)
                 record.kept = (state, count)
-            elif record.until <= self.now:
-                self.put(number, self.becomes(Acknowledge.RELEASE, record.count), record.count)
             else:
                 record.state = "acquired"
         if persisted:
@@ -201,14 +199,15 @@ class ShareModel(RuleBasedStateMachine):
 
     @rule(member=st.sampled_from(MEMBERS))
     def leave(self, member: str) -> None:
-        """The session is over: its records were not processed, so the delivery is taken back."""
+        """The session is over: its records are released."""
         self.release_due()
         change = self.share.release(member)
         outcome = []
         for number in range(self.share.start_offset, self.share.end_offset):
+            record = self.records[number]
             if self.is_held(number, member):
-                self.records[number].state = "pending"
-                outcome.append((number, "available", self.records[number].count - 1))
+                record.state = "pending"
+                outcome.append((number, self.becomes(Acknowledge.RELEASE, record.count), record.count))
         self.pending.append((change, outcome))
         self.settle(persisted=True)
 
@@ -230,17 +229,16 @@ class ShareModel(RuleBasedStateMachine):
                 released.add(id(record))
         assert bool(change) == bool(released)
         if change is not None:
-            self.write_letters([batch for batch in change.batches if batch.state == RecordState.ARCHIVING])
+            self.write_letters(change.given_up)
 
-    def write_letters(self, batches: list[StateBatch]) -> None:
+    def write_letters(self, given_up: list[GivenUp]) -> None:
         """One copy of each record that is given up, then it is archived."""
-        for batch in batches:
+        for batch in given_up:
             for number in range(batch.first, batch.last + 1):
                 assert self.records[number].state == "archiving", (number, self.records[number])
                 self.records[number].letters += 1
                 assert self.records[number].letters == 1
-            change = self.share.archived(batch.first, batch.last)
-            self.share.complete(change, self.now, persisted=True)
+            self.share.archive([batch])
             for number in range(batch.first, batch.last + 1):
                 self.records[number].state = "archived"
                 self.records[number].kept = ("archived", self.records[number].count)

@@ -9,7 +9,7 @@ import pytest
 from pykbroker.coordination.share.state import StateBatch
 from pykbroker.share_partitions.acquiring import AcquireRequest
 from pykbroker.share_partitions.share_partition import SharePartition
-from pykbroker.share_partitions.states import Acknowledge, Acknowledged, Acquired, Limits
+from pykbroker.share_partitions.states import Acknowledge, Acknowledged, Acquired, GivenUp, Limits
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING, ARCHIVED = range(5)
@@ -33,7 +33,7 @@ class World:
 
     def acknowledge(self, first: int, last: int, *types: int, member: str = "m") -> list[StateBatch]:
         change = self.share.acknowledge(member, [Acknowledged(first, last, list(types))], self.now)
-        self.share.complete(change, self.now, persisted=True)
+        self.share.complete(change, persisted=True)
         return change.batches
 
     def states(self) -> list[tuple[int, int, int, int]]:
@@ -113,13 +113,14 @@ def test_a_renewed_lock_lasts_longer() -> None:
     assert world.share.wake_at == 1.5
 
 
-def test_a_closed_session_takes_the_delivery_back() -> None:
-    world = World()
+def test_a_closed_session_releases() -> None:
+    world = World(max_deliveries=2)
     world.acquire()
     change = world.share.release("m")
-    assert change.batches == [StateBatch(0, 9, AVAILABLE, 0)]
-    world.share.complete(change, 0, persisted=True)
-    assert world.acquire() == [Acquired(0, 9, 1)]
+    assert change.batches == [StateBatch(0, 9, AVAILABLE, 1)]
+    world.share.complete(change, persisted=True)
+    assert world.acquire() == [Acquired(0, 9, 2)]
+    assert world.share.release("m").batches == [StateBatch(0, 9, ARCHIVED, 2)]
 
 
 def test_while_a_change_is_persisted_its_records_cannot_be_changed() -> None:
@@ -128,7 +129,7 @@ def test_while_a_change_is_persisted_its_records_cannot_be_changed() -> None:
     change = world.share.acknowledge("m", [Acknowledged(0, 4, [Acknowledge.RELEASE])], 0)
     assert world.share.next_fetch_offset == 10
     assert refused(world, 3, 6, Acknowledge.ACCEPT) is ErrorCode.INVALID_RECORD_STATE
-    world.share.complete(change, 0, persisted=False)
+    world.share.complete(change, persisted=False)
     world.acknowledge(0, 9, Acknowledge.ACCEPT)
 
 
@@ -137,7 +138,11 @@ def test_a_change_that_is_lost_after_the_lock_is_over_releases() -> None:
     world.acquire()
     change = world.share.acknowledge("m", [Acknowledged(0, 9, [Acknowledge.ACCEPT])], 0)
     assert world.share.expire(5) is None
-    world.share.complete(change, 5, persisted=False)
+    world.share.complete(change, persisted=False)
+    assert world.share.wake_at <= 5
+    expired = world.share.expire(5)
+    assert expired is not None
+    assert expired.batches == [StateBatch(0, 9, AVAILABLE, 1)]
     assert world.states() == [(0, 9, AVAILABLE, 1)]
 
 
@@ -204,11 +209,11 @@ def test_rejected_records_wait_for_their_dead_letters() -> None:
     world = World(dead_letters=True)
     world.acquire()
     change = world.share.acknowledge("m", [Acknowledged(0, 1, [Acknowledge.REJECT])], 0)
-    assert world.share.complete(change, 0, persisted=True) == [StateBatch(0, 1, ARCHIVING, 1)]
-    assert (world.share.start_offset, world.share.archiving()) == (0, [StateBatch(0, 1, ARCHIVING, 1)])
-    assert SharePartition(lambda: world.limits, 0, world.share.archiving()).archiving()
-    change = world.share.archived(0, 1)
-    world.share.complete(change, 0, persisted=True)
+    assert world.share.complete(change, persisted=True) == [GivenUp(0, 1, 1, rejected=True)]
+    assert (world.share.start_offset, world.share.archiving()) == (0, [GivenUp(0, 1, 1, rejected=True)])
+    reopened = SharePartition(lambda: world.limits, 0, [StateBatch(0, 1, ARCHIVING, 1), StateBatch(2, 3, ARCHIVING, 5)])
+    assert reopened.archiving() == [GivenUp(0, 1, 1, rejected=True), GivenUp(2, 3, 5, rejected=False)]
+    assert world.share.archive(world.share.archiving()).batches == [StateBatch(0, 1, ARCHIVED, 1)]
     assert world.share.start_offset == 2
 
 
@@ -218,7 +223,7 @@ def test_what_retention_removes_is_forgotten() -> None:
     change = world.share.acknowledge("m", [Acknowledged(10, 19, [Acknowledge.ACCEPT])], 0)
     world.share.log_start_moved(15)
     assert (world.share.start_offset, world.states()[0][:2]) == (15, (15, 19))
-    world.share.complete(change, 0, persisted=True)
+    world.share.complete(change, persisted=True)
     assert world.share.start_offset == 20
     world.share.log_start_moved(100)
     assert (world.share.start_offset, world.share.next_fetch_offset) == (100, 100)

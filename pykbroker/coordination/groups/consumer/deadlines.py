@@ -102,7 +102,10 @@ class MemberDeadlines:
         return over
 
     def _watch(self, member_id: str) -> _Watch:
-        return self._watched.setdefault(member_id, _Watch())
+        watch = self._watched.get(member_id)
+        if watch is None:
+            watch = self._watched[member_id] = _Watch()
+        return watch
 
     def _in(self, timeout_ms: int) -> float:
         deadline = self._clock.monotonic() + timeout_ms / 1000

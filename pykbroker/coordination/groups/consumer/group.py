@@ -179,6 +179,11 @@ class ConsumerGroup(Group):
         return self._patterns[pattern] if pattern else 0
 
     @property
+    def has_patterns(self) -> bool:
+        """Whether any member subscribes by a pattern."""
+        return bool(self._patterns)
+
+    @property
     def patterns(self) -> Counter[str]:
         """The number of members with each pattern; a copy."""
         return self._patterns.copy()

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.consumer import checking, regexes
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, ConsumerMember, partitions_of
+from pykbroker.coordination.groups.consumer.member import (
+    LEAVING,
+    LEAVING_FOR_NOW,
+    ConsumerMember,
+    MemberState,
+    partitions_of,
+)
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
 from pykbroker.coordination.groups.group import Find, find_of_kind
@@ -37,6 +43,39 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Reply = Deferred[ConsumerGroupHeartbeatResponse]
+
+
+def nothing_new(
+    group: ConsumerGroup, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | None:
+    """The answer to a heartbeat that says nothing but that the member is alive, in a group in which nothing is to be done for it: most
+    heartbeats are such. None for any other, which is a step of the group (``Heartbeat``) and would answer this one alike.
+    """
+    member = group.members.get(request.member_id)
+    if (
+        member is None
+        or not member.epoch == request.member_epoch == group.target_epoch > 0
+        or group.epoch != group.target_epoch
+        or member.state is not MemberState.STABLE
+        or group.metadata_is_stale
+        or group.has_patterns
+        or member.classic is not None
+        or request.topic_partitions is not None
+        or request.subscribed_topic_names is not None
+        or request.subscribed_topic_regex is not None
+        or request.instance_id is not None
+        or request.rack_id is not None
+        or request.server_assignor is not None
+        or request.rebalance_timeout_ms not in (-1, member.rebalance_timeout_ms)
+        or member.client_id != (context.client_id or "")
+        or member.client_host != f"/{context.client_host}"
+    ):
+        return None
+    settings, configs = group.settings, group.around.group_configs(group.group_id)
+    group.deadlines.restart_session(member.member_id, settings.session_of(configs))
+    return ConsumerGroupHeartbeatResponse(
+        member_id=member.member_id, member_epoch=member.epoch, heartbeat_interval_ms=settings.heartbeat_of(configs)
+    )
 
 
 class Heartbeat:

@@ -125,7 +125,7 @@ def _describable(group: ConsumerGroup, topics: frozenset[str], requester: Reques
 
 
 def _compile(pattern: str) -> None:
-    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern  # noqa: PLC0415 - start-up counts
+    from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern
 
     try:
         compile_pattern(pattern)

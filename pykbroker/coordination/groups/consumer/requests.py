@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer import describing, leaving
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat
+from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat, nothing_new
 from pykbroker.coordination.groups.consumer.migration import upgrade_for
 from pykbroker.coordination.groups.no_group import group_not_found
 from pykbroker.coordination.groups.records import group_tombstone
@@ -37,14 +37,19 @@ def check_served(host: CoordinationHost) -> None:
 
 def heartbeat(
     shard: GroupShard, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> Decision[ConsumerGroupHeartbeatResponse]:
+) -> ConsumerGroupHeartbeatResponse | Decision[ConsumerGroupHeartbeatResponse]:
     """ConsumerGroupHeartbeat, already validated (``checking.check_request``). A new member creates the group; in a classic group
     it replaces an empty one and upgrades one with members. Raises KafkaError GROUP_ID_NOT_FOUND, and what ``Heartbeat.beat``,
     ``leaving.leave`` and ``upgrade_for`` raise.
     """
+    group = shard.groups.get(request.group_id)
+    if isinstance(group, ConsumerGroup):
+        alive = nothing_new(group, context, request)
+        if alive is not None:
+            return alive
     reply: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
     beat = Heartbeat(context, request, reply, shard.groups.get, shard.around)
-    return Decision(reply, _beat(shard.groups.get(request.group_id), beat))
+    return Decision(reply, _beat(group, beat))
 
 
 def _beat(group: Group | None, beat: Heartbeat) -> Outcome:

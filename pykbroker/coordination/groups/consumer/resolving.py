@@ -30,7 +30,7 @@ class RegexResolving:
         """Match the patterns of a group; the group goes on with the topics when they are known."""
         if requested.group_id in self._resolving:
             return
-        from pykbroker.coordination.groups.matching import TopicPatterns  # noqa: PLC0415 - start-up counts
+        from pykbroker.coordination.groups.matching import TopicPatterns
 
         coordinator = self._coordinator
         image = coordinator.host.metadata.image

@@ -27,8 +27,8 @@ def assign(
     group: ConsumerGroup, epoch: int, before: ConsumerMember | None, after: ConsumerMember
 ) -> tuple[list[CoordinatorRecord], Target]:
     """The records of a new target for the group, one member changed from ``before`` to ``after``, and that member's."""
-    from pykbroker.coordination.groups.assignors import ASSIGNORS  # noqa: PLC0415 - start-up counts
-    from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec  # noqa: PLC0415 - the same
+    from pykbroker.coordination.groups.assignors import ASSIGNORS
+    from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec
 
     subscriptions = Subscriptions(group)
     members = {

@@ -22,8 +22,8 @@ def assign(group: ShareGroup, epoch: int, after: ShareMember) -> tuple[list[Coor
 
     Raises KafkaError UNKNOWN_SERVER_ERROR if none can be computed.
     """
-    from pykbroker.coordination.groups.assignors.simple import assign_simple  # noqa: PLC0415 - start-up counts
-    from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec  # noqa: PLC0415 - the same
+    from pykbroker.coordination.groups.assignors.simple import assign_simple
+    from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec
 
     members = {
         member.member_id: MemberSpec(_ids(group, member.subscribed), group.targets.get(member.member_id, {}))

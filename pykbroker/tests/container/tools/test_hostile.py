@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.container.tools.table import ADDITIONAL, TOOLS, main
+from pykbroker.container.tools.table import TOOLS, main
 from pykbroker.runtime.escaping import escaped_layout
 from pykbroker.tests.cli.test_hostile import CHANGES
 from pykbroker.tests.kit.hostile import RECORDS, WORD, HostileBroker
@@ -69,7 +69,6 @@ LINES: dict[str, list[list[str]]] = {
     ],
     "kafka-verifiable-consumer": [["--topic", W, "--group-id", W, "--max-messages", "1"]],
     "kafka-verifiable-producer": [["--topic", W, "--max-messages", "1"]],
-    "cub": [["kafka-ready", "-b", "HERE", "1", "1"]],
 }  # fmt: skip
 #: Commands that ask no broker.
 OTHERS = {
@@ -78,13 +77,10 @@ OTHERS = {
     "kafka-server-start": "a broker of its own",
     "kafka-server-stop": "signals",
     "kafka-storage": "its own directories",
-    "nc": "prints nothing that it receives",
-    "ub": "cub",
-    "zookeeper-server-start": "does nothing",
 }
 #: Commands that print numbers, what they were given, and groups of another kind.
 SILENT = {
-    "cub", "kafka-broker-api-versions", "kafka-console-producer", "kafka-consumer-perf-test", "kafka-metadata-quorum",
+    "kafka-broker-api-versions", "kafka-console-producer", "kafka-consumer-perf-test", "kafka-metadata-quorum",
     "kafka-producer-perf-test", "kafka-share-groups", "kafka-streams-groups", "kafka-verifiable-consumer",
 }  # fmt: skip
 #: What the broker's bytes are handed on for: records, as Kafka's own command prints them.
@@ -92,7 +88,7 @@ RAW = {"kafka-console-consumer"}
 
 
 def test_every_command_is_here() -> None:
-    assert TOOLS.keys() | ADDITIONAL.keys() == LINES.keys() | OTHERS.keys()
+    assert TOOLS.keys() == LINES.keys() | OTHERS.keys()
 
 
 def check(printed: str) -> None:

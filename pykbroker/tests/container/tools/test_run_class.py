@@ -10,7 +10,7 @@ from pykbroker.container.tools.table import TOOLS, main
 
 def test_each_is_one_of_the_commands() -> None:
     assert set(COMMANDS.values()) <= TOOLS.keys()
-    assert set(COMMANDS.values()) == TOOLS.keys() - {"kafka-run-class", "kafka-server-stop", "zookeeper-server-start"}
+    assert set(COMMANDS.values()) == TOOLS.keys() - {"kafka-run-class", "kafka-server-stop"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.container.tools.table import ADDITIONAL, TOOLS, main
+from pykbroker.container.tools.table import TOOLS, main
 from pykbroker.container.tools.unsupported import INSTEAD
 
 _OF_FILES_AND_PROCESSES = (
@@ -15,7 +15,6 @@ _OF_FILES_AND_PROCESSES = (
     "kafka-server-start",
     "kafka-server-stop",
     "kafka-storage",
-    "zookeeper-server-start",
 )
 _OF_A_CLUSTER = [name for name in TOOLS if name not in _OF_FILES_AND_PROCESSES]
 #: What is asked of a cluster, as far as a command has to be told.
@@ -46,10 +45,10 @@ _ASKED = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in (*TOOLS, *ADDITIONAL) if name != "zookeeper-server-start"])
+@pytest.mark.parametrize("name", TOOLS)
 def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(f"{name}.sh", ["--help"]) == 0
-    assert f"usage: {'cub' if name == 'ub' else name}" in capsys.readouterr().out
+    assert f"usage: {name}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", _OF_A_CLUSTER)
@@ -63,11 +62,6 @@ def test_a_broker_has_to_be_named_and_to_be_there(
     assert "--bootstrap-server HOST:PORT is missing" in capsys.readouterr().err
     assert main(name, ["--bootstrap-server", "127.0.0.1:1", *words]) == 1
     assert "127.0.0.1:1" in capsys.readouterr().err
-
-
-def test_zookeeper_is_not_started(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main("zookeeper-server-start", ["zookeeper.properties"]) == 0
-    assert "not needed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", INSTEAD)

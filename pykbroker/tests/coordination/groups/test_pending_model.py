@@ -10,12 +10,12 @@ from itertools import product
 
 import pytest
 
-from pykbroker.coordination.groups.offsets import CommittedOffset
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.tests.coordination.groups.harness import Harness
 from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.internal.offset_commit import OffsetCommitValue
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup
 
 PRODUCERS = (1, 2)
@@ -54,14 +54,13 @@ class Model:
 
 
 def apply(shard: GroupShard, event, position: int) -> None:
-    committed = CommittedOffset(position, -1, "", 0)
     match event:
         case "commit":
-            shard.replay(offset_record(GROUP, "t", 0, committed))
+            shard.replay(offset_record(GROUP, "t", 0, OffsetCommitValue(position)))
         case "tombstone":
             shard.replay(offset_tombstone(GROUP, "t", 0))
         case ("commit in", producer):
-            shard.replay(offset_record(GROUP, "t", 0, committed)._replace(producer_id=producer))
+            shard.replay(offset_record(GROUP, "t", 0, OffsetCommitValue(position))._replace(producer_id=producer))
         case (what, producer):
             shard.end_transaction(producer, commit=what == "commits")
 

@@ -110,6 +110,11 @@ def test_what_is_no_schema_is_refused(text: str) -> None:
         parse(text, {})
 
 
+def test_text_too_deep_for_pythons_parser_is_refused_in_the_words_of_the_bound() -> None:
+    with pytest.raises(Malformed, match=f"more than {DEEPEST} levels deep"):
+        parse("[" * 50_000, {})
+
+
 @settings(max_examples=examples(50))
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["int", "record", "R"]),
                     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "name", "fields", "items", "values", "symbols", "size", "default"]), inner, max_size=5)))  # fmt: skip

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from pykbroker.client.errors import Unreachable
-from pykbroker.container.tools.cub import main, wait
-from pykbroker.container.tools.running import ToolError
+from pykbroker.container.tools.running import ToolError, run
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.escaping import escaped_layout
+from pykbroker.tests.cli.test_hostile import CHANGES
+from pykbroker.tests.kit.hostile import HostileBroker
+from scripts.image.stand_ins.cub import main, wait
 
 
 class Cluster:
@@ -53,3 +58,11 @@ def test_somebody_has_to_be_named(words: list[str]) -> None:
 def test_zookeeper_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
     main(["zk-ready", "zookeeper:2181", "40"])
     assert "not needed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_a_broker_says_does_nothing(change: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with closing(HostileBroker(CHANGES[change])) as broker:
+        run("cub", main, ["kafka-ready", "-b", f"127.0.0.1:{broker.port}", "1", "1"])
+    printed = capfd.readouterr()
+    assert escaped_layout(printed.out + printed.err) == printed.out + printed.err

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
+from pykbroker.http.dashboard.panels import ROWS, Panel, Query
 from pykbroker.http.metrics.catalogue import everything
-from scripts.dashboard.panels import ROWS, Panel, Query
 
 _SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 _CHOSEN: Final = 'job=~"$job",instance=~"$instance"'
@@ -24,7 +24,7 @@ def dashboard(rows: Mapping[str, tuple[Panel, ...]] = ROWS) -> dict[str, Any]:
     return {
         "uid": "pykbroker",
         "title": "pykbroker",
-        "description": "Made by python -m scripts.dashboard; the metrics are described in docs/metrics.md.",
+        "description": "Made by python -m pykbroker.http.dashboard; the metrics are described in docs/metrics.md.",
         "tags": ["kafka", "pykbroker"],
         "schemaVersion": 38,
         "editable": True,
@@ -40,7 +40,7 @@ def dashboard(rows: Mapping[str, tuple[Panel, ...]] = ROWS) -> dict[str, Any]:
 
 
 def text() -> str:
-    """Return the content of docs/grafana/pykbroker.json."""
+    """Return the dashboard as the JSON that Grafana imports."""
     return json.dumps(dashboard(), indent=1) + "\n"
 
 

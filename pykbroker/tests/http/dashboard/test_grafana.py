@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,10 +13,9 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from pykbroker.http.dashboard.grafana import dashboard
+from pykbroker.http.dashboard.panels import ROWS, Query
 from pykbroker.http.metrics.catalogue import everything
-from scripts.dashboard.grafana import dashboard, text
-from scripts.dashboard.panels import ROWS, Query
-from scripts.jars import ROOT
 
 METRICS = {each.name: set(each.labels) for metrics in everything().values() for each in metrics}
 #: What is there only in the samples of a histogram or a summary, and what Prometheus itself adds.
@@ -23,9 +24,9 @@ _MORE = {"le", "quantile", "instance", "job"}
 _OF_OTHERS = {"python_gc_collections_total": {"generation"}}
 
 
-def test_the_file_is_what_is_made() -> None:
-    """Else: python -m scripts.dashboard > docs/grafana/pykbroker.json."""
-    assert (ROOT / "docs" / "grafana" / "pykbroker.json").read_text() == text()
+def test_the_command_prints_it() -> None:
+    command = [sys.executable, "-P", "-m", "pykbroker.http.dashboard"]
+    assert json.loads(subprocess.run(command, capture_output=True, check=True).stdout) == dashboard()
 
 
 def test_grafana_knows_every_word_of_it() -> None:

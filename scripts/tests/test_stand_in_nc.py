@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pykbroker.container.tools.table import main
+from pykbroker.container.tools.running import run
+from scripts.image.stand_ins import nc
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def port() -> Iterator[int]:
 
 @pytest.mark.parametrize("flags", [["-z"], ["-zv"], ["-vz", "-w", "5"], ["-z", "-v", "-w5", "-n", "-4"]])
 def test_one_that_is_open(flags: list[str], port: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main("nc", [*flags, "127.0.0.1", str(port)]) == 0
+    assert run("nc", nc.main, [*flags, "127.0.0.1", str(port)]) == 0
     told = capsys.readouterr()
     assert told.out == ""
     assert ("succeeded" in told.err) == any("v" in flag for flag in flags)
@@ -27,17 +28,17 @@ def test_one_that_is_open(flags: list[str], port: int, capsys: pytest.CaptureFix
 def test_one_that_is_not(port: int, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         closed = listening.getsockname()[1]
-    assert main("nc", ["-z", "127.0.0.1", str(closed)]) == 1
+    assert run("nc", nc.main, ["-z", "127.0.0.1", str(closed)]) == 1
     assert capsys.readouterr().err == ""
-    assert main("nc", ["-zv", "127.0.0.1", str(closed)]) == 1
+    assert run("nc", nc.main, ["-zv", "127.0.0.1", str(closed)]) == 1
     assert f"port {closed} (tcp) failed: " in capsys.readouterr().err
-    assert main("nc", ["-z", "127.0.0.1", str(closed), f"{port}-{port}"]) == 0
-    assert main("nc", ["-zv", "no-such-host.invalid", "1"]) == 1
+    assert run("nc", nc.main, ["-z", "127.0.0.1", str(closed), f"{port}-{port}"]) == 0
+    assert run("nc", nc.main, ["-zv", "no-such-host.invalid", "1"]) == 1
 
 
 @pytest.mark.parametrize(
     "words", [["-z", "127.0.0.1", "kafka"], ["-z", "127.0.0.1", "0"], ["-z", "h", "9-8"], ["-z"], ["h", "1"]]
 )
 def test_what_it_cannot_do_is_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main("nc", words) == 1
+    assert run("nc", nc.main, words) == 1
     assert capsys.readouterr().err.startswith("nc: ")

@@ -1,8 +1,10 @@
+#!/usr/local/bin/python3 -P
 """``cub kafka-ready`` (and ``ub``) of Confluent's images: waits until a cluster has its brokers."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -11,7 +13,7 @@ from pykbroker.cli.command_config import security_of
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.client.errors import ClientError
 from pykbroker.container.tools.printing import print_error
-from pykbroker.container.tools.running import Options, ToolError, settings
+from pykbroker.container.tools.running import Options, ToolError, run, settings
 from pykbroker.runtime.clock import Clock, SystemClock
 from pykbroker.wire.errors import KafkaError, WireError
 
@@ -79,3 +81,7 @@ def wait(
 def _brokers(bootstrap: str, given: Mapping[str, str], patience_s: float) -> int:
     with Client(parse_bootstrap(bootstrap), timeout_s=patience_s, security=security_of(given)) as client:
         return len(client.metadata([]).brokers)
+
+
+if __name__ == "__main__":
+    sys.exit(run("cub", main, sys.argv[1:]))

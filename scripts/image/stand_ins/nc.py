@@ -1,3 +1,4 @@
+#!/usr/local/bin/python3 -P
 """``nc -z HOST PORT``: whether somebody listens there, for checks of health. It carries no bytes."""
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pykbroker.container.tools.printing import print_error
-from pykbroker.container.tools.running import Options, ToolError
+from pykbroker.container.tools.running import Options, ToolError, run
 
 _PATIENCE_S: Final = 10.0
 _PORTS: Final = range(1, 65536)
@@ -67,3 +68,7 @@ def _is_open(options: argparse.Namespace, port: int) -> bool:
     if options.v:
         print_error(f"nc: connect to {options.host} port {port} (tcp) failed: {fault}")
     return False
+
+
+if __name__ == "__main__":
+    sys.exit(run("nc", main, sys.argv[1:]))

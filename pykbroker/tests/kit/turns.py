@@ -1,0 +1,81 @@
+"""A cluster in memory that counts the executed lines of each turn of its loop.
+
+A turn is what the loop does between two polls: the dispatcher with a frame, or what is due and what was left for the next turn.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any
+
+from pykbroker.runtime.runtime import Runtime, run_inline
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.cluster import MemoryCluster, Peer
+
+#: The most lines of a turn, some four milliseconds. Work that is not divided executes a multiple of what there is.
+MOST = 100_000
+
+
+def _is_counted(frame: FrameType) -> bool:
+    """False for the simulated disk and the tests' kit, whose lines are no work of a broker."""
+    return not any(room in frame.f_code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
+
+
+class Counted(MemoryCluster):
+    """Counts the lines of each turn; ``longest`` is the most of one."""
+
+    longest = 0
+    counts = False
+    traced = True
+
+    def _hand_in(self, frame: bytearray, broker: int, peer: Peer) -> Any:
+        with self._turn():
+            return super()._hand_in(frame, broker, peer)
+
+    def _decoded(self, api_key: int, version: int, pieces: Any) -> Any:
+        """Not decoded while turns are counted: the lines of the client are not the broker's."""
+        return pieces if self.counts else super()._decoded(api_key, version, pieces)
+
+    def run_turn(self) -> None:
+        """As MemoryCluster's."""
+        with self._turn():
+            super().run_turn()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self.traced:
+            yield
+            return
+        lines = 0
+
+        def count(frame: FrameType, event: str, arg: object) -> Any:
+            nonlocal lines
+            if event == "call" and not _is_counted(frame):
+                return None
+            lines += event == "line"
+            return count
+
+        former = sys.gettrace()
+        sys.settrace(count)
+        try:
+            yield
+        finally:
+            sys.settrace(former)
+            self.longest = max(self.longest, lines)
+
+
+def in_a_thread(runtime: Runtime, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+    """Lines of a thread hold nobody; its result comes in a later turn."""
+    former = sys.gettrace()
+    sys.settrace(None)
+    try:
+        found = run_inline(function, *args)
+    finally:
+        sys.settrace(former)
+    result: Deferred[Any] = Deferred()
+    runtime.wake_queue.add(partial(found.pass_to, result))
+    return result
