@@ -15,6 +15,7 @@ from pykbroker.share_partitions.sessions import ShareSession, ShareSessions
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.share_partitions.host import ShareHost
+    from pykbroker.share_partitions.share_partition import SharePartition
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,11 @@ class SharePartitions:
             if found.has_ended:
                 self._led.pop(key, None)
         return found
+
+    def known(self, key: SharePartitionKey) -> SharePartition | None:
+        """A share partition, to look at; None if it is not led here, or no member has read from it."""
+        led = self._led.get(key)
+        return None if led is None else led.share
 
     def close(self) -> None:
         """The broker has stopped."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.seeding.seed import Seed
     from pykbroker.testing.client_metrics import ClientMetric
     from pykbroker.testing.groups import Group, Partitions, Transaction
+    from pykbroker.testing.share_groups import ShareGroup
     from pykbroker.wire.errors import KafkaError
 
 T = TypeVar("T")
@@ -257,6 +258,28 @@ class Queries(Access):
 
         about = "" if topic is None else f" of {topic}"
         return self._wait(look, f"group {group_id} is more than {lag} behind{about}", timeout)
+
+    # ---- share groups ------------------------------------------------------------------------------------------------
+
+    def share_group(self, group_id: str) -> ShareGroup:
+        """The present state of a share group: members, and by partition where it is and what they have acquired. ``Dead`` if it does
+        not exist.
+        """
+        from pykbroker.testing import share_groups
+
+        return self._ask(share_groups.share_group, group_id)
+
+    def wait_for_share_group(
+        self, group_id: str, where: Callable[[ShareGroup], object], *, timeout: float = TIMEOUT_S
+    ) -> ShareGroup:
+        """Wait until a share group is as wanted: ``lambda group: group.lag == 0``. Returns it."""
+        from pykbroker.testing import share_groups
+
+        def look(cluster: Cluster) -> Seen[ShareGroup]:
+            seen = share_groups.share_group(cluster, group_id)
+            return Seen(seen, met=bool(where(seen)))
+
+        return self._wait(look, f"share group {group_id} is not as wanted", timeout)
 
     # ---- transactions ------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "unserved": lambda kafka: kafka.unserved(),
     "wait_for_committed": lambda kafka: kafka.wait_for_committed("g", "t", 1),
     "wait_for_group": lambda kafka: kafka.wait_for_group("g"),
+    "share_group": lambda kafka: kafka.share_group("g"),
+    "wait_for_share_group": lambda kafka: kafka.wait_for_share_group("g", bool),
     "subscribe_client_metrics": lambda kafka: kafka.subscribe_client_metrics(),
     "client_metrics": lambda kafka: kafka.client_metrics(),
     "wait_for_client_metrics": lambda kafka: kafka.wait_for_client_metrics(),
