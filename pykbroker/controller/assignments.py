@@ -1,13 +1,13 @@
-"""Manual replica assignments: their validation, and the log directories of the replicas.
+"""Replica assignments: the validation of manual ones, the log directories of the replicas, and the end of a reassignment.
 
-Rules and messages: ReplicationControlManager of Kafka 4.4.0 (validateManualPartitionAssignment).
+Rules and messages: ReplicationControlManager (validateManualPartitionAssignment) and PartitionReassignmentReplicas of Kafka 4.4.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pykbroker.metadata.ids import ZERO_ID
+from pykbroker.metadata.ids import MIGRATING, UNASSIGNED
 from pykbroker.metadata.image import BrokerImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -22,9 +22,27 @@ def check_assignment(known: Mapping[int, BrokerImage], replicas: Sequence[int], 
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {fault}")
 
 
-def directory_for_new(broker: BrokerImage) -> bytes:
-    """The log directory of a new replica: the broker's only one; unassigned if it has several (KIP-858)."""
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else ZERO_ID
+def directory_for_new(broker: BrokerImage | None) -> bytes:
+    """The log directory of a new replica: the broker's only one; not assigned yet if it has several, or is unknown (KIP-858)."""
+    if broker is None or len(broker.log_dirs) > 1:
+        return UNASSIGNED
+    return broker.log_dirs[0] if broker.log_dirs else MIGRATING
+
+
+def completed_reassignment(
+    replicas: Sequence[int], adding: Sequence[int], removing: Sequence[int], isr: Sequence[int]
+) -> tuple[list[int], list[int]] | None:
+    """Replicas and ISR without the removed ones, if the reassignment can end: all added ones are in sync; a smaller set must be
+    completely in sync.
+    """
+    if not adding and not removing:
+        return None
+    staying = [replica for replica in replicas if replica not in removing]
+    in_sync = [replica for replica in isr if replica not in removing]
+    needed = staying if len(adding) < len(removing) else adding
+    if not staying or not set(needed) <= set(in_sync) or (removing and not in_sync):
+        return None
+    return staying, in_sync
 
 
 def _fault(known: Mapping[int, BrokerImage], replicas: Sequence[int], factor: int | None) -> str | None:
@@ -34,6 +52,8 @@ def _fault(known: Mapping[int, BrokerImage], replicas: Sequence[int], factor: in
     for broker_id in sorted(replicas):
         if broker_id not in known:
             return f"broker {broker_id}, but no such broker is registered."
+        if not known[broker_id].takes_replicas:
+            return f"broker {broker_id}, but all its log directories are cordoned."
         if broker_id == previous:
             return f"the broker {broker_id} more than once."
         previous = broker_id

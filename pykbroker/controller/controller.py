@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
 from pykbroker.controller.config_alterations import plan_alterations
-from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
-from pykbroker.controller.reassignments import plan_reassignments, without_repeats
-from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
+from pykbroker.controller.reassignments import without_repeats
+from pykbroker.controller.registrations import BrokerRegistration, check_epoch, fencing
+from pykbroker.controller.shared_store import SharedStore
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
@@ -23,10 +23,10 @@ from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
-from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
+    from pykbroker.controller.broker_sessions import ControlState
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
     from pykbroker.controller.config_alterations import Alteration, ConfigRules
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
@@ -35,11 +35,19 @@ if TYPE_CHECKING:
     from pykbroker.controller.internal_topics import Settings
     from pykbroker.controller.metadata_quorum import QuorumDescription
     from pykbroker.controller.mutation_quotas import Charged, ChargedClient, MutationQuota, MutationQuotas
+    from pykbroker.controller.own_stores import OwnStores
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
     from pykbroker.controller.topics import NewPartitions, NewTopic, TopicPlanner, TopicResult
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
+    from pykbroker.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+    from pykbroker.wire.messages.assign_replicas_to_dirs import (
+        AssignReplicasToDirsRequest,
+        AssignReplicasToDirsResponse,
+    )
+    from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+    from pykbroker.wire.messages.broker_registration import BrokerRegistrationRequest
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +86,9 @@ class Controller:
         self._token_planner: TokenPlanner | None = None
         self._rules = rules
         self._topic_planner: TopicPlanner | None = None
+        #: The rules where each broker has a store of its own; None where brokers share one.
+        self.own_stores: OwnStores | None = None
+        self._stores: SharedStore | OwnStores = SharedStore(image, self._rng, features)
 
     @property
     def log(self) -> RecordLog:
@@ -99,6 +110,15 @@ class Controller:
         """Call ``preparation`` with the records of each change; a thread does the work that it returns before they are synced."""
         self._commits.prepare_with(preparation)
 
+    def use_own_stores(self) -> None:
+        """Let the rules be those of brokers with a store each; called before brokers start, since it does not change by itself who is
+        in sync.
+        """
+        from pykbroker.controller.own_stores import OwnStores
+
+        self.own_stores = OwnStores(self.image, self._config, self._log.quorum.node_id, self._rng, self.features)
+        self._stores = self.own_stores
+
     # The start and the end of the process, which wait for the disk
 
     def commit(self, records: Sequence[MetadataRecord]) -> None:
@@ -111,16 +131,9 @@ class Controller:
         """Register the brokers of this process and fence all others; returns their broker epochs by id.
 
         ``clean`` says that no records were lost since the last commit. Otherwise the partitions that these brokers lead
-        start a new leader epoch, by which clients notice that records may be lost.
+        start a new leader epoch, by which clients notice that records may be lost. With own stores each registration says it.
         """
-        here = {broker.id for broker in registrations}
-        records: list[MetadataRecord] = []
-        epochs: dict[int, int] = {}
-        for broker in registrations:
-            epochs[broker.id] = self._log.end_offset + len(records)
-            records.append(registration(broker, epochs[broker.id], self._rng, self.features))
-        records += (fencing(known) for known in self.image.active_brokers() if known.id not in here)
-        records += leader_changes(self.image, here, new_epoch_for=() if clean else here)
+        records, epochs = self._stores.start_all(registrations, self._log.end_offset, clean=clean)
         self.commit(records)
         return epochs
 
@@ -139,34 +152,82 @@ class Controller:
     # Brokers
 
     def start_broker(self, broker: BrokerRegistration) -> Deferred[int]:
-        def decide() -> Decision[int]:
-            epoch = self._log.end_offset
-            alive = self._alive() | {broker.id}
-            return [registration(broker, epoch, self._rng, self.features), *leader_changes(self.image, alive)], epoch
-
-        return self._commits.decide(decide)
+        return self._commits.decide(lambda: self._stores.start(broker, self._log.end_offset))
 
     def begin_shutdown(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._without(broker_id, leaving), None))
+        return self._commits.decide(lambda: (self._if_known(broker_id, self._stores.begin_shutdown), None))
 
     def fence_broker(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._without(broker_id, fencing), None))
+        return self._commits.decide(lambda: (self._if_known(broker_id, self._stores.fence), None))
 
     def unregister_broker(self, broker_id: int) -> Deferred[None]:
-        def decide() -> Decision[None]:
-            broker = self._registered(broker_id)
-            records: list[MetadataRecord] = list(leader_changes(self.image, self._alive() - {broker_id}))
-            return [*records, UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)], None
+        return self._commits.decide(lambda: (self._stores.unregister(self._registered(broker_id)), None))
+
+    # What only brokers with a store each ask for
+
+    def alter_partition(self, request: AlterPartitionRequest) -> Deferred[AlterPartitionResponse]:
+        from pykbroker.controller.alter_partition import plan_alter_partition
+
+        return self._commits.decide(lambda: plan_alter_partition(self._own().control, request))
+
+    def register_broker(self, request: BrokerRegistrationRequest, version: int) -> Deferred[int]:
+        def decide() -> Decision[tuple[int, int]]:
+            own = self._own()
+            records, epoch, offset = own.remote.register(request, version, self._log.end_offset, self._monotonic_ms())
+            return records, (epoch, offset)
+
+        def begin_session(registered: tuple[int, int]) -> int:
+            self._own().sessions.register(request.broker_id, *registered)
+            return registered[0]
+
+        return self._commits.decide(decide).map(begin_session)
+
+    def broker_heartbeat(self, request: BrokerHeartbeatRequest) -> Deferred[BrokerHeartbeatResponse]:
+        from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
+
+        def settle(state: ControlState) -> BrokerHeartbeatResponse:
+            sessions = self._own().sessions
+            sessions.settle(request.broker_id, state, request.current_metadata_offset, self.image.offset)
+            return BrokerHeartbeatResponse(
+                is_caught_up=request.current_metadata_offset >= sessions.registered_at(request.broker_id),
+                is_fenced=state.fenced,
+                should_shut_down=state is state.SHUTDOWN_NOW,
+            )
+
+        if self.own_stores is not None:
+            self.own_stores.sessions.contact(request.broker_id, request.broker_epoch, self._monotonic_ms())
+        return self._commits.decide(lambda: self._own().remote.heartbeat(request)).map(settle)
+
+    def assign_replicas_to_dirs(self, request: AssignReplicasToDirsRequest) -> Deferred[AssignReplicasToDirsResponse]:
+        return self._commits.decide(lambda: self._own().remote.assign(request))
+
+    def fence_stale_broker(self) -> Deferred[bool]:
+        def decide() -> Decision[bool]:
+            records = self._own().fence_stale(self._monotonic_ms())
+            return records or [], records is not None
 
         return self._commits.decide(decide)
+
+    def elect_unclean_leaders(self) -> Deferred[None]:
+        return self._commits.decide(lambda: (self._own().elect_unclean(), None))
+
+    def _own(self) -> OwnStores:
+        if self.own_stores is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "The brokers of this cluster share a store.")
+        return self.own_stores
+
+    def _monotonic_ms(self) -> int:
+        return int(self._clock.monotonic() * 1000)
 
     def unregister_controller(self, controller_id: int) -> Deferred[None]:
         from pykbroker.controller.unregistration import plan
 
         return self._commits.decide(lambda: (plan(self.image, self._log.quorum.node_id, controller_id), None))
 
-    def allocate_producer_ids(self, broker_id: int) -> Deferred[range]:
+    def allocate_producer_ids(self, broker_id: int, *, broker_epoch: int | None = None) -> Deferred[range]:
         def decide() -> Decision[range]:
+            if broker_epoch is not None:
+                check_epoch(self.image, broker_id, broker_epoch)
             first = self.image.next_producer_id
             following = first + PRODUCER_ID_BLOCK
             epoch = self._registered(broker_id).epoch
@@ -235,9 +296,7 @@ class Controller:
     def elect_leaders(
         self, kind: ElectionType, partitions: Sequence[tuple[str, Sequence[int]]] | None
     ) -> Deferred[dict[str, list[tuple[int, KafkaError | None]]]]:
-        from pykbroker.controller.elections import plan_elections
-
-        return self._commits.decide(lambda: plan_elections(self.image, kind, partitions))
+        return self._commits.decide(lambda: self._stores.elect(kind, partitions))
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> Deferred[None]:
         from pykbroker.controller.elections import plan_leader
@@ -245,17 +304,13 @@ class Controller:
         return self._commits.decide(lambda: (plan_leader(self.image, topic, partition, broker_id), None))
 
     def elect_preferred_leaders(self) -> Deferred[None]:
-        def decide() -> Decision[None]:
-            partitions = ((topic, each) for topic in self.image.topics.values() for each in topic.partitions.values())
-            return list(preferred_leader_changes(self.image, partitions)), None
-
-        return self._commits.decide(decide)
+        return self._commits.decide(lambda: (self._stores.elect_preferred(), None))
 
     def alter_reassignments(
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> Deferred[list[KafkaError | None]]:
         def begin(some: Sequence[Reassignment]) -> Deferred[list[KafkaError | None]]:
-            return self._commits.decide(lambda: plan_reassignments(self.image, some, same_factor=same_factor))
+            return self._commits.decide(lambda: self._stores.reassign(some, same_factor=same_factor))
 
         begun = gather([begin(some) for some in without_repeats(wanted)])
         return begun.map(lambda parts: [error for part in parts for error in part])
@@ -397,11 +452,8 @@ class Controller:
             raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
         return broker
 
-    def _without(self, broker_id: int, record: Callable[[BrokerImage], MetadataRecord]) -> list[MetadataRecord]:
+    def _if_known(
+        self, broker_id: int, plan: Callable[[BrokerImage], Sequence[MetadataRecord]]
+    ) -> Sequence[MetadataRecord]:
         broker = self.image.brokers.get(broker_id)
-        if broker is None or broker.fenced:
-            return []
-        return [record(broker), *leader_changes(self.image, self._alive() - {broker_id})]
-
-    def _alive(self) -> set[int]:
-        return {broker.id for broker in self.image.brokers.values() if broker.active}
+        return [] if broker is None else plan(broker)

@@ -1,18 +1,26 @@
 """Elections requested by operators (KIP-183, KIP-460). Rules: ReplicationControlManager of Kafka 4.4.0.
 
-A replica on a running broker is always in sync here, so a partition without a leader has none, and an unclean election finds
-none either.
+Where brokers share a store, a replica on a running broker is in sync, so a partition without a leader has none, and an unclean
+election finds none either. Where they have a store each, ``replication_control.py`` elects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from pykbroker.controller.leaders import preferred_leader_changes
+from pykbroker.controller.partition_changes import Election, Target
 from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from pykbroker.controller.replication_control import ReplicationControl
+
+#: By topic the error of each partition.
+Results = dict[str, list[tuple[int, KafkaError | None]]]
 
 
 class ElectionType(IntEnum):
@@ -30,20 +38,29 @@ def election_type(code: int) -> ElectionType:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {code}") from None
 
 
-def plan_election(image: MetadataImage, kind: ElectionType, name: str, index: int) -> PartitionChangeRecord:
-    """The record that elects the leader. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, or, if no
-    leader is possible, PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE.
+def plan_election(
+    image: MetadataImage, kind: ElectionType, name: str, index: int, control: ReplicationControl | None = None
+) -> PartitionChangeRecord:
+    """The record that elects the leader; ``control`` elects where brokers have a store each.
+
+    Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, or, if no leader is possible, PREFERRED_LEADER_NOT_AVAILABLE or
+    ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
     topic, partition = _existing(image, name, index)
-    if kind is ElectionType.UNCLEAN:
-        if partition.leader != NO_LEADER:
-            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
-        raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
-    if partition.leader == partition.replicas[0]:
+    unclean = kind is ElectionType.UNCLEAN
+    if partition.leader != NO_LEADER if unclean else partition.leader == partition.replicas[0]:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
-    for record in preferred_leader_changes(image, [(topic, partition)]):
-        return record
-    raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+    record: PartitionChangeRecord | None = None
+    if control is not None:
+        election = Election.UNCLEAN if unclean else Election.PREFERRED
+        record = control.change(topic, partition, Target.of(partition), election)
+    elif not unclean:
+        record = next(preferred_leader_changes(image, [(topic, partition)]), None)
+    if record is None:
+        raise KafkaError(
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+        )
+    return record
 
 
 def plan_leader(image: MetadataImage, name: str, index: int, broker_id: int) -> list[PartitionChangeRecord]:
@@ -69,19 +86,22 @@ def _existing(image: MetadataImage, name: str, index: int) -> tuple[TopicImage, 
 
 
 def plan_elections(
-    image: MetadataImage, kind: ElectionType, wanted: Iterable[tuple[str, Sequence[int]]] | None
-) -> tuple[list[PartitionChangeRecord], dict[str, list[tuple[int, KafkaError | None]]]]:
+    image: MetadataImage,
+    kind: ElectionType,
+    wanted: Iterable[tuple[str, Sequence[int]]] | None,
+    control: ReplicationControl | None = None,
+) -> tuple[list[PartitionChangeRecord], Results]:
     """The records of many elections, and by topic the error of each partition. ``wanted`` None means all partitions that need
-    an election.
+    an election; ``control``: see ``plan_election``.
     """
     records: list[PartitionChangeRecord] = []
-    results: dict[str, list[tuple[int, KafkaError | None]]] = {}
+    results: Results = {}
     for topic, indexes in _all_partitions(image) if wanted is None else wanted:
         result = results.setdefault(topic, [])
         for index in indexes:
             error = None
             try:
-                records.append(plan_election(image, kind, topic, index))
+                records.append(plan_election(image, kind, topic, index, control))
             except KafkaError as refusal:
                 if wanted is None and refusal.code is ErrorCode.ELECTION_NOT_NEEDED:
                     continue

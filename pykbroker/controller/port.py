@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.errors import KafkaError
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
+    from pykbroker.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+    from pykbroker.wire.messages.assign_replicas_to_dirs import (
+        AssignReplicasToDirsRequest,
+        AssignReplicasToDirsResponse,
+    )
+    from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+    from pykbroker.wire.messages.broker_registration import BrokerRegistrationRequest
 
 
 class ControllerPort(Protocol):
@@ -72,11 +79,46 @@ class ControllerPort(Protocol):
         """
         ...
 
-    def allocate_producer_ids(self, broker_id: int, /) -> Deferred[range]:
+    def allocate_producer_ids(self, broker_id: int, /, *, broker_epoch: int | None = None) -> Deferred[range]:
         """Allocate a new block of producer ids for one broker.
 
-        Fails with BROKER_ID_NOT_REGISTERED for a broker that was unregistered while it ran.
+        Fails with BROKER_ID_NOT_REGISTERED for a broker that was unregistered while it ran, and with STALE_BROKER_EPOCH for one that is
+        registered with another than the given broker epoch.
         """
+        ...
+
+    # Brokers with a store each; all fail with INVALID_REQUEST where brokers share a store. Requests and answers are those of the wire
+
+    def alter_partition(self, request: AlterPartitionRequest, /) -> Deferred[AlterPartitionResponse]:
+        """Alter the ISR of partitions that a broker leads: an error or the new state of each (``alter_partition.py``).
+
+        Fails with STALE_BROKER_EPOCH for a broker that is not registered with the request's epoch.
+        """
+        ...
+
+    def register_broker(self, request: BrokerRegistrationRequest, version: int, /) -> Deferred[int]:
+        """Register a broker in another process, fenced, by a request of this version; returns its broker epoch.
+
+        Fails with what ``RemoteBrokers.register`` raises.
+        """
+        ...
+
+    def broker_heartbeat(self, request: BrokerHeartbeatRequest, /) -> Deferred[BrokerHeartbeatResponse]:
+        """Prolong the session of a broker in another process, and unfence, fence or stop it. Fails with STALE_BROKER_EPOCH."""
+        ...
+
+    def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest, /
+    ) -> Deferred[AssignReplicasToDirsResponse]:
+        """Note the log directories of a broker's replicas. Fails with STALE_BROKER_EPOCH."""
+        ...
+
+    def fence_stale_broker(self) -> Deferred[bool]:
+        """Fence one broker in another process whose session is over; whether there was one."""
+        ...
+
+    def elect_unclean_leaders(self) -> Deferred[None]:
+        """Elect leaders where there is none and the topic allows unclean elections, a limited number at once."""
         ...
 
     # Topics. With ``client``, what a change adds or removes is charged to its quota, which may refuse it with THROTTLING_QUOTA_EXCEEDED

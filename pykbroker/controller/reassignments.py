@@ -1,23 +1,26 @@
 """Reassignments of partitions to other brokers (KIP-455): planning, progress and completion.
 
-The brokers of one process share one store, so a replica on a running broker is in sync at once: a reassignment to running
-brokers is complete when it is answered. One that names a stopped broker stays under way, with its adding and removing replicas
-in the image, until that broker starts. Rules and messages: ReplicationControlManager and
-PartitionReassignmentReplicas of Kafka 4.4.0.
+Where brokers share a store, a replica on a running broker is in sync at once: a reassignment to running brokers is complete
+when it is answered, and one that names a stopped broker stays under way, with its adding and removing replicas in the image,
+until that broker starts. Where they have a store each, it ends when leaders say that the added replicas are in sync
+(``alter_partition.py``). Rules and messages: ReplicationControlManager, PartitionReassignmentReplicas and
+PartitionReassignmentRevert of Kafka 4.4.0.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.controller.assignments import check_assignment, directory_for_new
+from pykbroker.controller.assignments import check_assignment, completed_reassignment, directory_for_new
 from pykbroker.controller.eligible_leaders import living_isr, note_eligible
-from pykbroker.metadata.ids import ZERO_ID
 from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from pykbroker.controller.replication_control import ReplicationControl
 
 
 class Reassignment(NamedTuple):
@@ -42,11 +45,18 @@ def ongoing_reassignments(image: MetadataImage) -> Iterator[tuple[TopicImage, Pa
 
 
 def plan_reassignment(
-    image: MetadataImage, name: str, index: int, replicas: Sequence[int] | None, *, same_factor: bool = False
+    image: MetadataImage,
+    name: str,
+    index: int,
+    replicas: Sequence[int] | None,
+    *,
+    same_factor: bool = False,
+    control: ReplicationControl | None = None,
 ) -> PartitionChangeRecord | None:
     """The record that reassigns a partition to ``replicas``, the preferred leader first, or with None cancels a reassignment.
 
-    None if nothing changes. ``same_factor`` refuses another number of replicas (KIP-860).
+    None if nothing changes. ``same_factor`` refuses another number of replicas (KIP-860); ``control`` plans where brokers have a
+    store each.
     Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR or
     NO_REASSIGNMENT_IN_PROGRESS.
     """
@@ -56,24 +66,32 @@ def plan_reassignment(
     partition = topic.partitions.get(index)
     if partition is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
+    if replicas is not None:
+        check_assignment(image.brokers, replicas)
+        if same_factor:
+            _check_factor(partition, replicas)
+    if control is not None:
+        return _planned(control, topic, partition, replicas)
     alive = {broker.id for broker in image.brokers.values() if broker.active}
-    if replicas is None:
-        return _change(image, topic, partition, _taken_back(topic, partition), alive)
-    check_assignment(image.brokers, replicas)
-    if same_factor:
-        _check_factor(partition, replicas)
-    return _change(image, topic, partition, _begun(partition, replicas), alive)
+    after = _taken_back(topic, partition) if replicas is None else _begun(partition, replicas)
+    return _change(image, topic, partition, after, alive)
 
 
 def plan_reassignments(
-    image: MetadataImage, wanted: Iterable[Reassignment], *, same_factor: bool
+    image: MetadataImage,
+    wanted: Iterable[Reassignment],
+    *,
+    same_factor: bool,
+    control: ReplicationControl | None = None,
 ) -> tuple[list[PartitionChangeRecord], list[KafkaError | None]]:
     """The records of many reassignments, each of another partition, and the error of each."""
     records: list[PartitionChangeRecord] = []
     errors: list[KafkaError | None] = []
     for asked in wanted:
         try:
-            record = plan_reassignment(image, asked.topic, asked.partition, asked.replicas, same_factor=same_factor)
+            record = plan_reassignment(
+                image, asked.topic, asked.partition, asked.replicas, same_factor=same_factor, control=control
+            )
         except KafkaError as refusal:
             errors.append(refusal.kept())
             continue
@@ -102,9 +120,19 @@ def completion(
 ) -> PartitionChangeRecord | None:
     """The record that completes a reassignment whose replicas are all in sync with these running brokers; None otherwise."""
     isr = [replica for replica in partition.replicas if replica in alive]
-    if not is_under_way(partition) or _completed(partition, isr) is None:
+    if _completed(partition, isr) is None:
         return None
     return _change(image, topic, partition, partition, alive)
+
+
+def _planned(
+    control: ReplicationControl, topic: TopicImage, partition: PartitionImage, replicas: Sequence[int] | None
+) -> PartitionChangeRecord | None:
+    """The record where brokers have a store each. Raises what ``_taken_back`` raises."""
+    if replicas is None:
+        after = _taken_back(topic, partition, unclean=control.may_elect_unclean(topic.name))
+        return control.brought_to(topic, partition, after, automatic=True)
+    return control.brought_to(topic, partition, _begun_with_copies(partition, replicas), automatic=False)
 
 
 def _check_factor(partition: PartitionImage, replicas: Sequence[int]) -> None:
@@ -122,40 +150,49 @@ def _check_factor(partition: PartitionImage, replicas: Sequence[int]) -> None:
 def _begun(partition: PartitionImage, target: Sequence[int]) -> PartitionImage:
     """The partition during its reassignment: the target's replicas, then those to be removed."""
     settled = set(partition.replicas) - set(partition.adding_replicas)
-    leaving = [replica for replica in partition.replicas if replica not in target]
+    leaving = sorted(set(partition.replicas) - set(target))
     return dataclasses.replace(
         partition,
         replicas=[*target, *leaving],
         adding_replicas=sorted(set(target) - settled),
-        removing_replicas=sorted(leaving),
+        removing_replicas=leaving,
     )
 
 
-def _taken_back(topic: TopicImage, partition: PartitionImage) -> PartitionImage:
+def _begun_with_copies(partition: PartitionImage, target: Sequence[int]) -> PartitionImage:
+    """As ``_begun`` where each replica is a copy: one that a reassignment under way is adding is one to be removed like the others,
+    and as in Kafka an empty list leaves that reassignment's.
+    """
+    leaving = sorted(set(partition.replicas) - set(target))
+    return dataclasses.replace(
+        partition,
+        replicas=[*target, *leaving],
+        adding_replicas=sorted(set(target) - set(partition.replicas)) or partition.adding_replicas,
+        removing_replicas=leaving or partition.removing_replicas,
+    )
+
+
+def _taken_back(topic: TopicImage, partition: PartitionImage, *, unclean: bool = False) -> PartitionImage:
     """The partition as it was before its reassignment. Raises KafkaError NO_REASSIGNMENT_IN_PROGRESS, or
-    INVALID_REPLICA_ASSIGNMENT if that would remove the last in-sync replica.
+    INVALID_REPLICA_ASSIGNMENT if that would remove the last in-sync replica, unless elections may be ``unclean``.
     """
     if not is_under_way(partition):
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
     isr = [replica for replica in partition.isr if replica not in partition.adding_replicas]
+    replicas = [replica for replica in partition.replicas if replica not in partition.adding_replicas]
+    if not isr and unclean and replicas:
+        isr = replicas[:1]
     if not isr:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Unable to revert partition assignment for {topic.name}:{partition.index} because it would require an "
             "unclean leader election.",
         )
-    replicas = [replica for replica in partition.replicas if replica not in partition.adding_replicas]
     return dataclasses.replace(partition, replicas=replicas, isr=isr, adding_replicas=[], removing_replicas=[])
 
 
 def _completed(partition: PartitionImage, isr: list[int]) -> tuple[list[int], list[int]] | None:
-    """Replicas and ISR without the removed ones, once all added ones are in sync; a smaller set must be completely in sync."""
-    replicas = [replica for replica in partition.replicas if replica not in partition.removing_replicas]
-    staying = [replica for replica in isr if replica not in partition.removing_replicas]
-    needed = partition.adding_replicas
-    if len(partition.adding_replicas) < len(partition.removing_replicas):
-        needed = replicas
-    return (replicas, staying) if staying and set(needed) <= set(staying) else None
+    return completed_reassignment(partition.replicas, partition.adding_replicas, partition.removing_replicas, isr)
 
 
 def _change(
@@ -167,7 +204,7 @@ def _change(
     """
     isr = living_isr(image, after, alive)
     adding, removing, replicas = after.adding_replicas, after.removing_replicas, after.replicas
-    done = _completed(after, isr) if is_under_way(after) else None
+    done = _completed(after, isr)
     if done is not None:
         (replicas, isr), adding, removing = done, [], []
     record = PartitionChangeRecord(topic_id=topic.id, partition_id=before.index)
@@ -200,5 +237,4 @@ def _directory(image: MetadataImage, before: PartitionImage, replica: int) -> by
     kept = before.directory_of(replica)
     if kept is not None:
         return kept
-    broker = image.brokers.get(replica)
-    return ZERO_ID if broker is None else directory_for_new(broker)
+    return directory_for_new(image.brokers.get(replica))

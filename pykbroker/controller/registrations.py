@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from pykbroker.metadata.features import Features
 from pykbroker.metadata.ids import random_id
-from pykbroker.metadata.image import BrokerImage, Endpoint
+from pykbroker.metadata.image import BrokerImage, Endpoint, MetadataImage
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 from pykbroker.wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
 
-_SET = 1
+_SET, _CLEARED = 1, -1
 
 
 @dataclass(slots=True)
@@ -22,12 +23,14 @@ class BrokerRegistration:
     endpoints: list[Endpoint]
     log_dirs: list[bytes]
     rack: str | None = None
+    #: The epoch in the marker of its last clean shutdown (KIP-966); -1 if it did not stop cleanly. For own stores only.
+    previous_epoch: int = -1
 
 
 def registration(
-    broker: BrokerRegistration, epoch: int, rng: random.Random, features: Features
+    broker: BrokerRegistration, epoch: int, rng: random.Random, features: Features, *, fenced: bool = False
 ) -> RegisterBrokerRecord:
-    """The registration record, unfenced at once: in this process there is no metadata lag to wait for.
+    """The registration record, unfenced at once where brokers share a store: in this process there is no metadata lag to wait for.
 
     ``epoch`` is the offset of the record, as in Kafka.
     """
@@ -44,7 +47,7 @@ def registration(
             for name, (low, high) in features.ranges.items()
         ],
         rack=broker.rack,
-        fenced=False,
+        fenced=fenced,
         log_dirs=sorted(broker.log_dirs),
     )
 
@@ -54,6 +57,22 @@ def fencing(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
     return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_SET)
 
 
+def unfencing(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
+    """The record that unfences a broker: clients find it, and it may lead."""
+    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_CLEARED)
+
+
 def leaving(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
     """The record of a controlled shutdown: the broker still answers, but leads nothing and is in no ISR."""
     return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=_SET)
+
+
+def check_epoch(image: MetadataImage, broker_id: int, epoch: int) -> None:
+    """Raises KafkaError STALE_BROKER_EPOCH unless the broker is registered with this broker epoch."""
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
+    if broker.epoch != epoch:
+        raise KafkaError(
+            ErrorCode.STALE_BROKER_EPOCH, f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}"
+        )

@@ -11,8 +11,15 @@ import random
 #: "No id", and the id of the metadata log itself (which is also the smallest of 100 reserved ones).
 ZERO_ID = bytes(16)
 CLUSTER_METADATA_ID = (1).to_bytes(16, "big")
+#: What stands for the directory of a replica (KIP-858): not noted yet by a cluster that is older; not chosen yet; offline.
+MIGRATING, UNASSIGNED, LOST = (n.to_bytes(16, "big") for n in range(3))
 _RESERVED = 100
 _DASH = 62  # the base64url digit "-"
+
+
+def is_reserved(directory: bytes) -> bool:
+    """Whether no log directory may have this id."""
+    return int.from_bytes(directory, "big") < _RESERVED
 
 
 def random_id(rng: random.Random) -> bytes:

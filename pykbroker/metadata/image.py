@@ -101,6 +101,11 @@ class BrokerImage:
         """True if the broker may lead and get replicas: neither fenced nor in a controlled shutdown."""
         return not self.fenced and not self.in_controlled_shutdown
 
+    @property
+    def takes_replicas(self) -> bool:
+        """False if all its log directories are cordoned (KIP-1066)."""
+        return not self.log_dirs or not set(self.log_dirs) <= set(self.cordoned_log_dirs or ())
+
 
 class MetadataImage:
     """The state of the cluster."""

@@ -111,11 +111,17 @@ def _partition(image: MetadataImage, record: PartitionRecord, delta: MetadataDel
 
 
 def _partition_change(image: MetadataImage, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
-    """Every change raises the partition epoch; only a change that names a leader raises the leader epoch."""
     topic = _topic_of(image, record)
     before = topic.partitions.get(record.partition_id)
     if before is None:
         raise ReplayError(f"a change for {topic.name}-{record.partition_id}, which does not exist")
+    after = changed(before, record)
+    topic.partitions[record.partition_id] = after
+    delta.partitions.append(PartitionChange(topic, before, after))
+
+
+def changed(before: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:
+    """The partition after a change: each raises the partition epoch; only one that names a leader raises the leader epoch."""
     after = dataclasses.replace(before, partition_epoch=before.partition_epoch + 1)
     if record.leader != NO_LEADER_CHANGE:
         after.leader = record.leader
@@ -126,8 +132,7 @@ def _partition_change(image: MetadataImage, record: PartitionChangeRecord, delta
         value = getattr(record, name)
         if value is not None:
             setattr(after, name, value)
-    topic.partitions[record.partition_id] = after
-    delta.partitions.append(PartitionChange(topic, before, after))
+    return after
 
 
 _REPLACED_LISTS = (

@@ -16,8 +16,8 @@ from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.batches import decode_batch
 from pykbroker.metadata.delta import MetadataDelta
-from pykbroker.metadata.features import METADATA_VERSION
-from pykbroker.metadata.image import Endpoint, MetadataImage
+from pykbroker.metadata.features import ELR_VERSION, METADATA_VERSION
+from pykbroker.metadata.image import BROKER_RESOURCE, Endpoint, MetadataImage
 from pykbroker.metadata.local_log import LocalLog
 from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.snapshot import BOOTSTRAP, encode_snapshot
@@ -48,8 +48,10 @@ class MetadataDirectory:
         *,
         node_id: int = 1,
         levels: Mapping[str, int] | None = None,
+        own_stores: bool = False,
     ) -> None:
         self.path = path
+        self.own_stores = own_stores
         self.node_id = node_id
         self.disk = disk or SimulatedDisk()
         self.clock = ManualClock()
@@ -81,6 +83,8 @@ class MetadataDirectory:
             rules=BrokerConfigRules(CONFIG),
             directory_id=uuid_from_str(self.logs.metadata_directory_id),
         )
+        if self.own_stores:
+            self.controller.use_own_stores()
 
     def close(self) -> None:
         """A clean shutdown."""
@@ -105,6 +109,22 @@ def make_controller(brokers: int = 1) -> Controller:
     controller = MetadataDirectory(levels=PLAIN).controller
     controller.start_brokers([registration(broker_id) for broker_id in range(1, brokers + 1)])
     return controller
+
+
+def make_replicating_controller(brokers: int = 3, *, min_isr: int = 1, elr: int = 1) -> Controller:
+    """The same where each broker has a store of its own."""
+    levels = {**PLAIN, ELR_VERSION: elr}
+    controller = MetadataDirectory(levels=levels, own_stores=True).controller
+    controller.start_brokers([own_registration(broker_id) for broker_id in range(1, brokers + 1)])
+    alter(controller, BROKER_RESOURCE, "", min_insync_replicas=str(min_isr))
+    return controller
+
+
+def own_registration(broker_id: int, previous_epoch: int = -1) -> BrokerRegistration:
+    """That of a broker with a log directory of its own. ``previous_epoch`` is what its marker of a clean shutdown has."""
+    found = registration(broker_id)
+    found.log_dirs, found.previous_epoch = [bytes([broker_id]) * 16], previous_epoch
+    return found
 
 
 def alteration(resource_type: int, name: str, **settings: str | None) -> Alteration:

@@ -1,0 +1,38 @@
+"""Changes planned one upon the other and committed at once: each is planned on what the ones before it make of the image."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.image import MetadataImage, TopicImage
+from pykbroker.metadata.replay import MetadataRecord, replay
+
+
+class Draft:
+    """See the module. ``offset`` is that of its first record."""
+
+    def __init__(self, image: MetadataImage, offset: int) -> None:
+        #: What the image becomes; topics and brokers are its own.
+        self.image = copy.copy(image)
+        self.image.topics = {each.name: _copied(each) for each in image.topics.values()}
+        self.image.topics_by_id = {each.id: each for each in self.image.topics.values()}
+        self.image.brokers = dict(image.brokers)
+        self.records: list[MetadataRecord] = []
+        self._first = offset
+
+    @property
+    def offset(self) -> int:
+        """The offset of the next record."""
+        return self._first + len(self.records)
+
+    def add(self, records: Iterable[MetadataRecord]) -> None:
+        """Note records of brokers and of partitions' changes."""
+        for record in records:
+            replay(self.image, record, MetadataDelta())
+            self.records.append(record)
+
+
+def _copied(topic: TopicImage) -> TopicImage:
+    return TopicImage(topic.name, topic.id, dict(topic.partitions))

@@ -1,0 +1,202 @@
+"""Changes of partitions where each broker has a store of its own: brokers come and go, leaders alter their ISR, operators elect
+and reassign.
+
+Everything is planned on the image and returned as records; ``partition_changes.py`` has the rules of one partition. Rules and
+messages: ReplicationControlManager of Kafka 4.4.0.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from pykbroker.controller.assignments import directory_for_new
+from pykbroker.controller.eligible_leaders import MIN_ISR, is_enabled
+from pykbroker.controller.internal_topics import Settings
+from pykbroker.controller.partition_changes import Circumstances, Election, Target, partition_change
+from pykbroker.metadata.features import METADATA_VERSION
+from pykbroker.metadata.ids import LOST, MIGRATING, UNASSIGNED
+from pykbroker.metadata.image import BROKER_RESOURCE, NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
+from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+log = logging.getLogger(__name__)
+
+UNCLEAN: Final = "unclean.leader.election.enable"
+_FIRST_WITHOUT_EPOCH_PER_SHRINK = 12  # metadata.version 3.6-IV0
+
+Found = tuple[TopicImage, PartitionImage]
+
+
+class ReplicationControl:
+    """Plans against one image. ``config`` has the settings of the controller's file, ``node_id`` names its own altered ones."""
+
+    def __init__(self, image: MetadataImage, config: Settings, node_id: int) -> None:
+        self.image = image
+        self._config = config
+        self._node_id = node_id
+
+    # Brokers
+
+    def without(self, broker_id: int) -> list[PartitionChangeRecord]:
+        """The changes when a broker is fenced, stops cleanly or begins its controlled shutdown: it leaves each ISR, and leads nothing."""
+        return list(self._without(broker_id, self._found(lambda partition: broker_id in partition.isr)))
+
+    def forgotten(self, broker_id: int) -> list[PartitionChangeRecord]:
+        """The changes when a broker is unregistered: it cannot lead from the ELR either."""
+        eligible = self._found(lambda partition: broker_id in partition.eligible_leader_replicas)
+        return [*self.without(broker_id), *self._without(broker_id, eligible)]
+
+    def lost(self, broker_id: int) -> list[PartitionChangeRecord]:
+        """The changes when a broker returns and did not stop cleanly: what it had in its caches may be gone, so it is in neither
+        ISR nor ELR before it has caught up (KIP-966).
+        """
+        if not is_enabled(self.image):
+            return self.without(broker_id)
+
+        def may_lead(replica: int) -> bool:
+            return replica != broker_id and self._is_active(replica)
+
+        records = []
+        for topic, partition in self._found(
+            lambda each: broker_id in each.isr or broker_id in each.eligible_leader_replicas
+        ):
+            target = Target.of(partition)
+            target.isr = [replica for replica in partition.isr if replica != broker_id]
+            target.after_unclean_shutdown = (broker_id,)
+            records.append(self.change(topic, partition, target, self.automatic_election(topic), may_lead))
+        return [record for record in records if record is not None]
+
+    def unfenced(self, broker_id: int) -> list[PartitionChangeRecord]:
+        """The changes when a broker is unfenced: it may lead what has no leader."""
+
+        def may_lead(replica: int) -> bool:
+            return replica == broker_id or self._is_active(replica)
+
+        leaderless = self._found(lambda partition: partition.leader == NO_LEADER)
+        changes = (
+            self.change(topic, partition, Target.of(partition), self.automatic_election(topic), may_lead)
+            for topic, partition in leaderless
+        )
+        return [record for record in changes if record is not None]
+
+    def leads(self, broker_id: int) -> bool:
+        """Whether a broker leads any partition."""
+        return next(self._found(lambda partition: partition.leader == broker_id), None) is not None
+
+    def offline(self, broker_id: int, directories: Iterable[bytes]) -> list[PartitionChangeRecord]:
+        """The changes when log directories of a broker fail: their replicas leave each ISR (KIP-858)."""
+        gone = set(directories)
+        return list(self._without(broker_id, self._found(lambda partition: not gone.isdisjoint(partition.directories))))
+
+    def without_in(self, broker_id: int, some: Iterable[Found]) -> list[PartitionChangeRecord]:
+        """The changes of these partitions when a broker's replicas of them fail."""
+        return list(self._without(broker_id, some))
+
+    # Periodic elections
+
+    def elect_preferred(self, at_most: int) -> list[PartitionChangeRecord]:
+        """The changes that make preferred replicas leaders where they can be, and find leaders where there is none."""
+        records: list[PartitionChangeRecord] = []
+        for topic, partition in self._found(lambda each: each.leader != each.replicas[0]):
+            if len(records) >= at_most:
+                break
+            record = self.change(topic, partition, Target.of(partition), Election.PREFERRED)
+            if record is not None:
+                records.append(record)
+        return records
+
+    def elect_unclean(self, at_most: int) -> list[PartitionChangeRecord]:
+        """The unclean elections of partitions without a leader whose topics allow them."""
+        records: list[PartitionChangeRecord] = []
+        for topic, partition in self._found(lambda each: each.leader == NO_LEADER):
+            if len(records) >= at_most:
+                break
+            if self.may_elect_unclean(topic.name):
+                record = self.change(topic, partition, Target.of(partition), Election.UNCLEAN)
+                if record is not None:
+                    records.append(record)
+        return records
+
+    # One partition
+
+    def change(
+        self,
+        topic: TopicImage,
+        partition: PartitionImage,
+        target: Target,
+        election: Election = Election.ONLINE,
+        may_lead: Callable[[int], bool] | None = None,
+    ) -> PartitionChangeRecord | None:
+        """The record of one change; ``may_lead`` takes the place of "the broker is active"."""
+        active = may_lead or self._is_active
+        around = Circumstances(
+            may_lead=lambda replica: active(replica) and self._has_online(replica, partition),
+            min_isr=self.min_isr(topic),
+            keeps_eligible=is_enabled(self.image),
+            directory_for=lambda broker_id: directory_for_new(self.image.brokers.get(broker_id)),
+            shrinking_needs_epoch=self.image.features.get(METADATA_VERSION, 0) < _FIRST_WITHOUT_EPOCH_PER_SHRINK,
+        )
+        return partition_change(partition, topic.id, target, around, election)
+
+    def brought_to(
+        self, topic: TopicImage, partition: PartitionImage, after: PartitionImage, *, automatic: bool
+    ) -> PartitionChangeRecord | None:
+        """The record that brings the lists of a partition to those of ``after``; an ``automatic`` change may elect uncleanly."""
+        election = self.automatic_election(topic) if automatic else Election.ONLINE
+        return self.change(topic, partition, Target.of(after), election)
+
+    def min_isr(self, topic: TopicImage) -> int:
+        """The topic's ``min.insync.replicas``, or the number of its replicas if that is less."""
+        return min(int(self._setting(topic.name, MIN_ISR)), len(topic.partitions[0].replicas))
+
+    def may_elect_unclean(self, topic: str) -> bool:
+        """Whether an election of a topic's leader may lose records rather than find nobody."""
+        return self._setting(topic, UNCLEAN).lower() == "true"
+
+    def automatic_election(self, topic: TopicImage) -> Election:
+        """The election that a change of the topic's partitions may need without anybody asking for one."""
+        return Election.UNCLEAN if self.may_elect_unclean(topic.name) else Election.ONLINE
+
+    def _without(self, broker_id: int, some: Iterable[Found]) -> Iterator[PartitionChangeRecord]:
+        def may_lead(replica: int) -> bool:
+            return replica != broker_id and self._is_active(replica)
+
+        for topic, partition in some:
+            target = Target.of(partition)
+            target.isr = [replica for replica in partition.isr if replica != broker_id]
+            record = self.change(topic, partition, target, self.automatic_election(topic), may_lead)
+            if record is not None:
+                yield record
+
+    def _found(self, wanted: Callable[[PartitionImage], bool]) -> Iterator[Found]:
+        for topic in self.image.topics.values():
+            for partition in topic.partitions.values():
+                if wanted(partition):
+                    yield topic, partition
+
+    def _is_active(self, broker_id: int) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and broker.active
+
+    def _has_online(self, broker_id: int, partition: PartitionImage) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and is_online(broker, partition.directory_of(broker_id) or MIGRATING)
+
+    def _setting(self, topic: str, name: str) -> str:
+        """A topic's setting, else that of the controller's node, of all brokers, or of the file."""
+        for settings in (
+            self.image.topic_config(topic),
+            self.image.config(BROKER_RESOURCE, str(self._node_id)),
+            self.image.config(BROKER_RESOURCE, ""),
+        ):
+            if name in settings:
+                return settings[name]
+        return str(self._config[name])
+
+
+def is_online(broker: BrokerImage, directory: bytes) -> bool:
+    """Whether a replica in this log directory can be served, as far as the controller knows."""
+    if directory in (UNASSIGNED, MIGRATING):
+        return True
+    return directory != LOST and (not broker.log_dirs or directory in broker.log_dirs)
