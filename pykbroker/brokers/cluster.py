@@ -176,7 +176,7 @@ class Cluster:
         """
         self.runtime.slices.stop()
         self.local_controller.stop_brokers()
-        for store in self._stores():
+        for store in self.stores():
             store.shutdown(apply)
 
     def new_broker(
@@ -214,7 +214,7 @@ class Cluster:
 
     def _make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
         """See ``PartitionTable.make_room``."""
-        found = [work for store in self._stores() if (work := store.table.make_room(records)) is not None]
+        found = [work for store in self.stores() if (work := store.table.make_room(records)) is not None]
         if len(found) <= 1:
             return found[0] if found else None
 
@@ -229,7 +229,7 @@ class Cluster:
     def partition(self, topic: str, index: int) -> Partition | None:
         """A partition as its leader has it if the leader runs here, else as any broker here has it."""
         found: Partition | None = None
-        for store in self._stores():
+        for store in self.stores():
             here = store.partition(topic, index)
             if here is not None:
                 leader = self.brokers.get(here.leader)
@@ -240,13 +240,14 @@ class Cluster:
 
     def partitions(self) -> Iterator[Partition]:
         """All partitions, in no particular order, each once, as ``partition`` has it."""
-        stores = self._stores()
+        stores = self.stores()
         if len(stores) == 1:
             return stores[0].partitions()
         everywhere = (each for store in stores for each in store.partitions())
         return (each for each in everywhere if self.partition(each.topic, each.index) is each)
 
-    def _stores(self) -> list[Store]:
+    def stores(self) -> list[Store]:
+        """Those of the brokers here, each once."""
         return list(dict.fromkeys([self.store, *(broker.store for broker in self.brokers.values())]))
 
 
