@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.seeding.seed import Seed
     from pykbroker.testing.client_metrics import ClientMetric
     from pykbroker.testing.groups import Group, Partitions, Transaction
-    from pykbroker.testing.share_groups import ShareGroup
+    from pykbroker.testing.share_groups import ShareGroupStatus
     from pykbroker.wire.errors import KafkaError
 
 T = TypeVar("T")
@@ -261,7 +261,7 @@ class Queries(Access):
 
     # ---- share groups ------------------------------------------------------------------------------------------------
 
-    def share_group(self, group_id: str) -> ShareGroup:
+    def share_group(self, group_id: str) -> ShareGroupStatus:
         """The present state of a share group: members, and by partition where it is and what they have acquired. ``Dead`` if it does
         not exist.
         """
@@ -270,12 +270,12 @@ class Queries(Access):
         return self._ask(share_groups.share_group, group_id)
 
     def wait_for_share_group(
-        self, group_id: str, where: Callable[[ShareGroup], object], *, timeout: float = TIMEOUT_S
-    ) -> ShareGroup:
+        self, group_id: str, where: Callable[[ShareGroupStatus], object], *, timeout: float = TIMEOUT_S
+    ) -> ShareGroupStatus:
         """Wait until a share group is as wanted: ``lambda group: group.lag == 0``. Returns it."""
         from pykbroker.testing import share_groups
 
-        def look(cluster: Cluster) -> Seen[ShareGroup]:
+        def look(cluster: Cluster) -> Seen[ShareGroupStatus]:
             seen = share_groups.share_group(cluster, group_id)
             return Seen(seen, met=bool(where(seen)))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class InFlight:
+class DeliveredRange:
     """Offsets ``first`` to ``last`` (inclusive) in one state: ``available``, ``acquired`` by ``member``, ``acknowledged``, ``archiving``
     or ``archived``. ``deliveries`` counts the present one.
     """
@@ -39,7 +39,7 @@ class ShareGroupPartition:
 
     start_offset: int | None
     lag: int | None
-    in_flight: tuple[InFlight, ...] = ()
+    in_flight: tuple[DeliveredRange, ...] = ()
 
     @property
     def acquired(self) -> int:
@@ -48,7 +48,7 @@ class ShareGroupPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGroup:
+class ShareGroupStatus:
     """A share group. ``state`` is Kafka's name: ``Stable``, ``Empty``, or ``Dead`` if the group does not exist."""
 
     group_id: str
@@ -63,11 +63,11 @@ class ShareGroup:
         return sum(each.lag or 0 for each in self.partitions.values())
 
 
-def share_group(cluster: Cluster, group_id: str) -> ShareGroup:
+def share_group(cluster: Cluster, group_id: str) -> ShareGroupStatus:
     """A share group by its id; other groups are ``Dead``, as clients of share groups are told."""
     found = group(cluster, group_id)
     if found.type != "share":
-        return ShareGroup(group_id, "Dead")
+        return ShareGroupStatus(group_id, "Dead")
 
     def initialized(shard: GroupShard) -> dict[bytes, frozenset[int]]:
         return offsets.initialized(shard, group_id)
@@ -80,7 +80,7 @@ def share_group(cluster: Cluster, group_id: str) -> ShareGroup:
         for key in keys
         if key.topic_id in names
     }
-    return ShareGroup(group_id, found.state, found.members, dict(sorted(partitions.items())))
+    return ShareGroupStatus(group_id, found.state, found.members, dict(sorted(partitions.items())))
 
 
 def _partition(cluster: Cluster, key: SharePartitionKey, topic: str) -> ShareGroupPartition:
@@ -93,7 +93,8 @@ def _partition(cluster: Cluster, key: SharePartitionKey, topic: str) -> ShareGro
         if found is not None:
             lag = partition.high_watermark - found.start_offset - found.delivery_complete_count
             runs = tuple(
-                InFlight(run.first, run.last, run.state.name.lower(), run.count, run.member) for run in found.in_flight
+                DeliveredRange(run.first, run.last, run.state.name.lower(), run.count, run.member)
+                for run in found.in_flight
             )
             return ShareGroupPartition(found.start_offset, lag, runs)
     broker = next(iter(cluster.brokers.values()))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.testing import Kafka
-from pykbroker.testing.share_groups import InFlight
+from pykbroker.testing.share_groups import DeliveredRange
 from pykbroker.wire.messages.share_fetch import (
     AcknowledgementBatch,
     FetchPartition,
@@ -90,7 +90,7 @@ def test_a_share_group_from_its_first_member_to_its_end() -> None:
             worker.fetch(AcknowledgementBatch(0, 0, [1]))
             done = kafka.wait_for_share_group("work", lambda group: group.lag == 9)
             assert done.partitions["jobs", 0].start_offset == 1
-            assert all(isinstance(each, InFlight) for each in done.partitions["jobs", 0].in_flight)
+            assert all(isinstance(each, DeliveredRange) for each in done.partitions["jobs", 0].in_flight)
             worker.beat(-1)
         kafka.wait_for_group("work", "Empty")
         kafka.wait_for_share_group("work", lambda group: not group.partitions["jobs", 0].acquired)
