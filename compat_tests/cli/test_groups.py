@@ -18,6 +18,9 @@ import pytest
 
 from compat_tests.cli.conftest import Result
 from compat_tests.harness.awaiting import eventually
+from compat_tests.oracle.cases.consumer_groups import configure
+from compat_tests.oracle.cases.streams_groups import beats, commits, enters, reads
+from compat_tests.oracle.requests import Ask
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -354,3 +357,22 @@ def test_share_groups(run: Run, bootstrap: str, numbered: str, group: str) -> No
     assert shown[1].split("\t") == ["TOPIC", "PARTITION", "START", "END", "LAG", "MEMBER"]
     assert run("groups", "delete", group, "--yes").lines == [f"{group} deleted"]
     assert "GROUP_ID_NOT_FOUND" in run("groups", "describe", group).err
+
+
+def test_a_streams_group_is_described_reset_and_deleted(run: Run, bootstrap: str, numbered: str, group: str) -> None:
+    ask = Ask(bootstrap, 1, "cli")
+    ask.wait_for_coordinators()
+    configure(ask, group, "streams.initial.rebalance.delay.ms", "0")
+    epoch = ask.quietly(enters(group, "member", reads(numbered)), 1).member_epoch
+    assert ask.quietly(commits(group, "member", epoch, numbered), 9).topics[0].partitions[0].error_code == 0
+    (described,) = json.loads(run("groups", "describe", group, "--json").out)
+    assert (described["type"], described["state"], described["assignor"]) == ("Streams", "Stable", "sticky")
+    (member,) = described["members"]
+    assert f"{numbered}-0" in member["assigned"]
+    assert [row["lag"] for row in described["offsets"] if row["committed"] is not None] == [5]
+    ask.quietly(beats(group, "member", -1), 1)
+    ask.close()
+    run("groups", "reset", group, "--topic", numbered, "--to-earliest", "--execute")
+    (described,) = json.loads(run("groups", "describe", group, "--json").out)
+    assert described["offsets"][0]["committed"] == 0
+    run("groups", "delete", group, "--yes")

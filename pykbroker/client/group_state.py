@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pykbroker.client.client import Client
@@ -15,12 +16,17 @@ from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescrib
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
-from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
+from pykbroker.wire.messages.streams_group_describe import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    TaskIds,
+    Topology,
+)
 
 CLASSIC = "Classic"
 SHARE = "Share"
 _CONSUMER = "Consumer"
-_STREAMS = "Streams"
+STREAMS = "Streams"
 _CONSUMER_PROTOCOL = "consumer"
 
 
@@ -80,8 +86,8 @@ def read_group(client: Client, name: str) -> GroupDescription:
         return _read_classic(connection, name)
     if kind == SHARE:
         return _read_share(connection, name)
-    if kind == _STREAMS:
-        return _read_streams(connection, name)
+    if kind == STREAMS:
+        return _read_streams(client, connection, name)
     raise ClientError(f"Group {name} is of the type {kind}, which this command does not know.")
 
 
@@ -149,29 +155,38 @@ def _read_share(connection: BrokerConnection, name: str) -> GroupDescription:
     return GroupDescription(name, SHARE, found.group_state, found.assignor_name, connection.address, members)
 
 
-def _read_streams(connection: BrokerConnection, name: str) -> GroupDescription:
-    """A member of a streams group has the partitions that its active tasks read."""
+def _read_streams(client: Client, connection: BrokerConnection, name: str) -> GroupDescription:
     request = StreamsGroupDescribeRequest(group_ids=[name])
     (found,) = connection.call(request, StreamsGroupDescribeResponse).groups
     raise_for(found.error_code, found.error_message)
-    parts = [] if found.topology is None else found.topology.subtopologies or []
-    sources = {
-        part.subtopology_id: [*part.source_topics, *(topic.name for topic in part.repartition_source_topics)]
-        for part in parts
-    }
+    read = _read_by(client, found.topology)
     members = [
         MemberDescription(
             m.member_id,
             m.instance_id,
             m.client_id,
             m.client_host.removeprefix("/"),
-            sorted(
-                TopicPartition(topic, index)
-                for tasks in m.assignment.active_tasks
-                for topic in sources.get(tasks.subtopology_id, ())
-                for index in tasks.partitions
-            ),
+            sorted(_inputs(m.assignment.active_tasks, read)),
         )
         for m in found.members
     ]
-    return GroupDescription(name, _STREAMS, found.group_state, found.assignor_name or "", connection.address, members)
+    return GroupDescription(name, STREAMS, found.group_state, found.assignor_name or "", connection.address, members)
+
+
+def _read_by(client: Client, topology: Topology | None) -> dict[str, dict[str, int]]:
+    """The topics that each subtopology reads, with their partitions."""
+    subtopologies = [] if topology is None else topology.subtopologies or []
+    read = {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in subtopologies
+    }
+    names = sorted({name for names in read.values() for name in names})
+    counts = {topic.name or "": len(topic.partitions) for topic in client.metadata(names).topics} if names else {}
+    return {subtopology: {name: counts.get(name, 0) for name in names} for subtopology, names in read.items()}
+
+
+def _inputs(tasks: list[TaskIds], read: dict[str, dict[str, int]]) -> Iterator[TopicPartition]:
+    """The partitions that active tasks read."""
+    for each in tasks:
+        for topic, count in read.get(each.subtopology_id, {}).items():
+            yield from (TopicPartition(topic, index) for index in each.partitions if index < count)
