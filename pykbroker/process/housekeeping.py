@@ -15,6 +15,7 @@ from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.brokers.store import Store
     from pykbroker.storage.compaction.cleaning import CleaningResult
     from pykbroker.storage.compaction.compaction import CompactionPlan
     from pykbroker.storage.log.log import Log
@@ -36,11 +37,20 @@ _RETAINED_AT_ONCE = 200
 
 class Housekeeping:
     """Rounds over all logs. Threads wait for the disk; the timer of a round is set when the round has ended, so that rounds
-    never overlap.
+    never overlap. Without ``store`` they are those of the cluster's store, and what the controller does besides.
     """
 
-    def __init__(self, cluster: Cluster, *, durable: bool, cleaner: Cleaner | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        durable: bool,
+        cleaner: Cleaner | None = None,
+        store: Callable[[], Store] | None = None,
+    ) -> None:
         self._cluster = cluster
+        self._of_cluster = store is None
+        self._store = store or (lambda: cluster.store)
         self._durable = durable
         self._cleaner = cleaner or CleanerProcess()
         self._compacting: Deferred[None] | None = None
@@ -58,13 +68,18 @@ class Housekeeping:
         self._every(interval_ms, interval_ms, self._producers)
         if config["log.cleaner.enable"]:
             self._every(config["log.cleaner.backoff.ms"], 0, self.run_compaction)
+        if self._of_cluster:
+            self._start_elections_and_tokens()
+        self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
+
+    def _start_elections_and_tokens(self) -> None:
+        config = self._cluster.config
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
             self._every(interval_ms, interval_ms, self._elections)
         if config["delegation.token.secret.key"]:
             interval_ms = config["delegation.token.expiry.check.interval.ms"]
             self._every(interval_ms, interval_ms, self._tokens)
-        self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
 
     def stop(self) -> None:
         """Stop the cleaner's process."""
@@ -72,9 +87,9 @@ class Housekeeping:
 
     def _open_a_few(self) -> None:
         """Open unused logs, a few at a time, so that retention and compaction include them."""
-        chosen = list(islice(self._cluster.dormant.partitions, _OPENED_AT_ONCE))
+        chosen = list(islice(self._store().dormant.partitions, _OPENED_AT_ONCE))
         if chosen:
-            self._cluster.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
+            self._store().dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
 
     def _rest_then_open(self, _: None) -> None:
         self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
@@ -82,7 +97,7 @@ class Housekeeping:
     def run_retention(self) -> Deferred[None]:
         """Run a round of retention, some logs in each turn."""
         over: Deferred[None] = Deferred()
-        rest = list(self._cluster.logs.logs.values())
+        rest = list(self._store().logs.logs.values())
 
         def next_some(_: None) -> None:
             some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
@@ -100,7 +115,7 @@ class Housekeeping:
 
         def retain(_: None) -> None:
             try:
-                cluster.logs.retain(some, now_ms)
+                self._store().logs.retain(some, now_ms)
             except Exception as error:
                 log.error("Retention failed for some logs: %s", error, exc_info=not isinstance(error, KafkaError))
 
@@ -124,19 +139,19 @@ class Housekeeping:
     def _producers(self) -> Deferred[None] | None:
         """Remove expired producer states; the setting may change at run time."""
         cluster = self._cluster
-        cluster.logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
+        self._store().logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
         return None
 
     def _checkpoints(self) -> Deferred[None] | None:
-        return self._cluster.runtime.offload(self._cluster.logs.plan_checkpoints())
+        return self._cluster.runtime.offload(self._store().logs.plan_checkpoints())
 
     def _removals(self) -> Deferred[None] | None:
-        logs = self._cluster.logs
+        logs = self._store().logs
         return self._cluster.runtime.offload(logs.plan_removals()) if logs.removals_due else None
 
     def _flushes(self) -> Deferred[None] | None:
-        due = self._cluster.logs.due_flushes()
-        return self._cluster.runtime.offload(self._cluster.logs.flush, due) if due else None
+        due = self._store().logs.due_flushes()
+        return self._cluster.runtime.offload(self._store().logs.flush, due) if due else None
 
     def run_compaction(self) -> Deferred[None]:
         """Run a round of compaction, after the one that is under way, if any."""
@@ -151,7 +166,7 @@ class Housekeeping:
         Logs with both policies get retention in between, as in Kafka: during its compaction a log drops nothing, and a
         cleaner that cannot keep up is always busy.
         """
-        cluster, logs = self._cluster, self._cluster.logs
+        cluster, logs = self._cluster, self._store().logs
         over: Deferred[None] = Deferred()
 
         def look() -> None:

@@ -13,6 +13,7 @@ import logging
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
@@ -38,6 +39,8 @@ from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import OwnStore
+    from pykbroker.brokers.store import Store
     from pykbroker.faults.injector import Injector
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
@@ -98,7 +101,8 @@ async def serve(
 class Node:
     """``brokers`` brokers on the log directories of the settings. ``racks`` has the rack of each; without it all have
     broker.rack. ``release`` is the emulated earlier release, if any. With ``as_reached`` clients of a listener on all
-    addresses are answered the address that they connected to. ``machine`` is another machine than this one, as a simulator's. It
+    addresses are answered the address that they connected to. With ``copies`` each broker has copies of its own, in the folder of its node id
+    in the log directory. ``machine`` is another machine than this one, as a simulator's. It
     belongs to the event loop that runs when it is created.
     """
 
@@ -115,7 +119,9 @@ class Node:
         release: Release | None = None,
         wrap_disk: Callable[[Disk], Disk] | None = None,
         machine: Machine | None = None,
+        copies: bool = False,
     ) -> None:
+        self._copies = copies
         self._machine = machine
         self._paths = log_directories.named_by(config)
         self._config = log_directories.with_node_id(self._paths, config, None if machine is None else machine.disk)
@@ -133,6 +139,8 @@ class Node:
         self._lifecycle: BrokerLifecycle | None = None
         self._real_disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
+        #: That of the stores of further brokers with copies of their own.
+        self._further: list[Housekeeping] = []
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
         self._features = CURRENT if release is None else release.features
@@ -278,6 +286,10 @@ class Node:
         self._lifecycle = BrokerLifecycle(cluster)
         cleaner = None if self._machine is None else self._machine.cleaner
         self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
+        stores = self._open_copies(cluster) if self._copies else None
+        for node_id in stores or ():
+            store = partial(cluster.store_of, node_id)
+            self._further.append(Housekeeping(cluster, durable=self._durable, cleaner=cleaner, store=store))
         try:
             self._lifecycle.start_all(
                 {
@@ -285,6 +297,7 @@ class Node:
                     for position, node_id in enumerate(self._ids)
                 },
                 self._racks,
+                stores,
             )
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
@@ -296,17 +309,38 @@ class Node:
             await awaited(before_clients(cluster))
         await self.server.start_serving()
         self._housekeeping.start()
+        for housekeeping in self._further:
+            housekeeping.start()
+
+    def _open_copies(self, cluster: Cluster) -> dict[int, Store]:
+        """The stores of all brokers but the first."""
+        from pykbroker.process.copies import open_store
+
+        try:
+            return {
+                node_id: open_store(cluster, self._paths.metadata, node_id, self._disk_in_use, self._clock)
+                for node_id in self._ids[1:]
+            }
+        except (KafkaError, OSError, ValueError) as error:
+            raise log_directories.unusable(self._paths.metadata, error) from error
 
     def _open_cluster(self, config: BrokerConfig) -> Cluster:
         """The cluster, on the disk and with the randomness of its machine. Raises StartFailed."""
         rng: random.Random
+        every, own = [self._paths], None
+        if self._copies:
+            from pykbroker.process.copies import folders, own_store
+
+            every, own = folders(self._paths, self._ids), own_store(self._ids[0])
         if self._machine is None:
-            self._locks = log_directories.lock(self._paths)
+            for paths in every:
+                self._locks += log_directories.lock(paths)
             self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
             disk, rng = self._wrap_disk(self._real_disk), random.SystemRandom()
         else:
             disk, rng = self._machine.disk, self._machine.random
-        return _open_cluster(config, self._paths, disk, self._clock, rng, self._features)
+        self._disk_in_use = disk
+        return _open_cluster(config, every[0], disk, self._clock, rng, self._features, own)
 
     def _tell_started(self, took_s: float) -> None:
         """Log a summary of the start for operators."""
@@ -335,8 +369,9 @@ class Node:
         first.
         """
         async with self._changing:
-            if self._housekeeping is not None:
-                self._housekeeping.stop()
+            for housekeeping in self._all_housekeeping():
+                housekeeping.stop()
+            self._further.clear()
             await self.server.close()
             self.lifetimes.end()
             if self._lifecycle is not None:
@@ -353,8 +388,9 @@ class Node:
         raises; then no cluster runs, until ``begin_again`` succeeds.
         """
         async with self._changing:
-            if self._housekeeping is not None:
-                self._housekeeping.stop()
+            for housekeeping in self._all_housekeeping():
+                housekeeping.stop()
+            self._further.clear()
             self.lifetimes.end(followed=True)
             self.server.forget_cluster()
             self._lifecycle = None
@@ -366,6 +402,9 @@ class Node:
             replace()
             await open_again(self.server, self._ids)
             await self._open(before_clients)
+
+    def _all_housekeeping(self) -> list[Housekeeping]:
+        return [*self._further, *(() if self._housekeeping is None else (self._housekeeping,))]
 
     @contextlib.asynccontextmanager
     async def unchanging(self) -> AsyncIterator[None]:
@@ -393,7 +432,13 @@ def _shut_down(cluster: Cluster, *, in_threads: bool) -> None:
 
 
 def _open_cluster(
-    config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock: Clock, rng: random.Random, features: Features
+    config: BrokerConfig,
+    paths: DirectoryPaths,
+    disk: Disk,
+    clock: Clock,
+    rng: random.Random,
+    features: Features,
+    own: OwnStore | None,
 ) -> Cluster:
     try:
         return Cluster.open(
@@ -405,6 +450,7 @@ def _open_cluster(
             others=paths.others,
             metadata_apart=paths.metadata_apart,
             features=features,
+            own=own,
         )
     except (KafkaError, WireError, OSError, RuntimeError, ValueError) as error:
         raise log_directories.unusable(paths.metadata, error) from error
