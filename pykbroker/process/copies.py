@@ -4,16 +4,21 @@ Kafka keeps that of a node, the first with the metadata log.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.brokers.cluster import OwnStore
+from pykbroker.brokers.division import PLAN, NotDivisibleError, divide
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.requests.peer_handlers import peer_handler
 from pykbroker.storage.checkpoints import META_PROPERTIES
 from pykbroker.storage.directories.manager import LogManager
+from pykbroker.storage.directory_lock import DirectoryLock
 
 if TYPE_CHECKING:
+    import random
+
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.brokers.store import Store
     from pykbroker.runtime.clock import Clock
@@ -21,16 +26,33 @@ if TYPE_CHECKING:
 
 
 def folders(paths: DirectoryPaths, ids: list[int]) -> list[DirectoryPaths]:
-    """The log directory of each broker. Raises StartFailed."""
+    """The log directory of each broker. Raises StartFailed for several, of which nobody could say whose they are."""
     if paths.others or paths.metadata_apart:
         raise StartFailed(
             "brokers with copies of their own take one log directory, in which each has a folder: name one"
         )
-    if (paths.metadata / META_PROPERTIES).exists():
-        raise StartFailed(
-            f"{paths.metadata} holds the one copy of brokers that share it: choose an empty or a new directory"
-        )
     return [DirectoryPaths(folder_of(paths.metadata, node_id), (), metadata_apart=False) for node_id in ids]
+
+
+def take_over(
+    directory: Path, ids: list[int], disk: Disk, rng: random.Random, open_shared: Callable[[], Cluster]
+) -> list[DirectoryLock]:
+    """Divide a log directory that brokers shared, or complete that; returns the lock on it. Raises StartFailed."""
+    if not any(disk.exists(f"{directory}/{name}") for name in (META_PROPERTIES, PLAN)):
+        return []
+    try:
+        lock = DirectoryLock(str(directory))
+    except BlockingIOError as error:
+        raise StartFailed(f"the log directory {directory} is in use by another broker") from error
+    try:
+        divide(str(directory), ids, disk, rng, open_shared)
+    except NotDivisibleError as error:
+        lock.release()
+        raise StartFailed(str(error)) from error
+    except BaseException:
+        lock.release()
+        raise
+    return [lock]
 
 
 def folder_of(directory: Path, node_id: int) -> Path:

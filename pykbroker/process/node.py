@@ -327,19 +327,25 @@ class Node:
     def _open_cluster(self, config: BrokerConfig) -> Cluster:
         """The cluster, on the disk and with the randomness of its machine. Raises StartFailed."""
         rng: random.Random
-        every, own = [self._paths], None
-        if self._copies:
-            from pykbroker.process.copies import folders, own_store
-
-            every, own = folders(self._paths, self._ids), own_store(self._ids[0])
         if self._machine is None:
-            for paths in every:
-                self._locks += log_directories.lock(paths)
+            if not self._copies:
+                self._locks = log_directories.lock(self._paths)
             self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
             disk, rng = self._wrap_disk(self._real_disk), random.SystemRandom()
         else:
             disk, rng = self._machine.disk, self._machine.random
         self._disk_in_use = disk
+        open_shared = partial(_open_cluster, config, self._paths, disk, self._clock, rng, self._features)
+        if not self._copies:
+            return open_shared()
+        from pykbroker.process import copies
+
+        every = copies.folders(self._paths, self._ids)
+        self._locks = copies.take_over(self._paths.metadata, self._ids, disk, rng, open_shared)
+        if self._machine is None:
+            for paths in every:
+                self._locks += log_directories.lock(paths)
+        own = copies.own_store(self._ids[0])
         return _open_cluster(config, every[0], disk, self._clock, rng, self._features, own)
 
     def _tell_started(self, took_s: float) -> None:
@@ -438,7 +444,7 @@ def _open_cluster(
     clock: Clock,
     rng: random.Random,
     features: Features,
-    own: OwnStore | None,
+    own: OwnStore | None = None,
 ) -> Cluster:
     try:
         return Cluster.open(

@@ -43,10 +43,6 @@ async def produce(node: Node, value: bytes) -> int:
     return code
 
 
-def names(directory: Path) -> list[str]:
-    return sorted(path.name for path in directory.iterdir())
-
-
 def segment(directory: Path, broker: int) -> bytes:
     return (directory / str(broker) / "t-0" / f"{0:020d}.log").read_bytes()
 
@@ -77,16 +73,33 @@ def test_every_broker_stops_and_crashes_and_all_copies_are_alike(tmp_path: Path)
     asyncio.run(live())
 
 
-def test_a_directory_with_one_copy_for_all_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_that_brokers_shared_is_taken_over(tmp_path: Path) -> None:
     async def live() -> None:
-        shared = Node(
-            BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)}), 3, durable=False
-        )
+        texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)}
+        shared = Node(BrokerConfig(texts), 3, durable=False)
         await shared.start()
+        await ended(shared.cluster.controller.create_topics([NewTopic("t", 1, 3)]))
+        assert await produce(shared, b"before") == ErrorCode.NONE
         await shared.stop()
-        before = names(tmp_path)
-        with pytest.raises(StartFailed, match="one copy of brokers that share it"):
+
+        node = await started(tmp_path)
+        await asyncio.wait_for(until(lambda: in_sync(node) == 3), 20)
+        assert await produce(node, b"after") == ErrorCode.NONE
+        await node.stop()
+        assert segment(tmp_path, 1).count(b"before") == 1
+        assert segment(tmp_path, 1) == segment(tmp_path, 2) == segment(tmp_path, 3)
+
+    asyncio.run(live())
+
+
+def test_a_directory_in_use_and_several_directories_are_refused(tmp_path: Path) -> None:
+    async def live() -> None:
+        node = await started(tmp_path)
+        with pytest.raises(StartFailed, match="in use by another broker"):
             await started(tmp_path)
-        assert names(tmp_path) == before
+        await node.stop()
+        texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"}
+        with pytest.raises(StartFailed, match="take one log directory"):
+            await Node(BrokerConfig(texts), 3, durable=False, copies=True).start()
 
     asyncio.run(live())
