@@ -101,10 +101,14 @@ async def serve(
 class Node:
     """``brokers`` brokers on the log directories of the settings. ``racks`` has the rack of each; without it all have
     broker.rack. ``release`` is the emulated earlier release, if any. With ``as_reached`` clients of a listener on all
-    addresses are answered the address that they connected to. With ``copies`` each broker has copies of its own, in the folder of its node id
-    in the log directory. ``machine`` is another machine than this one, as a simulator's. It
+    addresses are answered the address that they connected to. ``machine`` is another machine than this one, as a simulator's. It
     belongs to the event loop that runs when it is created.
     """
+
+    #: Whether each broker has copies of its own, in the folder of its node id in the log directory; set before the start.
+    copies = False
+    #: That of the stores of all such brokers but the first.
+    _further: Sequence[Housekeeping] = ()
 
     def __init__(
         self,
@@ -119,9 +123,7 @@ class Node:
         release: Release | None = None,
         wrap_disk: Callable[[Disk], Disk] | None = None,
         machine: Machine | None = None,
-        copies: bool = False,
     ) -> None:
-        self._copies = copies
         self._machine = machine
         self._paths = log_directories.named_by(config)
         self._config = log_directories.with_node_id(self._paths, config, None if machine is None else machine.disk)
@@ -139,8 +141,6 @@ class Node:
         self._lifecycle: BrokerLifecycle | None = None
         self._real_disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
-        #: That of the stores of further brokers with copies of their own.
-        self._further: list[Housekeeping] = []
         self._changing = asyncio.Lock()
         self._descriptors = descriptors.allowed()
         self._features = CURRENT if release is None else release.features
@@ -286,10 +286,11 @@ class Node:
         self._lifecycle = BrokerLifecycle(cluster)
         cleaner = None if self._machine is None else self._machine.cleaner
         self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
-        stores = self._open_copies(cluster) if self._copies else None
-        for node_id in stores or ():
-            store = partial(cluster.store_of, node_id)
-            self._further.append(Housekeeping(cluster, durable=self._durable, cleaner=cleaner, store=store))
+        stores = self._open_copies(cluster) if self.copies else None
+        self._further = [
+            Housekeeping(cluster, durable=self._durable, cleaner=cleaner, store=partial(cluster.store_of, node_id))
+            for node_id in stores or ()
+        ]
         try:
             self._lifecycle.start_all(
                 {
@@ -328,7 +329,7 @@ class Node:
         """The cluster, on the disk and with the randomness of its machine. Raises StartFailed."""
         rng: random.Random
         if self._machine is None:
-            if not self._copies:
+            if not self.copies:
                 self._locks = log_directories.lock(self._paths)
             self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
             disk, rng = self._wrap_disk(self._real_disk), random.SystemRandom()
@@ -336,7 +337,7 @@ class Node:
             disk, rng = self._machine.disk, self._machine.random
         self._disk_in_use = disk
         open_shared = partial(_open_cluster, config, self._paths, disk, self._clock, rng, self._features)
-        if not self._copies:
+        if not self.copies:
             return open_shared()
         from pykbroker.process import copies
 
@@ -377,7 +378,7 @@ class Node:
         async with self._changing:
             for housekeeping in self._all_housekeeping():
                 housekeeping.stop()
-            self._further.clear()
+            self._further = ()
             await self.server.close()
             self.lifetimes.end()
             if self._lifecycle is not None:
@@ -396,7 +397,7 @@ class Node:
         async with self._changing:
             for housekeeping in self._all_housekeeping():
                 housekeeping.stop()
-            self._further.clear()
+            self._further = ()
             self.lifetimes.end(followed=True)
             self.server.forget_cluster()
             self._lifecycle = None

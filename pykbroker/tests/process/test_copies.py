@@ -24,7 +24,8 @@ from pykbroker.wire.records import Record, encode_batch
 
 async def started(directory: Path) -> Node:
     texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "min.insync.replicas": "2"}
-    node = Node(BrokerConfig(texts), 3, durable=False, copies=True)
+    node = Node(BrokerConfig(texts), 3, durable=False)
+    node.copies = True
     await node.start()
     return node
 
@@ -99,7 +100,9 @@ def test_a_directory_in_use_and_several_directories_are_refused(tmp_path: Path) 
             await started(tmp_path)
         await node.stop()
         texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"}
+        node = Node(BrokerConfig(texts), 3, durable=False)
+        node.copies = True
         with pytest.raises(StartFailed, match="take one log directory"):
-            await Node(BrokerConfig(texts), 3, durable=False, copies=True).start()
+            await node.start()
 
     asyncio.run(live())
