@@ -177,11 +177,11 @@ class Cluster:
         ``apply`` may be a thread pool's map, since closing a log waits for the disk.
         """
         self.runtime.slices.stop()
-        for store in self._stores():
+        for store in self.stores():
             if store.replication is not None:
                 store.replication.end()
         self.local_controller.stop_brokers()
-        for store in self._stores():
+        for store in self.stores():
             store.shutdown(apply)
 
     def new_broker(
@@ -210,10 +210,6 @@ class Cluster:
             self._own_stores[replication.node_id] = store
         return store
 
-    def store_of(self, node_id: int) -> Store:
-        """The store of a broker of this process, running or not."""
-        return self._own_stores.get(node_id, self.store)
-
     def usable_store(self, store: Store, node_id: int) -> Store:
         """The store of a broker that stopped, or a new one on the same log directories if it crashed."""
         if store.usable:
@@ -226,7 +222,7 @@ class Cluster:
 
     def _make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
         """See ``PartitionTable.make_room``."""
-        found = [work for store in self._stores() if (work := store.table.make_room(records)) is not None]
+        found = [work for store in self.stores() if (work := store.table.make_room(records)) is not None]
         if len(found) <= 1:
             return found[0] if found else None
 
@@ -241,7 +237,7 @@ class Cluster:
     def partition(self, topic: str, index: int) -> Partition | None:
         """A partition as its leader has it if the leader runs here, else as any broker here has it."""
         found: Partition | None = None
-        for store in self._stores():
+        for store in self.stores():
             here = store.partition(topic, index)
             if here is not None:
                 leader = self.brokers.get(here.leader)
@@ -252,13 +248,14 @@ class Cluster:
 
     def partitions(self) -> Iterator[Partition]:
         """All partitions, in no particular order, each once, as ``partition`` has it."""
-        stores = self._stores()
+        stores = self.stores()
         if len(stores) == 1:
             return stores[0].partitions()
         everywhere = (each for store in stores for each in store.partitions())
         return (each for each in everywhere if self.partition(each.topic, each.index) is each)
 
-    def _stores(self) -> list[Store]:
+    def stores(self) -> list[Store]:
+        """Those of the brokers here, running or not, each once."""
         known = [self.store, *self._own_stores.values(), *(broker.store for broker in self.brokers.values())]
         return [store for store in dict.fromkeys(known) if store.usable]
 

@@ -107,8 +107,6 @@ class Node:
 
     #: Whether each broker has copies of its own, in the folder of its node id in the log directory; set before the start.
     copies = False
-    #: That of the stores of all such brokers but the first.
-    _further: Sequence[Housekeeping] = ()
 
     def __init__(
         self,
@@ -287,10 +285,6 @@ class Node:
         cleaner = None if self._machine is None else self._machine.cleaner
         self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
         stores = self._open_copies(cluster) if self.copies else None
-        self._further = [
-            Housekeeping(cluster, durable=self._durable, cleaner=cleaner, store=partial(cluster.store_of, node_id))
-            for node_id in stores or ()
-        ]
         try:
             self._lifecycle.start_all(
                 {
@@ -310,8 +304,6 @@ class Node:
             await awaited(before_clients(cluster))
         await self.server.start_serving()
         self._housekeeping.start()
-        for housekeeping in self._further:
-            housekeeping.start()
 
     def _open_copies(self, cluster: Cluster) -> dict[int, Store]:
         """The stores of all brokers but the first."""
@@ -376,9 +368,8 @@ class Node:
         first.
         """
         async with self._changing:
-            for housekeeping in self._all_housekeeping():
-                housekeeping.stop()
-            self._further = ()
+            if self._housekeeping is not None:
+                self._housekeeping.stop()
             await self.server.close()
             self.lifetimes.end()
             if self._lifecycle is not None:
@@ -395,9 +386,8 @@ class Node:
         raises; then no cluster runs, until ``begin_again`` succeeds.
         """
         async with self._changing:
-            for housekeeping in self._all_housekeeping():
-                housekeeping.stop()
-            self._further = ()
+            if self._housekeeping is not None:
+                self._housekeeping.stop()
             self.lifetimes.end(followed=True)
             self.server.forget_cluster()
             self._lifecycle = None
@@ -409,9 +399,6 @@ class Node:
             replace()
             await open_again(self.server, self._ids)
             await self._open(before_clients)
-
-    def _all_housekeeping(self) -> list[Housekeeping]:
-        return [*self._further, *(() if self._housekeeping is None else (self._housekeeping,))]
 
     @contextlib.asynccontextmanager
     async def unchanging(self) -> AsyncIterator[None]:

@@ -654,6 +654,7 @@ def measured() -> Counted:
 def _cluster(groups: int = GROUPS, **settings: str) -> Counted:
     """A cluster with many topics, partitions, groups and transactional ids."""
     made = Counted(auto_create_topics_enable="false", **settings)
+    made.traced = False
     made.create(NewTopic("wide", WIDE, 1))
     made.create(*(NewTopic(f"topic-{number}", 1, 1) for number in range(TOPICS)))
     made.coordinator("g", GROUP_KEY)
@@ -665,7 +666,7 @@ def _cluster(groups: int = GROUPS, **settings: str) -> Counted:
         MemoryCluster.ask(made, init_producer_id.InitProducerIdRequest(f"id-{number}", 60_000), 4)
     for index in range(WIDE):
         _ = made.partition("wide", index).log  # opened once, by a thread where it exists since before the start
-    made.counts = True
+    made.counts = made.traced = True
     made.cluster.runtime.offload_read = made.cluster.runtime.offload = partial(in_a_thread, made.cluster.runtime)
     return made
 
