@@ -1,7 +1,7 @@
 """Groups of the newer protocols: consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
 
-Each has a member that never leaves. pykbroker serves consumer groups only; what it does not understand in the coordinators'
-topics it must carry through its turns, compaction included.
+Each has a member that never leaves. The share and streams groups are described by Apache Kafka; pykbroker must carry them through its
+turns, compaction included.
 """
 
 from __future__ import annotations

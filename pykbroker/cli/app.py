@@ -43,6 +43,8 @@ _SINGLE = {
     "produce": "produce",
     "consume": "consume",
     "dump": "dump",
+    "chaos": "chaos",
+    "verify": "verify",
 }
 _LEFT_TO_ARGPARSE: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 

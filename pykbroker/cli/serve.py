@@ -170,9 +170,9 @@ def _services(
 
     chaos = None
     if options.chaos is not None:
-        from pykbroker.faults.chaos import Chaos
+        from pykbroker.steered.chaos_at_start import chaos_of
 
-        chaos = Chaos.parse(options.chaos)
+        chaos = chaos_of(options.chaos, options.chaos_tape)
 
     def open_services(node: Node) -> Sequence[Service]:
         from pykbroker.steered.control import Control
@@ -184,9 +184,7 @@ def _services(
 
             sides.append(schema_registry(node, registry))
         if chaos is not None:
-            from pykbroker.steered.chaos import ChaosService
-
-            sides.append(ChaosService(node, chaos))
+            sides.append(chaos(control.steering))
         if make is not None and found is not None:
             sides.append(make(node, found, control.steering))
         return sides

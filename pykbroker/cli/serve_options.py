@@ -204,6 +204,11 @@ def _add_process(made: argparse.ArgumentParser) -> None:
         help="let befall clients what Apache Kafka may do to them, by a seed, as in 7 or '7 profile=network intensity=2 quiet_after=30s': "
         "slow and lost answers, throttling, leaders that move, brokers that restart; for tests",
     )
+    made.add_argument(
+        "--chaos-tape",
+        metavar="FILE",
+        help="write to this file what befalls clients, a line each; --chaos @FILE does the same again",
+    )
     made.add_argument("--json", action="store_true", help="print a line of JSON when the broker is ready")
     made.add_argument(
         "--exit-with-parent",

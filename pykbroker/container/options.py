@@ -20,6 +20,7 @@ HTTP_VARIABLE: Final = "PYKBROKER_HTTP"
 _NAMES_VARIABLE: Final = "PYKBROKER_HTTP_NAMES"
 _TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - a path
 _REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
+_CHAOS_VARIABLE: Final = "PYKBROKER_CHAOS"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
 #: The token file that is created if a token is required and none is given.
@@ -32,6 +33,8 @@ def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Pa
     level = environment.get(_LEVEL_VARIABLE, "").upper()
     if level in LEVELS:
         made += ["--log-level", level]
+    if environment.get(_CHAOS_VARIABLE):
+        made += ["--chaos", environment[_CHAOS_VARIABLE]]
     return [*made, *_http(environment, config, token)]
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pykbroker.faults.fault import Fault
 
 #: Options without a value.
-FLAGS = ("hold", "drop", "close", "corrupt", "duplicate", "stale", "after")
-ACTIONS = ("error", "hold", "drop", "close", "truncate", "corrupt", "duplicate", "throttle", "stale", "leader")
+FLAGS = ("hold", "drop", "close", "corrupt", "duplicate", "short", "stale", "after")
+ACTIONS = ("error", "hold", "drop", "close", "truncate", "corrupt", "duplicate", "short", "throttle", "stale", "leader")
 LEVELS = ("top", "topic", "partition", "group", "member", "item")
 _TEXTS = ("version", "topic", "group", "client", "principal", "listener", "error", "at")
 _NEVER_NEGATIVE = ("partition", "broker", "truncate", "leader", "seed")
@@ -111,7 +111,7 @@ def _check_action(fault: Fault) -> None:
         raise BadFault(f"delay and {action} with after: their order is ambiguous; make a rule of each")
     if fault.at is not None and action != "error":
         raise BadFault("at is the level of an error; write error too, or leave at out")
-    only = {"corrupt": "Fetch", "stale": "Metadata", "leader": "Metadata"}.get(action)
+    only = {"corrupt": "Fetch", "short": "Fetch", "stale": "Metadata", "leader": "Metadata"}.get(action)
     if only is not None and fault.api != only:
         raise BadFault(f"{action} acts on {only} only; write {only} instead of {fault.api}")
     if action == "hold" and (fault.times or fault.probability):

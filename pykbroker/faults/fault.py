@@ -52,6 +52,7 @@ class Fault:
     truncate: int | None = None  #: send this many bytes of the answer, then close the connection
     corrupt: bool = False  #: corrupt the fetched batches, so that their checksums are wrong
     duplicate: bool = False  #: handle the request twice
+    short: bool = False  #: answer a fetch with the first batch that it can have, and no more
     throttle: int | None = None  #: answer this throttle_time_ms, and mute the connection for that time
     stale: bool = False  #: answer metadata as of the time when the rule was added
     leader: int | None = None  #: answer metadata with this broker as the leader

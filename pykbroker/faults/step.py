@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from pykbroker.security.context import Peer, RequestContext
 
 
+#: The most partitions of metadata that chaos copies.
+_MOST_COPIED = 2_000
+
+
 class FaultStep:
     """See the module; a ``Step`` of the dispatcher."""
 
@@ -39,6 +43,8 @@ class FaultStep:
         self._delayed: WeakKeyDictionary[Peer, dict[int, Rule]] = WeakKeyDictionary()
         #: Throttled connections, whose requests wait.
         self._muted: WeakKeyDictionary[Peer, Deferred[None]] = WeakKeyDictionary()
+        #: Images that brokers answer Metadata from for a while, by node id: chaos made them old.
+        self._old: dict[int, MetadataImage] = {}
         #: Held frames wait for these, which complete when the rule is removed.
         self._held: dict[Rule, Deferred[None]] = {}
 
@@ -63,8 +69,29 @@ class FaultStep:
             if matches(rule.fault, broker, ctx, request) and rule.acts():
                 self._book.changed(rule)
                 return self._begin(rule, broker, ctx, request, proceed)
-        befalls = None if self.chaos is None else self.chaos.choose(ctx.client_id, ctx.api_key, ctx.api_version)
-        return proceed() if befalls is None else self._begin(befalls, broker, ctx, request, proceed)
+        return proceed() if self.chaos is None else self._befall(self.chaos, broker, ctx, request, proceed)
+
+    def _befall(
+        self, chaos: RequestChaos, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
+    ) -> Answer:
+        befalls = chaos.choose(ctx.client_id, ctx.api_key, ctx.api_version)
+        if befalls is not None and befalls.fault.stale:
+            self._grow_old(broker, befalls.fault.delay or 0)
+        elif befalls is not None:
+            return self._begin(befalls, broker, ctx, request, proceed)
+        if ctx.api_key == ApiKey.METADATA and broker.node_id in self._old:
+            return _stale(self._old[broker.node_id], ctx, request, proceed)
+        return proceed()
+
+    def _grow_old(self, broker: Broker, ms: int) -> None:
+        """Have a broker answer from its present metadata for a while, whatever changes; of a small cluster, since it is copied."""
+        image, node_id = broker.metadata.image, broker.node_id
+        if node_id in self._old or len(image.topics) > _MOST_COPIED:
+            return
+        if sum(len(topic.partitions) for topic in image.topics.values()) > _MOST_COPIED:
+            return
+        self._old[node_id] = old_image(image)
+        pause(broker.runtime, ms).map(lambda _: self._old.pop(node_id, None)).or_log("ending old metadata")
 
     def released(self, rule: Rule) -> None:
         """Let the requests continue that a removed rule held."""
@@ -76,6 +103,7 @@ class FaultStep:
         """Forget the connections that are delayed or throttled: they end."""
         self._delayed.clear()
         self._muted.clear()
+        self._old.clear()
 
     @property
     def is_muting(self) -> bool:
@@ -105,6 +133,8 @@ class FaultStep:
             return _unanswered(fault, request, proceed)
         if fault.duplicate:
             return _twice(ctx, request, proceed)
+        if fault.short:
+            request.max_bytes = 1  # Kafka answers with one batch at least, where there is one
         if fault.stale:
             return _stale(rule.kept, ctx, request, proceed)
         answer = proceed()

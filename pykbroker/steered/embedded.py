@@ -149,13 +149,11 @@ class Embedded:
             if folder is not None:
                 folder.remove()
             raise
-        if setup.chaos is not None:
-            from pykbroker.steered.chaos import ChaosService
-
-            await ChaosService(node, setup.chaos).open()
         snapshots = Snapshots(node, folder, permanent=folder is None, seed=setup.load_seed, disk=self.disk)
         control = Control(directory, lambda: Steering(node, snapshots, setup.time, setup.log))
         await control.open()
+        if setup.chaos is not None:
+            control.steering().chaos.begin_each_life_with(setup.chaos)
         return _Running(node, snapshots, control)
 
     def stop(self) -> None:

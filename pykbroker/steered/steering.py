@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pykbroker.process.life import Life
     from pykbroker.process.node import Node, Prepare
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.steered.chaos import ChaosControl
     from pykbroker.steered.clock import ManualTime
 
 T = TypeVar("T")
@@ -37,6 +38,7 @@ class Steering:
         #: The manual clock, if there is one.
         self.time = time
         self.requests = log or RequestLog()
+        self._chaos: ChaosControl | None = None
         self.of_a_test = log is not None
         self._noted = log is not None
         self._leave = node.lifetimes.follow(self._began)
@@ -44,6 +46,15 @@ class Steering:
     def _began(self, life: Life) -> None:
         if not self.of_a_test:
             life.at_end(self.requests.clear)
+
+    @property
+    def chaos(self) -> ChaosControl:
+        """Chaos in the process, none at first."""
+        if self._chaos is None:
+            from pykbroker.steered.chaos import ChaosControl
+
+            self._chaos = ChaosControl(self.node)
+        return self._chaos
 
     def cluster(self) -> Cluster:
         """Return the cluster. Raises VerbRefused while the process stops or is reset."""
@@ -74,6 +85,8 @@ class Steering:
     def close(self) -> None:
         """Remove the request log and the snapshots, if they are not those of a test."""
         self._leave()
+        if self._chaos is not None:
+            self._chaos.close()
         if not self.of_a_test:
             self.note(on=False)
             self.snapshots.close()

@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pykbroker.testing.access import Access
 from pykbroker.testing.actions import Actions
+from pykbroker.testing.judging import Judging
 from pykbroker.testing.queries import Queries
 
 P = ParamSpec("P")
@@ -55,6 +56,7 @@ class Aio:
     transaction = _awaited(Queries.transaction)
     wait_for_transaction = _awaited(Queries.wait_for_transaction)
     wait_until = _awaited(Queries.wait_until)
+    judge = _awaited(Judging.judge)
 
     reset = _awaited(Actions.reset)
     snapshot = _awaited(Actions.snapshot)

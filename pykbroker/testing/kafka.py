@@ -20,14 +20,15 @@ from pykbroker.config.definitions.definition_set import CURRENT
 from pykbroker.steered.clock import ManualTime
 from pykbroker.steered.embedded import Embedded, Setup
 from pykbroker.steered.intercept import WatchedDispatcher
+from pykbroker.steered.separate import Separate
 from pykbroker.testing import secured
 from pykbroker.testing.actions import Actions
 from pykbroker.testing.aio import Aio
 from pykbroker.testing.faults import Faults
+from pykbroker.testing.judging import Judging
 from pykbroker.testing.log_lines import LogLines
 from pykbroker.testing.observations import Observations
-from pykbroker.testing.queries import Queries, read_seed
-from pykbroker.testing.separate import Separate
+from pykbroker.testing.queries import read_seed
 from pykbroker.testing.settings import texts
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _numbers = itertools.count(1)
 _running: weakref.WeakSet[Kafka] = weakref.WeakSet()
 
 
-class Kafka(Queries, Actions, Observations):
+class Kafka(Judging, Actions, Observations):
     """One broker, or several of one cluster, in a thread of this process; a context manager.
 
     ``settings`` are Kafka's broker settings, by name or as keywords with underscores in place of dots. Data is in a temporary

@@ -13,11 +13,11 @@ The loop is our own: simloop and simloom (PyPI) need Python 3.12, and have one l
 processes have, so that a program sees its own tasks only and a crash ends a loop.
 """
 
+from pykbroker.judge import Misjudged
 from pykbroker.worlds.brokers import WorldKafka
 from pykbroker.worlds.decorator import kafka_world
 from pykbroker.worlds.exploring import Failure, explore, replay
 from pykbroker.worlds.hosts import AnyTime, HostFailed, WorldHost
-from pykbroker.worlds.judge import Misjudged
 from pykbroker.worlds.refusals import NotInAWorld
 from pykbroker.worlds.tape import BadTape
 from pykbroker.worlds.world import World

@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.worlds import judge
+from pykbroker import judge
 from pykbroker.worlds.brokers import WorldKafka
 from pykbroker.worlds.hosts import AnyTime, Moment, Process, WorldHost
 from pykbroker.worlds.network import Network, Weather

@@ -46,6 +46,8 @@ _WORDS: Final = {
 NEW_FAULT: Final = made(*_WORDS, "text", text=TEXT, **_WORDS)
 FAULT: Final = made(number=WHOLE, fault=made(*_WORDS, **_WORDS), matched=WHOLE, fired=WHOLE, text=TEXT)
 FAULTS: Final = made(faults=many(FAULT))
+CHAOS: Final = made(chaos=MAYBE_TEXT, befell=WHOLE, tape=many(TEXT))
+NEW_CHAOS: Final = made("text", "tape", text=TEXT, tape=many(TEXT))
 BROKERS: Final = made(brokers=many(made(id=WHOLE, state={"enum": ["running", "stopped"]}, address=TEXT, leads=WHOLE)))
 CLOCK: Final = made(kind={"enum": ["real", "manual"]}, now_ms=WHOLE)
 SNAPSHOTS: Final = made(snapshots=many(TEXT))

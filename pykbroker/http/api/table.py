@@ -35,6 +35,12 @@ ROUTES: Final = (
         *(schemas.FAULT,),
         refusals=_NO_RULE,
     ),
+    Route("GET", "/chaos", "getChaos", "Show the chaos, and what has befallen clients by it.", None, schemas.CHAOS),
+    Route(
+        *("PUT", "/chaos", "beginChaos", "Begin chaos by a seed or a tape, until a reset.", None, schemas.CHAOS),
+        body=schemas.NEW_CHAOS,
+    ),
+    Route("DELETE", "/chaos", "endChaos", "End the chaos; returns what has befallen.", None, schemas.CHAOS),
     Route("GET", "/brokers", "listBrokers", "List the brokers of the process.", None, schemas.BROKERS),
     Route(
         *("POST", "/brokers/{id}/stop", "stopBroker", "Stop a broker by a controlled shutdown: its leaderships move."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.steered.verbs import brokers, clock, faults, snapshots
+from pykbroker.steered.verbs import brokers, chaos, clock, faults, snapshots
 
 if TYPE_CHECKING:
     from pykbroker.steered.call import VerbCall
@@ -19,6 +19,9 @@ VERBS: Final[Mapping[str, Act]] = {
     "clearFaults": faults.clear,
     "getFault": faults.one,
     "removeFault": faults.remove,
+    "getChaos": chaos.now,
+    "beginChaos": chaos.begin,
+    "endChaos": chaos.end,
     "listBrokers": brokers.listed,
     "stopBroker": brokers.stop,
     "killBroker": brokers.kill,

@@ -27,6 +27,7 @@ W = WORD
 #: The options of each command, and what it is asked about; several where a command has several ways.
 LINES: dict[str, list[list[str]]] = {
     "offsets": [[W]],
+    "verify": [["--in", W, "--out", W, "--key", "$value"]],
     "logdirs": [[], [W]],
     "produce": [[W]],
     "consume": [
@@ -80,6 +81,7 @@ OTHERS = {
     **dict.fromkeys(("serve", "check"), "a broker of its own, and its settings"),
     **dict.fromkeys(("brokers list", "brokers stop", "brokers start"), "the control socket in the broker's directory"),
     **dict.fromkeys(("faults add", "faults list", "faults remove", "faults clear"), "the control socket"),
+    "chaos": "brokers of its own",
     "dump": "files: test_a_dump_of_hostile_files",
 }
 

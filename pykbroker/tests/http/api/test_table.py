@@ -121,6 +121,17 @@ def test_a_fault_acts_on_clients(manual: Described) -> None:
     assert kafka.requests("Produce") == []
 
 
+def test_chaos(manual: Described) -> None:
+    assert manual("GET", "/chaos") == {"chaos": None, "befell": 0, "tape": []}
+    begun = manual("PUT", "/chaos", {"text": "7 profile=elections"})
+    assert begun["chaos"] == "7 profile=elections intensity=1"
+    assert manual("DELETE", "/chaos")["chaos"] == begun["chaos"]
+    assert manual("PUT", "/chaos", {"tape": begun["tape"]})["chaos"] == begun["chaos"]
+    manual("DELETE", "/chaos")
+    for wrong in ({"text": "7 profile=none"}, {"tape": ["7"]}, {"tape": [7]}, {}):
+        manual("PUT", "/chaos", wrong, status=400)
+
+
 def test_brokers(manual: Described) -> None:
     states = lambda answer: [each["state"] for each in answer["brokers"]]  # noqa: E731
     assert states(manual("GET", "/brokers")) == ["running", "running"]

@@ -52,6 +52,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "wait_for_records": lambda kafka: kafka.wait_for_records("t", 1),
     "wait_for_transaction": lambda kafka: kafka.wait_for_transaction("t"),
     "wait_until": lambda kafka: kafka.wait_until(lambda _: True),
+    "judge": lambda kafka: kafka.judge("t"),
 }
 WORKS = {
     "bootstrap_servers",

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pykbroker.worlds.judge import Misjudged, Written, check, findings, of_effects
+from pykbroker.judge import Misjudged, Occurrence, check, findings, of_effects
 
-READ = [Written(number, number % 2, f"in-0@{number}") for number in range(4)]
+READ = [Occurrence(number, number % 2, f"in-0@{number}") for number in range(4)]
 
 
 def _kinds(*written: list[int], guarantee: str = "exactly-once", in_order: bool = False) -> list[tuple[str, object]]:
@@ -42,6 +42,6 @@ def test_the_text_has_places_and_is_short() -> None:
         check(findings(READ, [of_effects([0, 0])], "exactly-once"), "exactly-once")
     assert "doubled: 0 (in-0@0, effect 0, effect 1)" in str(raised.value)
     assert "lost: 3 (in-0@3)" in str(raised.value)
-    many = [Written(number, None, "p") for number in range(100)]
+    many = [Occurrence(number, None, "p") for number in range(100)]
     with pytest.raises(Misjudged, match="and 95 more lost"):
         check(findings(many, [[]], "at-least-once"), "at-least-once")

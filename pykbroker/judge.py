@@ -21,7 +21,7 @@ class Misjudged(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Occurrence:
     """Something written: what it is, of which key, and where (``orders-0@7``)."""
 
     identity: Hashable
@@ -42,7 +42,7 @@ class Finding:
 
 
 def findings(
-    read: Sequence[Written], written: Sequence[Sequence[Written]], guarantee: str, *, in_order: bool = False
+    read: Sequence[Occurrence], written: Sequence[Sequence[Occurrence]], guarantee: str, *, in_order: bool = False
 ) -> list[Finding]:
     """Compare what a program had to read with what it has written, to one place or to several. ``in_order`` asks that what is of one
     key is written first in the order in which it stands. Raises ValueError for an unknown guarantee.
@@ -72,14 +72,14 @@ def findings(
     return wrong + ([each for target in written for each in _disorder(read, target)] if in_order else [])
 
 
-def _places(written: Iterable[Written]) -> dict[Hashable, list[str]]:
+def _places(written: Iterable[Occurrence]) -> dict[Hashable, list[str]]:
     places: dict[Hashable, list[str]] = {}
     for each in written:
         places.setdefault(each.identity, []).append(each.place)
     return places
 
 
-def _disorder(read: Sequence[Written], written: Sequence[Written]) -> Iterable[Finding]:
+def _disorder(read: Sequence[Occurrence], written: Sequence[Occurrence]) -> Iterable[Finding]:
     """What is written for the first time after something of its key that stands behind it."""
     ranks: dict[Hashable, tuple[Hashable, int]] = {}
     for number, each in enumerate(read):
@@ -113,11 +113,11 @@ def check(found: Sequence[Finding], guarantee: str) -> None:
 
 def of_records(
     records: Iterable[Any], identity: Callable[[Any], Hashable], key: Callable[[Any], Hashable]
-) -> list[Written]:
+) -> list[Occurrence]:
     """Records as what was written."""
-    return [Written(identity(each), key(each), f"{each.topic}-{each.partition}@{each.offset}") for each in records]
+    return [Occurrence(identity(each), key(each), f"{each.topic}-{each.partition}@{each.offset}") for each in records]
 
 
-def of_effects(effects: Iterable[Hashable]) -> list[Written]:
+def of_effects(effects: Iterable[Hashable]) -> list[Occurrence]:
     """What a program has done outside of Kafka, in its order, by identity."""
-    return [Written(each, None, f"effect {number}") for number, each in enumerate(effects)]
+    return [Occurrence(each, None, f"effect {number}") for number, each in enumerate(effects)]

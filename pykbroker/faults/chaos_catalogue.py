@@ -1,0 +1,181 @@
+"""The catalogue of legal chaos: what may befall a client of Apache Kafka at any moment, and why. docs/faults.md has it as a table.
+
+Everything in it is either a matter of time and connections, which no client can tell from a slow or dying broker, or done by real
+means: a leader that moves, moves. So no answer is made up, and nothing is answered that the state does not bear out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Final, NamedTuple
+
+from pykbroker.faults.fault import Fault
+from pykbroker.refusals.shapes import carries_throttle
+from pykbroker.wire.apis import ApiKey, response_class
+
+#: An answer of which all is sent before the connection is closed.
+_WHOLE: Final = 2**31 - 1
+
+
+class Disturbance(NamedTuple):
+    """One kind of the catalogue."""
+
+    name: str
+    #: Which of PROFILES it is in, beside everything.
+    profiles: tuple[str, ...]
+    #: Of all requests that it may befall; for what befalls the cluster, of all moments that are drawn.
+    share: float
+    #: Why Apache Kafka may do it.
+    source: str
+    #: What a correct client does.
+    client: str
+    #: The fault for a request, from a source of random numbers; None for what befalls the cluster.
+    fault: Callable[[Random], Fault] | None = None
+    #: The APIs, if not all.
+    apis: frozenset[int] = frozenset()
+
+    def befalls(self, api_key: int, version: int) -> bool:
+        """Whether it may befall a request."""
+        if self.fault is None or (self.apis and api_key not in self.apis):
+            return False
+        return self.name != THROTTLED or carries_throttle(response_class(api_key), version)
+
+    def allows(self, fault: Fault) -> bool:
+        """Whether a fault, of a tape, is one of this kind: the same effect, and no longer than this kind lasts."""
+        if self.fault is None:
+            return False
+        drawn = self.fault(Random(0))
+        lasts = max(fault.delay or 0, fault.throttle or 0)
+        return fault.as_json().keys() == drawn.as_json().keys() and fault.api == drawn.api and lasts <= LONGEST_MS
+
+
+def _ms(rng: Random, least: int = 2, most: int = 1000) -> int:
+    """Milliseconds: each order of magnitude as likely as another."""
+    return round(least * math.pow(most / least, rng.random()))
+
+
+THROTTLED: Final = "throttled"
+#: The longest that a request waits.
+LONGEST_MS: Final = 20_000
+
+CATALOGUE: Final = (
+    Disturbance(
+        "slow request",
+        ("overload", "slow-network"),
+        0.04,
+        "requests wait for a request handler (queued.max.requests, RequestQueueTimeMs)",
+        "waits up to request.timeout.ms",
+        lambda rng: Fault(delay=_ms(rng)),
+    ),
+    Disturbance(
+        "slow answer",
+        ("overload", "slow-network"),
+        0.04,
+        "answers wait for the network thread (ResponseQueueTimeMs, ResponseSendTimeMs)",
+        "waits up to request.timeout.ms; what it asked has been done",
+        lambda rng: Fault(delay=_ms(rng), after=True),
+    ),
+    Disturbance(
+        "held up",
+        ("network", "slow-network"),
+        0.001,
+        "packets are lost, and TCP sends them again after seconds: the frame comes, late, and those behind it on the connection, too",
+        "times out and connects again (request.timeout.ms); a member may have lost its partitions, a transaction its time, and what was "
+        "asked may still be done",
+        lambda rng: Fault(delay=_ms(rng, 1000, LONGEST_MS)),
+    ),
+    Disturbance(
+        THROTTLED,
+        ("overload",),
+        0.02,
+        "KIP-13, KIP-124: quotas on bytes and request time may be set at any moment; the answer comes at once, then the connection is "
+        "muted (KIP-219)",
+        "sends nothing for throttle_time_ms",
+        lambda rng: Fault(throttle=_ms(rng)),
+    ),
+    Disturbance(
+        "short fetch",
+        ("overload",),
+        0.05,
+        "an answer has records of one segment at most, and of a partition at least one batch, whatever was asked for (KIP-74)",
+        "goes on from the last offset that it got",
+        lambda _: Fault("Fetch", short=True),
+        frozenset({ApiKey.FETCH}),
+    ),
+    Disturbance(
+        "connection lost with the request",
+        ("network",),
+        0.01,
+        "connections end at any moment: a killed broker, the network",
+        "connects again and repeats the request",
+        lambda _: Fault(close=True),
+    ),
+    Disturbance(
+        "connection lost with the answer",
+        ("network",),
+        0.01,
+        "a broker may die between the append and the answer",
+        "connects again and repeats the request, which may have been carried out: idempotence tells the producer's apart",
+        lambda _: Fault(close=True, after=True),
+    ),
+    Disturbance(
+        "connection closed behind the answer",
+        ("network",),
+        0.01,
+        "idle connections are closed (connections.max.idle.ms), and those whose session of SASL has expired",
+        "connects again, and reports no failure: nothing was under way",
+        lambda _: Fault(truncate=_WHOLE),
+    ),
+    Disturbance(
+        "old metadata",
+        ("elections",),
+        0.02,
+        "each broker applies the metadata log at its own pace (KIP-500): it answers from an older image than others have",
+        "takes no leader of an older epoch (KIP-320), and asks again after a refusal",
+        lambda rng: Fault("Metadata", stale=True, delay=_ms(rng)),
+        frozenset({ApiKey.METADATA}),
+    ),
+    Disturbance(
+        "leader moved",
+        ("elections",),
+        0.5,
+        "ElectLeaders, preferred leader elections, reassignments: carried out by the controller",
+        "asks for metadata after NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH, and repeats the request",
+    ),
+    Disturbance(
+        "coordinator moved",
+        ("elections",),
+        0.25,
+        "the same for partitions of __consumer_offsets and __transaction_state",
+        "asks for its coordinator after NOT_COORDINATOR, and waits while it loads (COORDINATOR_LOAD_IN_PROGRESS)",
+    ),
+    Disturbance(
+        "broker restarted",
+        ("rolling-restart",),
+        0.15,
+        "a rolling restart: a controlled shutdown (KIP-631), and a start some seconds later",
+        "goes on with the other brokers",
+    ),
+    Disturbance(
+        "broker lost",
+        ("broker-down",),
+        0.1,
+        "a machine fails: its connections are cut, the controller fences it; it is back some seconds later",
+        "goes on with the other brokers",
+    ),
+)
+PROFILES: Final = ("everything", *dict.fromkeys(name for each in CATALOGUE for name in each.profiles))
+
+
+def table() -> str:
+    """The catalogue as docs/faults.md has it."""
+    rows = ["| outcome | profiles | why Apache Kafka may do it | what a correct client does |", "|---|---|---|---|"]
+    return "\n".join(
+        rows + [f"| {each.name} | {', '.join(each.profiles)} | {each.source} | {each.client} |" for each in CATALOGUE]
+    )
+
+
+if __name__ == "__main__":
+    print(table())  # noqa: T201 - for the page

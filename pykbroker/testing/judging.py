@@ -1,0 +1,46 @@
+"""What became of records between topics, judged by a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from pykbroker.testing.queries import Queries
+
+if TYPE_CHECKING:
+    from pykbroker.testing.records import Record
+
+
+def _value(record: Record) -> Hashable:
+    return record.value
+
+
+def _key(record: Record) -> Hashable:
+    return record.key
+
+
+class Judging(Queries):
+    """A part of ``Kafka``."""
+
+    def judge(
+        self,
+        source: str,
+        *targets: str,
+        effects: Iterable[Hashable] | None = None,
+        guarantee: str = "exactly-once",
+        identity: Callable[[Record], Hashable] = _value,
+        key: Callable[[Record], Hashable] = _key,
+        in_order: bool = False,
+    ) -> None:
+        """Compare what a program has written to the topics ``targets``, or done as ``effects`` (identities in their order), with what
+        stands in ``source``, by the identity of each record. ``guarantee`` is at-most-once, at-least-once or exactly-once;
+        ``in_order`` asks for the order of each key, too. Raises Misjudged, an AssertionError, with what is lost, doubled, torn (in
+        one target and not in another), out of order or made up, and where it stands, and LookupError for an unknown topic.
+        """
+        from pykbroker import judge
+
+        read = judge.of_records(self.records(source), identity, key)
+        written = [judge.of_records(self.records(target), identity, key) for target in targets]
+        if effects is not None:
+            written.append(judge.of_effects(effects))
+        judge.check(judge.findings(read, written, guarantee, in_order=in_order), guarantee)

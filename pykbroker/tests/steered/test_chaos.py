@@ -1,0 +1,90 @@
+"""Chaos that begins and ends while brokers run: by the control socket, anew after a reset, and on a tape."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pykbroker.client.client import Client, parse_bootstrap
+from pykbroker.faults.chaos_tape import Tape
+from pykbroker.steered.separate import Separate
+from pykbroker.testing import Kafka
+from pykbroker.tests.steered.test_control import tell_blocking
+
+#: What does not disturb whoever asks.
+SLOW = "7 profile=overload intensity=10"
+
+
+def _tell(kafka: Kafka, command: str, **more: Any) -> dict[str, Any]:
+    directory = Path(kafka.node.summary()["log_dirs"][0])
+    return tell_blocking(directory, json.dumps({"command": command, **more}).encode())
+
+
+def _ask(address: str, times: int = 4) -> None:
+    with Client(parse_bootstrap(address), timeout_s=60) as client:
+        for _ in range(times):
+            client.metadata([])
+
+
+def test_it_begins_and_ends_and_a_reset_ends_it() -> None:
+    with Kafka() as kafka:
+        assert _tell(kafka, "getChaos") == {"chaos": None, "befell": 0, "tape": []}
+        assert _tell(kafka, "beginChaos", text=SLOW)["chaos"] == SLOW
+        _ask(kafka.bootstrap_servers)
+        befell = _tell(kafka, "endChaos")
+        assert befell["befell"] > 0
+        assert {each.outcome for each in Tape.of_lines(befell["tape"]).decisions} <= {
+            "slow request",
+            "slow answer",
+            "throttled",
+        }
+        _ask(kafka.bootstrap_servers)
+        assert _tell(kafka, "getChaos")["befell"] == 0
+        _tell(kafka, "beginChaos", text=SLOW)
+        kafka.reset()
+        assert _tell(kafka, "getChaos")["chaos"] is None
+
+
+def test_a_life_begins_with_the_chaos_of_the_start() -> None:
+    with Kafka(chaos=SLOW) as kafka:
+        _ask(kafka.bootstrap_servers)
+        assert _tell(kafka, "endChaos")["befell"] > 0
+        kafka.reset()
+        assert _tell(kafka, "getChaos") == {"chaos": SLOW, "befell": 0, "tape": [Tape(SLOW, ()).lines()[0]]}
+
+
+def test_a_tape_is_written_and_played(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for chaos, record in ((SLOW, first), (f"@{first}", second)):
+        brokers = Separate(
+            {"listeners": "PLAINTEXT://127.0.0.1:0"}, 1, None, None, (("--chaos", chaos), ("--chaos-tape", str(record)))
+        )
+        brokers.start()
+        try:
+            _ask(brokers.addresses()[0])
+        finally:
+            brokers.stop()
+    tapes = [Tape.of_lines(path.read_text().splitlines(keepends=True)) for path in (first, second)]
+    assert tapes[0].decisions
+    assert tapes[0] == tapes[1]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({}, "in 'text', or as a 'tape'"),
+        ({"text": "7", "tape": []}, "in 'text', or as a 'tape'"),
+        ({"text": "seven"}, "write a seed"),
+        ({"text": 7}, "wants a text"),
+        ({"tape": []}, "empty"),
+        ({"tape": "7"}, "a list of lines"),
+        ({"tape": ["7"]}, "first line"),
+    ],
+)
+def test_what_is_no_chaos_is_refused(said: dict[str, Any], words: str) -> None:
+    with Kafka() as kafka:
+        assert words in _tell(kafka, "beginChaos", **said)["error"]
+        assert _tell(kafka, "getChaos")["chaos"] is None
