@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.controller.broker_sessions import BrokerSessions
 from pykbroker.controller.drafts import Draft
 from pykbroker.controller.internal_topics import Settings
+from pykbroker.controller.partition_log import PartitionLog
 from pykbroker.controller.reassignments import Reassignment, plan_reassignments
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration, unfencing
 from pykbroker.controller.remote_brokers import RemoteBrokers
@@ -38,6 +39,7 @@ class OwnStores:
         self.control = ReplicationControl(image, config, node_id)
         self.sessions = BrokerSessions(config["broker.session.timeout.ms"])
         self.remote = RemoteBrokers(self.control, self.sessions)
+        self.partition_log = PartitionLog()
         self._image = image
         self._config = config
         self._node_id = node_id
