@@ -12,7 +12,7 @@ from pykbroker.metadata.image import NO_LEADER, MetadataImage
 log = logging.getLogger(__name__)
 
 #: Of a change with more partitions, which a broker that comes or goes causes, only those are told that are offline or unclean.
-_TOLD_AT_ONCE: Final = 20
+_NAMED_AT_ONCE: Final = 20
 
 
 class PartitionLog:
@@ -25,7 +25,7 @@ class PartitionLog:
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Tell of the partitions of a change."""
         del image
-        brief = len(delta.partitions) > _TOLD_AT_ONCE
+        brief = len(delta.partitions) > _NAMED_AT_ONCE
         for change in delta.partitions:
             if change.before is not None:
                 self._tell(change, brief=brief)
