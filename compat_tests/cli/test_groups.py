@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from compat_tests.cli.conftest import Result
+from compat_tests.oracle.cases.consumer_groups import configure
+from compat_tests.oracle.cases.streams_groups import beats, commits, enters, reads
+from compat_tests.oracle.requests import Ask
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -318,3 +321,22 @@ def test_records_that_are_gone_are_skipped_with_a_word(run: Run, bootstrap: str,
     result = run("consume", numbered, "-g", group, "-e")
     assert result.lines == ["6", "7", "8", "9"]
     assert f"{numbered}-0 has not the records wanted any more; going on at offset 6." in result.err
+
+
+def test_a_streams_group_is_described_reset_and_deleted(run: Run, bootstrap: str, numbered: str, group: str) -> None:
+    ask = Ask(bootstrap, 1, "cli")
+    ask.wait_for_coordinators()
+    configure(ask, group, "streams.initial.rebalance.delay.ms", "0")
+    epoch = ask.quietly(enters(group, "member", reads(numbered)), 1).member_epoch
+    assert ask.quietly(commits(group, "member", epoch, numbered), 9).topics[0].partitions[0].error_code == 0
+    (described,) = json.loads(run("groups", "describe", group, "--json").out)
+    assert (described["type"], described["state"], described["assignor"]) == ("Streams", "Stable", "sticky")
+    (member,) = described["members"]
+    assert f"{numbered}-0" in member["assigned"]
+    assert [row["lag"] for row in described["offsets"] if row["committed"] is not None] == [5]
+    ask.quietly(beats(group, "member", -1), 1)
+    ask.close()
+    run("groups", "reset", group, "--topic", numbered, "--to-earliest", "--execute")
+    (described,) = json.loads(run("groups", "describe", group, "--json").out)
+    assert described["offsets"][0]["committed"] == 0
+    run("groups", "delete", group, "--yes")

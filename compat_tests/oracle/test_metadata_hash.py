@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.oracle.cases.consumer_groups import joins
+from compat_tests.oracle.group_records import records_in
 from compat_tests.oracle.requests import Ask
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.internal.consumer_group_metadata import ConsumerGroupMetadataKey
 from pykbroker.wire.internal.coordinator import decode_coordinator_key, decode_coordinator_value
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from pykbroker.wire.records import Record, decode_records, read_batch_header
 
 _OFFSETS, _PARTITIONS = "__consumer_offsets", 5
-
-
-def records_in(batches: bytes) -> Iterator[Record]:
-    """The records of whole batches, one after another."""
-    position = 0
-    while position < len(batches):
-        header = read_batch_header(batches, position)
-        yield from decode_records(batches[position : position + header.size])
-        position += header.size
 
 
 def written_hash(ask: Ask, group: str) -> int:

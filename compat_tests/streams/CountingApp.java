@@ -1,3 +1,4 @@
+import java.util.Arrays;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
@@ -7,7 +8,10 @@ import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Produced;
 
-/** Counts records by their value, exactly once: main(bootstrap, application id, state folder, from, to). */
+/**
+ * Counts records by their value, exactly once: main(bootstrap, application id, state folder, from, to, settings...), a setting is
+ * name=value. With "stateless" among them it only passes the values on.
+ */
 public final class CountingApp {
     private CountingApp() {}
 
@@ -21,14 +25,22 @@ public final class CountingApp {
         properties.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
         properties.put(StreamsConfig.consumerPrefix("session.timeout.ms"), "6000");
         properties.put(StreamsConfig.consumerPrefix("max.poll.records"), "50");
+        var isStateless = false;
+        for (var setting : Arrays.asList(args).subList(5, args.length)) {
+            var parts = setting.split("=", 2);
+            isStateless |= setting.equals("stateless");
+            if (parts.length == 2) {
+                properties.put(parts[0], parts[1]);
+            }
+        }
         var builder = new StreamsBuilder();
-        builder.stream(args[3], Consumed.with(Serdes.String(), Serdes.String()))
-            .selectKey((key, value) -> value)
+        var words = builder.stream(args[3], Consumed.with(Serdes.String(), Serdes.String()));
+        var result = isStateless ? words : words.selectKey((key, value) -> value)
             .groupByKey(Grouped.with(Serdes.String(), Serdes.String()))
             .count()
             .toStream()
-            .mapValues(count -> Long.toString(count))
-            .to(args[4], Produced.with(Serdes.String(), Serdes.String()));
+            .mapValues(count -> Long.toString(count));
+        result.to(args[4], Produced.with(Serdes.String(), Serdes.String()));
         var streams = new KafkaStreams(builder.build(), properties);
         Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
         streams.start();

@@ -243,6 +243,68 @@ class MembersTopics:
         return True
 
 
+class TopologyTopics:
+    """StreamsGroupHeartbeat requires DESCRIBE on all topics of a topology, after these were found valid."""
+
+    acts = True
+
+    rows = (Row(TOPIC, (DESCRIBE,), "every topic of `topology`", ERROR_OF[TOPIC], "the whole request"),)
+
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        if checked.request.topology is None:
+            return proceed()
+        return in_slices(checked.broker, checked.ctx, self._of(checked, proceed))
+
+    def _of(self, checked: CheckedRequest, proceed: Proceed) -> Work[Any]:
+        from pykbroker.coordination.groups.streams.topology import check_topics, topics_named
+
+        yield from check_topics(checked.request)
+        is_denied = False
+        for name in topics_named(checked.request):
+            if checked.may(DESCRIBE, TOPIC, name):
+                yield WEIGHT
+            else:
+                is_denied = True
+                yield WEIGHT_OF_A_DENIAL
+        return (yield from checked.refusal(ERROR_OF[TOPIC])) if is_denied else proceed()
+
+
+class DescribedTopology:
+    """StreamsGroupDescribe requires DESCRIBE on all topics of a group's topology."""
+
+    acts = True
+
+    rows = (
+        Row(TOPIC, (DESCRIBE,), "every topic of a group's topology", ERROR_OF[TOPIC], "the group, without its members"),
+    )
+    _WORDS = "The described group uses topics that the client is not authorized to describe."
+
+    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
+        return later(checked, proceed(), self._permitted)
+
+    def _permitted(self, checked: CheckedRequest, response: Any) -> Work[Any]:
+        groups = []
+        for group in response.groups:
+            may_see = yield from self._may_see(checked, group)
+            groups.append(group if may_see else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id))
+            yield WEIGHT
+        response.groups = groups
+        return response
+
+    def _may_see(self, checked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
+        names: set[str] = set()
+        for each in () if group.topology is None else group.topology.subtopologies:
+            names.update(each.source_topics, each.repartition_sink_topics)
+            for topic in (*each.repartition_source_topics, *each.state_changelog_topics):
+                names.add(topic.name)
+            yield WEIGHT_OF_LITTLE * (1 + len(each.source_topics))
+        for name in sorted(names):
+            if not checked.may(DESCRIBE, TOPIC, name):
+                return False
+            yield WEIGHT
+        return True
+
+
 class TokensForOthers:
     """CreateDelegationToken for another owner requires CREATE_TOKENS on that user; clients that may not request tokens are refused
     before.

@@ -11,10 +11,12 @@ from pykbroker.access.items import AllOf, EachOf, OnlyPermitted
 from pykbroker.access.rows import Row
 from pykbroker.access.special import (
     CoordinatorKeys,
+    DescribedTopology,
     IdempotentProducerIds,
     MembersTopics,
     NewTopics,
     TokensForOthers,
+    TopologyTopics,
     TransactionalBatches,
     Within,
     lacks_protocol,
@@ -197,6 +199,21 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: (OfCluster(CLUSTER_ACTION),),
     ApiKey.DELETE_SHARE_GROUP_STATE: (OfCluster(CLUSTER_ACTION),),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (OfCluster(CLUSTER_ACTION),),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (
+        OfOne(GROUP, READ, "group_id"),
+        TopologyTopics(),
+        Within(
+            Row(
+                TOPIC,
+                (CREATE,),
+                "each internal topic that is missing, unless CREATE on the cluster",
+                None,
+                "said in its status, and none is created",
+            ),
+        ),
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (EachOf("group_ids", GROUP, DESCRIBE), DescribedTopology()),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: (OfOne(GROUP, READ, "group_id"),),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
         EachOf("groups", GROUP, DESCRIBE, name="group_id"),
         Within(Row(TOPIC, (DESCRIBE,), "each topic of a group", _NO_TOPIC, "the partitions, or left out")),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.auto_creation import AutoCreation
     from pykbroker.brokers.security import BrokerSecurity
     from pykbroker.brokers.store import Store
+    from pykbroker.brokers.streams_topics import StreamsTopics
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.config.loggers import LogLevels
     from pykbroker.controller.port import ControllerPort
@@ -188,6 +189,13 @@ class Broker:
         """The coordinator of the share partitions whose state is in partitions that the broker leads."""
         shares: ShareCoordinator = self.coordinators[SHARES]
         return shares
+
+    @cached_property
+    def streams_topics(self) -> StreamsTopics:
+        """What creates the internal topics of streams groups."""
+        from pykbroker.brokers.streams_topics import StreamsTopics
+
+        return StreamsTopics(self.controller, self.runtime.clock)
 
     @property
     def share_partitions(self) -> SharePartitions:

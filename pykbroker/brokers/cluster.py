@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.broker import Broker, SharedByBrokers
@@ -26,6 +26,8 @@ from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pykbroker.brokers.memory_peers import MemoryPeers, PeerHandler
+    from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.controller import Controller
@@ -57,6 +59,16 @@ class BrokerConfigRules:
         return planned(self._config, image, alteration, broker_id)
 
 
+class OwnStore(NamedTuple):
+    """The log directories of a cluster hold one broker's partitions; those of others are given to ``Cluster.new_store``.
+
+    With ``peer_handlers``, which gives the handler of an API key, a partition has a copy on each of its replicas.
+    """
+
+    node_id: int
+    peer_handlers: Callable[[int], PeerHandler] | None = None
+
+
 class Cluster:
     """See the module."""
 
@@ -67,7 +79,7 @@ class Cluster:
         controller: Controller,
         runtime: Runtime,
         port: Callable[[Controller], ControllerPort] | None = None,
-        node_id: int | None = None,
+        own: OwnStore | None = None,
     ) -> None:
         self.config = config
         #: The controller of this process; only its start and its end, and what is installed in it, are for its owner.
@@ -86,7 +98,14 @@ class Cluster:
         #: The levels of the process's loggers that this cluster has altered.
         self.log_levels = LogLevels()
         #: The store of the process's log directories, which its brokers share unless they have their own.
-        self.store = Store(config, logs, self.metadata, runtime, node_id)
+        #: The way between brokers that have copies of their own; None where they share the store.
+        self.peers: MemoryPeers | None = None
+        if own is not None and own.peer_handlers is not None:
+            from pykbroker.brokers.memory_peers import MemoryPeers
+
+            controller.use_own_stores()
+            self.peers = MemoryPeers(self.brokers, runtime, own.peer_handlers)
+        self.store = self.new_store(logs, None if own is None else own.node_id)
         self.logs, self.dormant = logs, self.store.dormant
         controller.prepare_with(self._make_room)
         self._shared = SharedByBrokers(
@@ -113,12 +132,12 @@ class Cluster:
         metadata_apart: bool = False,
         features: Features = CURRENT,
         port: Callable[[Controller], ControllerPort] | None = None,
-        node_id: int | None = None,
+        own: OwnStore | None = None,
     ) -> Cluster:
         """Open the cluster in the log directories ``directory`` and ``others``, or create it if they are empty.
 
         ``directory`` holds the metadata log and, unless ``metadata_apart``, partitions as ``others`` do. ``port`` is the way from
-        the brokers to the controller; without it they call it. ``node_id``: see ``Store``. Raises OSError,
+        the brokers to the controller; without it they call it. Without ``own`` its brokers share the store. Raises OSError,
         KafkaError KAFKA_STORAGE_ERROR, or an error of metadata or storage that says what is wrong with the data.
         """
         logs = LogManager(
@@ -146,7 +165,7 @@ class Cluster:
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )
-        cluster = cls(config, logs, controller, runtime, port, node_id)
+        cluster = cls(config, logs, controller, runtime, port, own)
         cluster.store.begin()
         return cluster
 
@@ -157,7 +176,7 @@ class Cluster:
         """
         self.runtime.slices.stop()
         self.local_controller.stop_brokers()
-        for store in self._stores():
+        for store in self.stores():
             store.shutdown(apply)
 
     def new_broker(
@@ -166,9 +185,36 @@ class Cluster:
         """A broker of this process; it is not registered yet."""
         return Broker(self._shared, store or self.store, self.metadata, node_id, endpoints, rack)
 
+    def new_store(self, logs: LogManager, node_id: int | None) -> Store:
+        """The store of a broker, with copies of its own if brokers have them."""
+        replication: ReplicaManager | None = None
+        if self.peers is not None and node_id is not None:
+            from pykbroker.brokers.replica_manager import ReplicaManager
+
+            replication = ReplicaManager(
+                node_id,
+                self.config,
+                logs,
+                self.metadata,
+                self.runtime,
+                self.peers.of(node_id),
+                self.controller.alter_partition,
+            )
+        return Store(self.config, logs, self.metadata, self.runtime, node_id, replication)
+
+    def usable_store(self, store: Store, node_id: int) -> Store:
+        """The store of a broker that stopped, or a new one on the same log directories if it crashed."""
+        if store.usable:
+            return store
+        new = self.new_store(store.logs, node_id)
+        new.begin()
+        if store is self.store:
+            self.store, self.dormant = new, new.dormant
+        return new
+
     def _make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
         """See ``PartitionTable.make_room``."""
-        found = [work for store in self._stores() if (work := store.table.make_room(records)) is not None]
+        found = [work for store in self.stores() if (work := store.table.make_room(records)) is not None]
         if len(found) <= 1:
             return found[0] if found else None
 
@@ -183,7 +229,7 @@ class Cluster:
     def partition(self, topic: str, index: int) -> Partition | None:
         """A partition as its leader has it if the leader runs here, else as any broker here has it."""
         found: Partition | None = None
-        for store in self._stores():
+        for store in self.stores():
             here = store.partition(topic, index)
             if here is not None:
                 leader = self.brokers.get(here.leader)
@@ -194,13 +240,14 @@ class Cluster:
 
     def partitions(self) -> Iterator[Partition]:
         """All partitions, in no particular order, each once, as ``partition`` has it."""
-        stores = self._stores()
+        stores = self.stores()
         if len(stores) == 1:
             return stores[0].partitions()
         everywhere = (each for store in stores for each in store.partitions())
         return (each for each in everywhere if self.partition(each.topic, each.index) is each)
 
-    def _stores(self) -> list[Store]:
+    def stores(self) -> list[Store]:
+        """Those of the brokers here, each once."""
         return list(dict.fromkeys([self.store, *(broker.store for broker in self.brokers.values())]))
 
 

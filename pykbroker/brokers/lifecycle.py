@@ -44,22 +44,26 @@ class BrokerLifecycle:
         epochs = cluster.local_controller.start_brokers(registrations, clean=cluster.logs.clean)
         for broker in cluster.brokers.values():
             self._note_epoch(broker, epochs[broker.node_id])
+        for broker in cluster.brokers.values():
+            self._begin_replication(broker, epochs[broker.node_id])
         # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
         cluster.runtime.timers.after(0, self._load_coordinators)
 
     def start(self, node_id: int) -> Deferred[None]:
-        """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids.
+        """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids; after a crash its logs are
+        recovered.
 
         Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written; the broker stays stopped.
         """
         cluster, former = self.cluster, self._stopped[node_id]
-        broker = cluster.new_broker(node_id, former.endpoints, former.rack, former.store)
+        broker = cluster.new_broker(node_id, former.endpoints, former.rack, cluster.usable_store(former.store, node_id))
         broker.check_listeners = former.check_listeners
 
         def started(epoch: int) -> None:
             del self._stopped[node_id]
             cluster.brokers[node_id] = broker
             self._note_epoch(broker, epoch)
+            self._begin_replication(broker, epoch)
 
         return cluster.controller.start_broker(self._registration(broker)).map(started)
 
@@ -76,13 +80,36 @@ class BrokerLifecycle:
         def stopped(_: None) -> None:
             broker = self._stopped[node_id] = self.cluster.brokers.pop(node_id)
             broker.close()
+            if broker.store.replication is not None:
+                broker.store.replication.end()
+                broker.store.previous_epoch = broker.logs.broker_epoch
 
         return self.cluster.controller.fence_broker(node_id).map(stopped)
+
+    def kill(self, node_id: int) -> Deferred[None]:
+        """End a broker that has copies of its own as a crash does: nothing is closed, and clients are told nothing."""
+
+        def fenced(_: None) -> None:
+            cluster = self.cluster
+            broker = self._stopped[node_id] = cluster.brokers.pop(node_id)
+            broker.close()
+            broker.store.end_abruptly()
+
+        return self.cluster.controller.fence_broker(node_id).map(fenced)
 
     def _note_epoch(self, broker: Broker, epoch: int) -> None:
         """The marker of a clean shutdown has the epoch; of a shared store, that of the broker whose id the process has."""
         if broker.store is not self.cluster.store or broker.node_id == self.cluster.config.node_id:
             broker.logs.broker_epoch = epoch
+
+    @staticmethod
+    def _begin_replication(broker: Broker, epoch: int) -> None:
+        if broker.store.replication is not None:
+            broker.store.previous_epoch = -1
+            store = broker.store
+            broker.store.replication.begin(store.table.by_name, store.dormant, epoch).or_log(
+                "opening replicas of %d", broker.node_id
+            )
 
     def _load_coordinators(self) -> None:
         for broker in self.cluster.brokers.values():
@@ -90,4 +117,6 @@ class BrokerLifecycle:
 
     def _registration(self, broker: Broker) -> BrokerRegistration:
         directories = [uuid_from_str(directory_id) for directory_id in broker.logs.directory_ids]
-        return BrokerRegistration(broker.node_id, broker.endpoints, directories, broker.rack)
+        return BrokerRegistration(
+            broker.node_id, broker.endpoints, directories, broker.rack, broker.store.previous_epoch
+        )

@@ -18,19 +18,23 @@ from pykbroker.wire.internal.topic_record import TopicRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage, PartitionImage
     from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
+    from pykbroker.partitions.host import Replication
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.storage.directories.manager import LogManager
     from pykbroker.storage.log.log import Log
 
 
 class PartitionTable:
-    """See the module. ``node_id`` is the broker whose replicas are here, None for one copy of all partitions."""
+    """See the module. ``node_id`` is the broker whose replicas are here, None for one copy of all partitions; ``replication`` is that of a
+    broker with copies of its own.
+    """
 
     def __init__(
         self,
@@ -40,19 +44,28 @@ class PartitionTable:
         runtime: Runtime,
         dormant: DormantLogs,
         node_id: int | None = None,
+        replication: ReplicaManager | None = None,
     ) -> None:
         self.runtime = runtime
+        self.replication: Replication | None = replication
+        self.dormant = dormant
+        self._replicas = replication
         #: The partitions by topic name, and by topic id, with the index.
         self.by_name: dict[tuple[str, int], Partition] = {}
         self.by_id: dict[tuple[bytes, int], Partition] = {}
         self._config = config
         self._logs = logs
         self._metadata = metadata
-        self._dormant = dormant
         self._node_id = node_id
         self._discards = Discards(logs, runtime.slices)
         self._load(metadata.image)
-        metadata.subscribe(self._follow)
+        self._unsubscribe = metadata.subscribe(self._follow)
+
+    def end(self) -> None:
+        """Follow the metadata no more: the files belong to another table now."""
+        self._unsubscribe()
+        for partition in self.by_name.values():
+            partition.mark_deleted()
 
     def finish(self) -> None:
         """Discard the files of deleted partitions that are left."""
@@ -74,8 +87,8 @@ class PartitionTable:
 
     def open_log(self, partition: Partition) -> Log:
         """The log of a partition, created if it is new. Raises KafkaError KAFKA_STORAGE_ERROR."""
-        self._dormant.partitions.discard(partition)
-        self._dormant.new.discard(partition)
+        self.dormant.partitions.discard(partition)
+        self.dormant.new.discard(partition)
         return self._logs.open(
             partition.topic,
             partition.topic_id,
@@ -123,14 +136,28 @@ class PartitionTable:
             elif change.topic.id in image.topics_by_id and self._is_here(change.after):
                 key = change.topic.name, change.after.index
                 self._add(partition := Partition(self, change.topic.name, change.topic.id, change.after))
-                self._dormant.new.add(partition)
+                self.dormant.new.add(partition)
                 self._logs.directories.place(key)
+        if self._replicas is not None:
+            self._open_replicated(delta)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
                 self._reconfigure(name)
             elif kind == BROKER_RESOURCE:
                 self._apply_broker_settings(image)
                 self._reconfigure_all()
+
+    def _open_replicated(self, delta: MetadataDelta) -> None:
+        """Open the logs of partitions that have other replicas now: they lead or follow, unasked."""
+        closed = [
+            partition
+            for change in delta.partitions
+            if len(change.after.replicas) > 1
+            and (partition := self.by_id.get((change.topic.id, change.after.index))) is not None
+            and partition.opened_log is None
+        ]
+        if closed:
+            self.dormant.open(closed).or_log("opening logs of new replicas")
 
     def _apply_broker_settings(self, image: MetadataImage) -> None:
         """Apply dynamic broker settings, which override those of the file (KIP-226)."""
@@ -145,8 +172,10 @@ class PartitionTable:
         if self.by_name.get((topic, index)) is partition:
             del self.by_name[topic, index]
         partition.mark_deleted()
-        self._dormant.partitions.discard(partition)
-        self._dormant.new.discard(partition)
+        if self._replicas is not None:
+            self._replicas.drop((topic_id, index))
+        self.dormant.partitions.discard(partition)
+        self.dormant.new.discard(partition)
         self._discards.add(partition, config)
 
     def _reconfigure(self, topic: str) -> None:

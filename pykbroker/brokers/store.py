@@ -14,6 +14,7 @@ from pykbroker.partitions.dormant_logs import DormantLogs
 from pykbroker.storage.log.old_formats import OldFormatError
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.log_moves import LogMoves
@@ -34,10 +35,16 @@ class Store:
         metadata: MetadataSource,
         runtime: Runtime,
         node_id: int | None = None,
+        replication: ReplicaManager | None = None,
     ) -> None:
         self.logs = logs
+        self.replication = replication
+        #: The broker's epoch before it stopped cleanly, for its next registration (KIP-966); -1 if it did not.
+        #: Whether it may be used again after its broker has stopped.
+        self.usable = True
+        self.previous_epoch = -1 if replication is None else logs.previous_epoch
         self.dormant = DormantLogs(runtime, logs.directories)
-        self.table = PartitionTable(config, logs, metadata, runtime, self.dormant, node_id)
+        self.table = PartitionTable(config, logs, metadata, runtime, self.dormant, node_id, replication)
         #: The number of logs recovered after an unclean shutdown, and the seconds that took.
         self.recovered, self.recovery_s = 0, 0.0
         self._runtime = runtime
@@ -73,6 +80,14 @@ class Store:
         """Close the logs and leave the marker of a clean shutdown; ``apply`` may be a thread pool's map."""
         self.table.finish()
         self.logs.shutdown(apply)
+
+    def end_abruptly(self) -> None:
+        """End as a crash does, without closing a log; who opens the log directories next recovers them."""
+        self.usable = False
+        if self.replication is not None:
+            self.replication.end()
+        self.table.end()
+        self.logs.forget_opened()
 
     @property
     def log_moves(self) -> LogMoves:

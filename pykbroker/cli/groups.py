@@ -1,4 +1,4 @@
-"""``pykbroker groups``: list, describe, reset and delete consumer groups."""
+"""``pykbroker groups``: list, describe, reset and delete classic, consumer and streams groups."""
 
 from __future__ import annotations
 

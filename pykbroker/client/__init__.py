@@ -2,8 +2,8 @@
 
 Used by the commands, by Kafka's commands in the image and by recorded sessions. The broker does not know it.
 
-A blocking client of any Kafka cluster: ``connection.py`` is one connection (``authentication.py`` its TLS and SASL),
-``client.py`` finds leaders and coordinators and retries, ``fetcher.py``, ``producer.py`` and ``membership.py`` read, write
-and join groups, ``offsets.py``, ``group_state.py``, ``transaction_state.py`` and others read and change the cluster's state,
-``internal_records.py`` decodes records of internal topics, ``errors.py`` is what it raises.
+``connection.py`` is one connection (``authentication.py`` its TLS and SASL, ``frames.py`` its bytes), ``client.py`` finds leaders
+and coordinators and retries, ``fetcher.py``, ``producer.py`` and ``membership.py`` read, write and join groups, ``offsets.py``,
+``group_state.py``, ``transaction_state.py`` and others read and change the cluster's state, ``internal_records.py`` decodes
+records of internal topics, ``errors.py`` is what it raises.
 """

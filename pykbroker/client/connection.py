@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker import __version__
 from pykbroker.client.errors import ClientError, Unreachable
-from pykbroker.runtime.clock import SystemClock
+from pykbroker.client.frames import LARGEST_RESPONSE, FrameSocket, NotAFrame, connect, now
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError, error_code
 from pykbroker.wire.frames import FrameWriter
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Message)
 
-_LARGEST_RESPONSE = 256 * 1024 * 1024  # the first bytes of HTTP or TLS, read as a size, are larger
 #: Before the broker has proved who it is: as much as brokers read of a client then (sasl.server.max.receive.size).
 _LARGEST_AT_FIRST = 512 * 1024
 #: A response may take a second longer for each of these many bytes.
@@ -55,8 +54,8 @@ class BrokerConnection:
         self._expected: deque[tuple[int, int, int]] = deque()  # correlation id, API key, version
         self._served = False
         #: When connecting, or authenticating again, must have ended; None at other times.
-        self._connected_by: float | None = _now() + timeout_s
-        self._socket = self._connected(host, port, self._connected_by)
+        self._connected_by: float | None = now() + timeout_s
+        self._socket = FrameSocket(self._connected(host, port, self._connected_by))
         try:
             self._versions = self._negotiate()
             self._sign_in()
@@ -67,7 +66,7 @@ class BrokerConnection:
 
     def _connected(self, host: str, port: int, due: float) -> socket.socket:
         try:
-            plain = _first_that_answers(host, port, due)
+            plain = connect(host, port, due)
         except socket.gaierror as error:
             raise Unreachable(f"The host name {host} cannot be resolved: {error.strerror}.") from error
         except (ValueError, OverflowError) as error:  # a broker advertised what is no host name, or no port
@@ -76,7 +75,6 @@ class BrokerConnection:
             raise Unreachable(f"{self.address} did not answer within {self._timeout_s:g} s.") from error
         except OSError as error:
             raise Unreachable(f"Cannot connect to {self.address}: {error.strerror or error}.") from error
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._security is None:
             return plain
         from pykbroker.client.authentication import with_tls
@@ -112,7 +110,7 @@ class BrokerConnection:
 
     def send(self, request: Message, highest: int | None = None, *, answered: bool = True) -> None:
         """Send ``request`` without waiting; ``answered`` is false for Produce with acks=0, which has no response."""
-        if self._sign_in_at is not None and not self._expected and SystemClock().monotonic() > self._sign_in_at:
+        if self._sign_in_at is not None and not self._expected and now() > self._sign_in_at:
             self._sign_in_again()
         key = request.API_KEY
         self._send(request, key, self.version(key, highest), answered=answered)
@@ -144,10 +142,10 @@ class BrokerConnection:
         lifetime_ms = sign_in(self.call, self.address, self._security.sasl)
         self._served = False
         if lifetime_ms:
-            self._sign_in_at = SystemClock().monotonic() + _PART_OF_SESSION * lifetime_ms / 1000
+            self._sign_in_at = now() + _PART_OF_SESSION * lifetime_ms / 1000
 
     def _sign_in_again(self) -> None:
-        self._connected_by = _now() + self._timeout_s
+        self._connected_by = now() + self._timeout_s
         try:
             self._sign_in()
         finally:
@@ -194,32 +192,24 @@ class BrokerConnection:
         if answered:
             self._expected.append((self._correlation_id, key, version))
         try:
-            self._socket.settimeout(self._timeout_s if self._connected_by is None else _left(self._connected_by))
-            self._socket.sendall(b"".join(frame.finish()))
+            self._socket.send(b"".join(frame.finish()), self._connected_by or now() + self._timeout_s)
         except OSError as error:
             raise self._broken(error) from error
 
     def _read_frame(self, more_s: float = 0.0) -> bytes:
         """The next frame, without its size; ``more_s`` is added to the timeout."""
-        due = _now() + self._timeout_s + more_s if self._connected_by is None else self._connected_by
-        size = int.from_bytes(self._read(4, due), "big", signed=True)
-        if not 0 <= size <= (_LARGEST_RESPONSE if self._connected_by is None else _LARGEST_AT_FIRST):
-            raise self._not_kafka()
-        return self._read(size, due if self._connected_by is not None else due + size / _SLOWEST_BYTES_PER_S)
-
-    def _read(self, size: int, due: float) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            try:
-                self._socket.settimeout(_left(due))
-                piece = self._socket.recv(min(size - len(data), 1 << 20))
-            except OSError as error:
-                raise self._broken(error) from error
-            if not piece:
-                self.broken = True
-                raise Unreachable(f"{self.address} closed the connection; its log may say why.{self._advice()}")
-            data += piece
-        return bytes(data)
+        try:
+            if self._connected_by is not None:
+                return self._socket.receive(self._connected_by, _LARGEST_AT_FIRST)
+            due = now() + self._timeout_s + more_s
+            return self._socket.receive(due, LARGEST_RESPONSE, seconds_per_byte=1 / _SLOWEST_BYTES_PER_S)
+        except NotAFrame as error:
+            raise self._not_kafka() from error
+        except OSError as error:
+            raise self._broken(error) from error
+        except EOFError as error:
+            self.broken = True
+            raise Unreachable(f"{self.address} closed the connection; its log may say why.{self._advice()}") from error
 
     def _broken(self, error: OSError) -> ClientError:
         self.broken = True
@@ -245,35 +235,3 @@ class BrokerConnection:
             f"{self.address} does not speak Kafka's plain protocol. Is it a TLS port (then --command-config FILE says how to "
             "connect), or another service's?"
         )
-
-
-def _now() -> float:
-    return SystemClock().monotonic()
-
-
-def _left(due: float) -> float:
-    """The seconds until then, for a socket. Raises TimeoutError if there are none."""
-    left = due - _now()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _first_that_answers(host: str, port: int, due: float) -> socket.socket:
-    """A connection to the first address of the host that accepts one; each has an equal part of the time. Raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    failure: OSError = TimeoutError()
-    for number, (family, kind, protocol, _, address) in enumerate(found):
-        plain = socket.socket(family, kind, protocol)
-        try:
-            plain.settimeout(_left(due) / (len(found) - number))
-            plain.connect(address)
-            plain.settimeout(_left(due))
-        except BaseException as error:
-            plain.close()
-            if not isinstance(error, OSError):
-                raise
-            failure = error
-        else:
-            return plain
-    raise failure

@@ -1,7 +1,8 @@
-"""The state of a group as its coordinator describes it, for the classic and the consumer protocol (KIP-848)."""
+"""The state of a group as its coordinator describes it: of classic, consumer (KIP-848) and streams groups (KIP-1071)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pykbroker.client.client import Client
@@ -14,9 +15,16 @@ from pykbroker.wire.internal.coordinator import decode_versioned
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from pykbroker.wire.messages.streams_group_describe import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    TaskIds,
+    Topology,
+)
 
 CLASSIC = "Classic"
 _CONSUMER = "Consumer"
+STREAMS = "Streams"
 _CONSUMER_PROTOCOL = "consumer"
 
 
@@ -70,7 +78,11 @@ def read_group(client: Client, name: str) -> GroupDescription:
         return _read_consumer(connection, name)
     if kind == CLASSIC:
         return _read_classic(connection, name)
-    raise ClientError(f"Group {name} is a {kind.lower()} group; only classic and consumer groups can be shown.")
+    if kind == STREAMS:
+        return _read_streams(client, connection, name)
+    raise ClientError(
+        f"Group {name} is a {kind.lower()} group; only classic, consumer and streams groups can be shown."
+    )
 
 
 def _read_classic(connection: BrokerConnection, name: str) -> GroupDescription:
@@ -116,3 +128,40 @@ def _read_consumer(connection: BrokerConnection, name: str) -> GroupDescription:
         for m in found.members
     ]
     return GroupDescription(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)
+
+
+def _read_streams(client: Client, connection: BrokerConnection, name: str) -> GroupDescription:
+    request = StreamsGroupDescribeRequest(group_ids=[name])
+    (found,) = connection.call(request, StreamsGroupDescribeResponse).groups
+    raise_for(found.error_code, found.error_message)
+    read = _read_by(client, found.topology)
+    members = [
+        MemberDescription(
+            m.member_id,
+            m.instance_id,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            sorted(_inputs(m.assignment.active_tasks, read)),
+        )
+        for m in found.members
+    ]
+    return GroupDescription(name, STREAMS, found.group_state, found.assignor_name or "", connection.address, members)
+
+
+def _read_by(client: Client, topology: Topology | None) -> dict[str, dict[str, int]]:
+    """The topics that each subtopology reads, with their partitions."""
+    subtopologies = [] if topology is None else topology.subtopologies or []
+    read = {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in subtopologies
+    }
+    names = sorted({name for names in read.values() for name in names})
+    counts = {topic.name or "": len(topic.partitions) for topic in client.metadata(names).topics} if names else {}
+    return {subtopology: {name: counts.get(name, 0) for name in names} for subtopology, names in read.items()}
+
+
+def _inputs(tasks: list[TaskIds], read: dict[str, dict[str, int]]) -> Iterator[TopicPartition]:
+    """The partitions that active tasks read."""
+    for each in tasks:
+        for topic, count in read.get(each.subtopology_id, {}).items():
+            yield from (TopicPartition(topic, index) for index in each.partitions if index < count)

@@ -115,6 +115,7 @@ class _Fetch(FetchContext):
 
     def run(self) -> FetchResponse | Deferred[FetchResponse]:
         attempt = self._look()
+        self.first_look = False
         if attempt.cold:
             return attempt.finish_cold()
         if attempt.enough() or self.request.max_wait_ms <= 0:
@@ -142,6 +143,7 @@ class _Fetch(FetchContext):
         for item in items:
             attempt.look_at(item)
             yield _WEIGHT
+        self.first_look = False
         return attempt
 
     # ---- waiting ---------------------------------------------------------------------------------------------------

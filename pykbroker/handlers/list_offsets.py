@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.leadership import Leadership
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Work
@@ -153,8 +154,24 @@ def _readable(
     partition.check_served_by(
         broker.node_id, requested.current_leader_epoch, leader_only=request.replica_id != _DEBUGGING
     )
+    if partition.led is not None:
+        return partition, _end_for(partition, partition.led, request, requested)
     committed = request.isolation_level == _READ_COMMITTED
     return partition, partition.last_stable_offset if committed else partition.high_watermark
+
+
+def _end_for(
+    partition: Partition, led: Leadership, request: ListOffsetsRequest, requested: ListOffsetsPartition
+) -> int:
+    """Where a replicated partition ends: for a follower at its log end. Raises KafkaError OFFSET_NOT_AVAILABLE while the high watermark
+    may be less than what clients have seen (KIP-207).
+    """
+    if request.replica_id >= 0:
+        return partition.log_end_offset
+    end = partition.last_stable_offset if request.isolation_level == _READ_COMMITTED else partition.high_watermark
+    if requested.timestamp == LATEST and not led.knows_high_watermark:
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
+    return end
 
 
 def _fill(answer: ListOffsetsPartitionResponse, found: tuple[int, int, int], version: int) -> None:

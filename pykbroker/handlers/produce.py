@@ -409,9 +409,13 @@ def _when_committed(
     """Answer once every batch is as durable as its acks ask; one that may be lost is answered with the error."""
 
     def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
+        if answer.error_code == ErrorCode.REQUEST_TIMED_OUT:
+            return
         answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
 
     answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
+    if broker.store.replication is not None:
+        _end_in_time(broker, request, [(each, answer) for each, (_, answer) in zip(answered, waiting, strict=True)])
 
     def finish(_: list[None]) -> ProduceResponse | None:
         if ctx.api_version >= _LEADER_SINCE:
@@ -419,6 +423,23 @@ def _when_committed(
         return settle(request, response)
 
     return gather(answered).map(finish)
+
+
+def _end_in_time(
+    broker: Broker, request: ProduceRequest, waiting: list[tuple[Deferred[None], PartitionProduceResponse]]
+) -> None:
+    """Answer REQUEST_TIMED_OUT for what other replicas do not have after the request's timeout: it is in the log, and may be committed
+    later.
+    """
+
+    def expire() -> None:
+        for wait, answer in waiting:
+            if not wait.done:
+                answer.error_code, answer.base_offset = ErrorCode.REQUEST_TIMED_OUT, -1
+                wait.complete(None)
+
+    timer = broker.runtime.client_timers.after(request.timeout_ms, expire)
+    gather([wait for wait, _ in waiting]).settled().map(lambda _: timer.cancel()).or_log("ending a time limit")
 
 
 def settle(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

@@ -101,9 +101,12 @@ SUPPORTED: tuple[ServedApi, ...] = (
     ServedApi(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, "write_share_group_state"),
     ServedApi(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, "delete_share_group_state"),
     ServedApi(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, "read_share_group_state_summary"),
+    ServedApi(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 1, "streams_group_heartbeat"),
+    ServedApi(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 1, "streams_group_describe"),
     ServedApi(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, "describe_share_group_offsets"),
     ServedApi(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, "alter_share_group_offsets"),
     ServedApi(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, "delete_share_group_offsets"),
+    ServedApi(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, 0, "streams_group_topology_description_update"),
     ServedApi(ApiKey.UNREGISTER_CONTROLLER, 0, 0, "unregister_controller"),
 )
 

@@ -13,6 +13,7 @@ KRAFT_VERSION = "kraft.version"
 GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
 SHARE_VERSION = "share.version"
+STREAMS_VERSION = "streams.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 
 #: Finalized in a new cluster, in the order of Kafka's records. A level of 0 has no entry.
@@ -21,6 +22,7 @@ BOOTSTRAP_LEVELS: dict[str, int] = {
     ELR_VERSION: 1,
     GROUP_VERSION: 1,
     SHARE_VERSION: 2,  # dead letters
+    STREAMS_VERSION: 1,
     TRANSACTION_VERSION: 2,  # clients use KIP-890's protocol
 }
 
@@ -32,7 +34,7 @@ SUPPORTED_RANGES: dict[str, tuple[int, int]] = {
     GROUP_VERSION: (0, 1),
     TRANSACTION_VERSION: (0, 2),
     SHARE_VERSION: (0, 2),
-    "streams.version": (0, 1),
+    STREAMS_VERSION: (0, 1),
     ELR_VERSION: (0, 1),
 }
 

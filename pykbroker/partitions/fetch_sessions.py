@@ -39,6 +39,7 @@ class FetchItem:
         "former_place",
         "index",
         "last_fetched_epoch",
+        "log_start_offset",
         "max_bytes",
         "name",
         "partition",
@@ -70,13 +71,14 @@ class FetchItem:
         self.max_bytes = requested.partition_max_bytes
         self.current_leader_epoch = requested.current_leader_epoch
         self.last_fetched_epoch = requested.last_fetched_epoch
+        self.log_start_offset = requested.log_start_offset
 
 
 _PLACE = attrgetter("place")
 
 
 class FetchSession:
-    """The partitions that one consumer fetches.
+    """The partitions that one consumer, or one follower, fetches.
 
     Their order is that of the session's first answer, then that in which they joined. One whose records were answered later is
     the last from then on, so that the limits of an answer do not leave out the same partitions each time. To be named again
@@ -94,6 +96,8 @@ class FetchSession:
         #: The waiting fetches of this session, which are notified of appends and changes.
         self.waiter: SessionWaiter | None = None
         self.closed = False
+        #: Whether a follower has it; see ``PartitionWatcher``.
+        self.is_replica = False
         self._by_partition: dict[Partition, FetchItem] = {}
         self._last_place = 0
 
@@ -171,6 +175,8 @@ class FetchSession:
 
 class Watcher:
     """Notified by a partition of its changes. Sessions, and waiting fetches without a session, are watchers."""
+
+    is_replica = False
 
     def appended(self, partition: Partition, size: int) -> None:
         """``size`` bytes were appended."""

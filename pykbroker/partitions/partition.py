@@ -1,9 +1,10 @@
 """One partition: its leader, its log, and the requests that wait for it.
 
-The replicas of a partition are brokers of one process and share one log, so all have what the leader has appended. It is
+Where the brokers of a process share one log, all replicas have what the leader has appended. It is
 committed at once or, with ``flush.messages``, when it is synced: otherwise a reader could see records that a power loss
-removes. Only this module knows what a commit waits for: ``append`` returns the offsets of a batch and two waits, for the sync of this
-copy and for the commit, and ``_advance`` alone moves the high watermark.
+removes. ``append`` returns the offsets of a batch and two waits, for the sync of this copy and for the commit, and ``_advance`` alone
+moves the high watermark. Where each broker has its own copy, a partition with other replicas commits what these have, too: as leader
+by ``led``, as follower by what its leader says.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from pykbroker.wire.primitives import Buffer
 if TYPE_CHECKING:
     from pykbroker.metadata.image import PartitionImage
     from pykbroker.partitions.append_queue import AppendQueue
-    from pykbroker.partitions.host import PartitionHost
+    from pykbroker.partitions.host import PartitionHost, Replication
+    from pykbroker.partitions.leadership import Leadership
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult, Log
     from pykbroker.storage.log.validate import Allowance
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 class PartitionWatcher(Protocol):
     """Notified of changes of a partition: fetch sessions and waiting fetches."""
+
+    #: Whether it is a follower's, which reads to the log end offset: others are told of what is committed.
+    is_replica: bool
 
     def appended(self, partition: Partition, size: int) -> None:
         """``size`` bytes were appended."""
@@ -52,6 +57,7 @@ class Partition:
         "isr",
         "leader",
         "leader_epoch",
+        "led",
         "replicas",
         "topic",
         "topic_id",
@@ -63,6 +69,8 @@ class Partition:
         self._log: Log | None = None
         self._group_commit: GroupCommit | None = None
         self._append_queue: AppendQueue | None = None
+        #: Leads the other replicas; None where there are none, or none with a copy of their own, and on followers.
+        self.led: Leadership | None = None
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.index
@@ -84,7 +92,11 @@ class Partition:
         moved = (self.leader, self.leader_epoch) != (image.leader, image.leader_epoch)
         self.leader, self.leader_epoch = image.leader, image.leader_epoch
         self.replicas, self.isr = image.replicas, image.isr
-        if moved:
+        if self._host.replication is not None and self._log is not None:
+            self._take_role(self._log, image, self._host.replication)
+            if moved:
+                self.tell_changed()
+        elif moved:
             if self._log is not None:
                 self._begin_epoch(self._log)
             self.tell_changed()
@@ -92,6 +104,7 @@ class Partition:
     def mark_deleted(self) -> None:
         """The topic was deleted: notify the watchers, who then find out."""
         self.deleted = True
+        self._end_leadership()
         self.tell_changed()
         self.watchers.clear()
 
@@ -137,10 +150,52 @@ class Partition:
             log = self._host.open_log(self)
             if log.needs_flush_before_ack:  # recovered after a kill: readable once it is synced
                 log.flush()
-            self._advance(log)  # the other replicas share this log, and have all of it
-            self._begin_epoch(log)
+            replication = self._host.replication
+            if replication is None:
+                self._advance(log)  # the other replicas share this log, and have all of it
+                self._begin_epoch(log)
             self._log = log
+            if replication is not None:
+                self.take_role()
         return log
+
+    def take_role(self) -> None:
+        """Lead or follow, as the metadata say, with the open log of a broker that has its own copy; neither while the broker is not
+        registered.
+        """
+        replication, log = self._host.replication, self._log
+        if replication is not None and log is not None:
+            image = replication.image_of(self)
+            if image is not None:
+                self._take_role(log, image, replication)
+
+    def _take_role(self, log: Log, image: PartitionImage, replication: Replication) -> None:
+        led, leads = self.led, self.leader == replication.node_id and replication.registered
+        alone = len(image.replicas) == 1
+        if led is not None and leads and not alone and led.leading.isr.leader_epoch == image.leader_epoch:
+            led.published(image)
+            return
+        self._end_leadership()
+        if leads:
+            log.begin_epoch(self.leader_epoch)
+        if alone:
+            self._advance(log)
+        elif leads:
+            from pykbroker.partitions.leadership import Leadership
+
+            self.led = Leadership(self, log, replication, image)
+            self.led.advance()
+        replication.take_up(self, log)
+
+    def _end_leadership(self) -> None:
+        led, self.led = self.led, None
+        if led is not None:
+            led.end()
+
+    @property
+    def _is_only_copy(self) -> bool:
+        """Whether what this copy has is committed."""
+        return self._host.replication is None or len(self.replicas) == 1
 
     def _begin_epoch(self, log: Log) -> None:
         """Record the start offset of the leader epoch, which is the log end offset at the election; a closed log has not
@@ -162,7 +217,9 @@ class Partition:
     def update_config(self, config: LogConfig) -> None:
         """Apply changed settings. The high watermark never goes back; it advances once unsynced records are synced."""
         self.log.update_config(config)
-        self._advance(self.log)
+        if self.led is not None:
+            self.led.leading.min_in_sync = config.min_insync_replicas
+        self._advance_by_role(self.log)
         if self.log.needs_flush_before_ack:
             self._sync(self.log.log_end_offset)
 
@@ -190,7 +247,7 @@ class Partition:
         """The wait until this copy of everything before the offset ``end`` is as durable as ``flush.messages`` asks; None where it is
         already. It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
-        return None if _synced_to(self.log) >= end else self._sync(end)
+        return None if self.log.synced_offset >= end else self._sync(end)
 
     def committed(self, end: int | None = None) -> Deferred[None] | None:
         """The wait until everything before the offset ``end``, by default all that is appended so far, is committed; None where it is
@@ -200,12 +257,27 @@ class Partition:
         if end is None:
             end = log.log_end_offset
         if log.high_watermark < end:
+            self._advance_by_role(log)
+        if log.high_watermark >= end:
+            return None
+        if self._is_only_copy:
+            return self._sync(end)
+        if self.led is None:
+            return Deferred.failed(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        if log.synced_offset < end:
+            self._sync(end).or_log("syncing %r", self)
+        return self.led.committed(end)
+
+    def _advance_by_role(self, log: Log) -> None:
+        """Raise the high watermark to what is known to be committed."""
+        if self.led is not None:
+            self.led.advance()
+        elif self._is_only_copy:
             self._advance(log)
-        return None if log.high_watermark >= end else self._sync(end)
 
     def _advance(self, log: Log) -> None:
         """Raise the high watermark to the end of what is committed: what the only copy has."""
-        end = log.log_end_offset  # below is _synced_to, in place: each append comes here
+        end = log.log_end_offset  # below is log.synced_offset, in place: each append comes here
         log.commit_to(end if end - log.recovery_point < log.config.flush_messages else log.recovery_point)
 
     def _sync(self, end: int) -> Deferred[None]:
@@ -220,12 +292,12 @@ class Partition:
         log = self.log
         plan = log.plan_flush()
         if plan is None:
-            self._advance(log)
+            self._advance_by_role(log)
             return Deferred.completed(None)
 
         def flushed(_: None) -> None:
             plan.finish()
-            self._advance(log)
+            self._advance_by_role(log)
 
         return self._host.runtime.offload(plan.run).map(flushed)
 
@@ -251,11 +323,14 @@ class Partition:
         log = self._log or self.log
         result = log.append_batch(records, self.leader_epoch, now_ms, origin, transaction_version, allowance, validated)
         if not result.duplicate:
-            self._advance(log)
-            if self.watchers:
-                size = len(records)
-                for watcher in list(self.watchers):
-                    watcher.appended(self, size)
+            if self.led is None:
+                self._advance(log)
+                if self.watchers:
+                    size = len(records)
+                    for watcher in list(self.watchers):
+                        watcher.appended(self, size)
+            else:
+                self.led.appended(result.base_offset, len(records))
         if result.last_offset >= log.high_watermark:
             result.synced = self.synced(result.last_offset + 1)
             result.committed = self.committed(result.last_offset + 1)
@@ -290,9 +365,3 @@ class Partition:
 
     def _queue_emptied(self) -> None:
         self._append_queue = None
-
-
-def _synced_to(log: Log) -> int:
-    """The offset before which the log is as durable as ``flush.messages`` asks."""
-    end = log.log_end_offset
-    return end if end - log.recovery_point < log.config.flush_messages else log.recovery_point

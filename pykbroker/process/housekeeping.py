@@ -1,110 +1,77 @@
-"""Periodic work of a running process: retention, flushes, checkpoints, compaction, elections."""
+"""Periodic work of a running process: on each of its stores, elections, tokens."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.process.cleaner import Cleaner, CleanerProcess, CleanerStopped, Order
-from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.storage.log import retention
-from pykbroker.wire.errors import KafkaError
+from pykbroker.process.cleaner import Cleaner, CleanerProcess
+from pykbroker.process.rounds import Rounds
+from pykbroker.process.store_housekeeping import StoreHousekeeping
+from pykbroker.runtime.waits import Deferred, gather
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.storage.compaction.cleaning import CleaningResult
-    from pykbroker.storage.compaction.compaction import CompactionPlan
-    from pykbroker.storage.log.log import Log
+    from pykbroker.brokers.store import Store
 
 log = logging.getLogger(__name__)
 
-#: The least interval, in milliseconds: some settings may be 0, which would leave no time for clients.
-_SHORTEST_MS = 100
-_CHECKPOINT_INTERVALS = ("log.flush.offset.checkpoint.interval.ms", "log.flush.start.offset.checkpoint.interval.ms")
-#: The interval of removals and of flushes by flush.ms, in milliseconds (Kafka's log.flush.scheduler.interval.ms is "never" by
-#: default, so flush.ms of a topic would have no effect).
-_FLUSH_ROUND_MS = 1000
-#: The number of logs opened at once after a start, and the pause until the next ones.
-_OPENED_AT_ONCE = 8
-_OPENING_PAUSE_MS = 20
-#: The number of logs that a round of retention handles in one turn.
-_RETAINED_AT_ONCE = 200
+#: How often, in milliseconds, stores are looked for that have come since, with a broker of their own.
+_STORES_MS = 1000
 
 
 class Housekeeping:
-    """Rounds over all logs. Threads wait for the disk; the timer of a round is set when the round has ended, so that rounds
-    never overlap.
+    """Rounds over all logs of the process's brokers, store by store, and over what is of the cluster. Threads wait for the disk.
+
+    ``cleaner`` compacts for every store; without it each has a process of its own.
     """
 
     def __init__(self, cluster: Cluster, *, durable: bool, cleaner: Cleaner | None = None) -> None:
         self._cluster = cluster
         self._durable = durable
-        self._cleaner = cleaner or CleanerProcess()
-        self._compacting: Deferred[None] | None = None
+        self._cleaner = cleaner
+        self._rounds = Rounds(cluster.runtime.timers)
+        self._of_stores: dict[Store, StoreHousekeeping] = {}
+        self._started: set[StoreHousekeeping] = set()
 
     def start(self) -> None:
-        """Set the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
+        """Set the timers."""
+        self._start_new()
+        self._rounds.every(_STORES_MS, _STORES_MS, self._start_new)
         config = self._cluster.config
-        delay = config["log.initial.task.delay.ms"]
-        self._every(config["log.retention.check.interval.ms"], delay, self.run_retention)
-        # One round writes all checkpoints, as often as the one that is wanted most often.
-        self._every(min(config[name] for name in _CHECKPOINT_INTERVALS), delay, self._checkpoints)
-        self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
-        self._every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._removals)
-        interval_ms = config["producer.id.expiration.check.interval.ms"]
-        self._every(interval_ms, interval_ms, self._producers)
-        if config["log.cleaner.enable"]:
-            self._every(config["log.cleaner.backoff.ms"], 0, self.run_compaction)
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
-            self._every(interval_ms, interval_ms, self._elections)
+            self._rounds.every(interval_ms, interval_ms, self._elections)
         if config["delegation.token.secret.key"]:
             interval_ms = config["delegation.token.expiry.check.interval.ms"]
-            self._every(interval_ms, interval_ms, self._tokens)
-        self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self._open_a_few)
+            self._rounds.every(interval_ms, interval_ms, self._tokens)
 
     def stop(self) -> None:
-        """Stop the cleaner's process."""
-        self._cleaner.stop()
-
-    def _open_a_few(self) -> None:
-        """Open unused logs, a few at a time, so that retention and compaction include them."""
-        chosen = list(islice(self._cluster.dormant.partitions, _OPENED_AT_ONCE))
-        if chosen:
-            self._cluster.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
-
-    def _rest_then_open(self, _: None) -> None:
-        self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self._open_a_few)
+        """Stop the cleaners' processes."""
+        for each in self._of_stores.values():
+            each.stop()
 
     def run_retention(self) -> Deferred[None]:
         """Run a round of retention, some logs in each turn."""
-        over: Deferred[None] = Deferred()
-        rest = list(self._cluster.logs.logs.values())
+        return gather([each.run_retention() for each in self.stores()]).map(lambda _: None)
 
-        def next_some(_: None) -> None:
-            some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
-            if some:
-                self._retain(some).map(next_some).pass_failure_to(over)
-            else:
-                over.complete(None)
+    def run_compaction(self) -> Deferred[None]:
+        """Run a round of compaction, after the one that is under way, if any."""
+        return gather([each.run_compaction() for each in self.stores()]).map(lambda _: None)
 
-        next_some(None)
-        return over
+    def stores(self) -> list[StoreHousekeeping]:
+        """That of each store of the process, as of now."""
+        for store in self._cluster.stores():
+            if store not in self._of_stores:
+                cleaner = self._cleaner or CleanerProcess()
+                self._of_stores[store] = StoreHousekeeping(self._cluster, store, cleaner, durable=self._durable)
+        return list(self._of_stores.values())
 
-    def _retain(self, some: list[Log]) -> Deferred[None]:
-        """Apply retention to these logs; a thread reads before what the loop decides on."""
-        cluster, now_ms = self._cluster, self._cluster.runtime.clock.now_ms()
-
-        def retain(_: None) -> None:
-            try:
-                cluster.logs.retain(some, now_ms)
-            except Exception as error:
-                log.error("Retention failed for some logs: %s", error, exc_info=not isinstance(error, KafkaError))
-
-        return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
+    def _start_new(self) -> None:
+        for each in self.stores():
+            if each not in self._started:
+                self._started.add(each)
+                each.start(self._rounds)
 
     def _elections(self) -> Deferred[None]:
         """Elect the preferred replicas; as with KRaft, whatever the share of other leaders is."""
@@ -120,104 +87,3 @@ class Housekeeping:
             return self._tokens()
 
         return self._cluster.controller.remove_expired_tokens().chain(go_on)
-
-    def _producers(self) -> Deferred[None] | None:
-        """Remove expired producer states; the setting may change at run time."""
-        cluster = self._cluster
-        cluster.logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
-        return None
-
-    def _checkpoints(self) -> Deferred[None] | None:
-        return self._cluster.runtime.offload(self._cluster.logs.plan_checkpoints())
-
-    def _removals(self) -> Deferred[None] | None:
-        logs = self._cluster.logs
-        return self._cluster.runtime.offload(logs.plan_removals()) if logs.removals_due else None
-
-    def _flushes(self) -> Deferred[None] | None:
-        due = self._cluster.logs.due_flushes()
-        return self._cluster.runtime.offload(self._cluster.logs.flush, due) if due else None
-
-    def run_compaction(self) -> Deferred[None]:
-        """Run a round of compaction, after the one that is under way, if any."""
-        if self._compacting is not None and not self._compacting.done:
-            return self._compacting.settled().chain(lambda _: self.run_compaction())
-        self._compacting = self._compactions()
-        return self._compacting
-
-    def _compactions(self) -> Deferred[None]:
-        """Compact what is due, the dirtiest log first, one after the other.
-
-        Logs with both policies get retention in between, as in Kafka: during its compaction a log drops nothing, and a
-        cleaner that cannot keep up is always busy.
-        """
-        cluster, logs = self._cluster, self._cluster.logs
-        over: Deferred[None] = Deferred()
-
-        def look() -> None:
-            compacted = logs.compactions.logs()
-            both = [log for log, _ in compacted if log.config.delete]
-            retained = self._retain(both) if both else Deferred.completed(None)
-            retained.map(partial(find, compacted)).pass_failure_to(over)
-
-        def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
-            if not compacted:
-                over.complete(None)
-                return
-            looked_ahead = cluster.runtime.offload_read(_look_ahead, compacted, cluster.runtime.clock.now_ms())
-            looked_ahead.map(next_one).pass_failure_to(over)
-
-        def next_one(due: bool) -> None:
-            memory = cluster.config["log.cleaner.dedupe.buffer.size"]
-            logs.compactions.memory_bytes = min(memory, cluster.runtime.memory.limit)
-            plan = logs.compactions.plan(cluster.runtime.clock.now_ms()) if due else None
-            if plan is None:
-                over.complete(None)
-                return
-            order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            outcome = attempt(cluster.runtime.offload, self._compact, plan, order).recover(
-                Exception, lambda error: error
-            )
-            outcome.map(partial(cleaned, plan)).pass_failure_to(over)
-
-        def cleaned(plan: CompactionPlan, outcome: CleaningResult | Exception) -> None:
-            if isinstance(outcome, CleanerStopped):
-                over.complete(None)
-                return
-            logs.compactions.finish(plan, outcome)  # a failure is logged there and retried later
-            look()
-
-        look()
-        return over
-
-    def _compact(self, plan: CompactionPlan, order: Order) -> CleaningResult:
-        """Compact, in a thread. After any failure the files written so far are removed."""
-        try:
-            return self._cleaner.run(order)
-        except BaseException:
-            plan.remove_leftovers()
-            raise
-
-    def _every(self, interval_ms: int, delay_ms: int, work: Callable[[], Deferred[None] | None]) -> None:
-        interval_ms = max(interval_ms, _SHORTEST_MS)
-
-        def begin() -> None:
-            done = attempt(lambda: work() or Deferred.completed(None)).recover(Exception, tell)
-            done.map(lambda _: self._cluster.runtime.timers.after(interval_ms, begin)).or_log(
-                "ending a housekeeping round"
-            )
-
-        def tell(error: Exception) -> None:
-            if isinstance(error, KafkaError):
-                log.error("Housekeeping round failed (%s); retrying in %d ms", error, interval_ms)
-            else:
-                log.error("Unhandled error in a housekeeping round; retrying in %d ms", interval_ms, exc_info=error)
-
-        self._cluster.runtime.timers.after(delay_ms, begin)
-
-
-def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
-    """Read ahead for the planning; imports compaction with the first compacted log."""
-    from pykbroker.storage.compaction import compaction
-
-    return compaction.look_ahead(logs, now_ms)

@@ -121,10 +121,10 @@ class Leading:
         """Whether the committed ISR has ``min.insync.replicas``, or all replicas where these are fewer."""
         return len(self.isr.committed) >= min(self.min_in_sync, len(self.followers) + 1)
 
-    def expansion(self, high_watermark: int) -> ProposedIsr | None:
+    def expansion(self, high_watermark: int, now_ms: int) -> ProposedIsr | None:
         """Propose an ISR with the followers that have come into sync; None if there are none, or a change is proposed already.
 
-        They have all that is committed, by this leader and by those before it: until the high watermark has reached the start of
+        They fetch, if only in a session without news of this partition, and have all that is committed, by this leader and by those before it: until the high watermark has reached the start of
         this epoch, it says too little (KIP-207's reason).
         """
         isr = self.isr
@@ -136,6 +136,7 @@ class Leading:
             if replica not in isr.committed
             and progress.log_end >= max(high_watermark, self.epoch_start)
             and self._may_join(replica, progress)
+            and now_ms - max(progress.fetched_ms, self._fetches.get(replica, _NEVER_MS)) <= self._lag_ms
         ]
         if not joining:
             return None

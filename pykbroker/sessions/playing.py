@@ -7,13 +7,12 @@ where it came in the recording, so that a long poll is still open when the recor
 from __future__ import annotations
 
 import base64
-import socket
 from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from pykbroker.runtime.clock import SystemClock
+from pykbroker.client.frames import FrameSocket, connect, now
 from pykbroker.sessions.comparing import Comparing, Played
 from pykbroker.sessions.recording import api_key, read_answer
 from pykbroker.sessions.session import BadSession, RecordedExchange, Session
@@ -26,7 +25,6 @@ from pykbroker.wire.headers import RequestHeader, decode_response_header, encode
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 TIMEOUT_S: Final = 30.0
-_LARGEST: Final = 256 * 1024 * 1024
 _METADATA_VERSION: Final = 1  # supported by every broker since 0.10, and lists the brokers
 
 
@@ -43,45 +41,22 @@ def play(path: str | Path, bootstrap_servers: str, *, timeout_s: float = TIMEOUT
 
 
 class _Connection:
-    """A connection; responses come in request order."""
+    """A connection as it was recorded, from its first request on; responses come in request order."""
 
     def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._socket = socket.create_connection(address, timeout=timeout_s)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = FrameSocket(connect(*address, now() + timeout_s))
+        self.close = self._socket.close
         #: Requests in flight, in order, with the correlation ids of their responses.
         self.waiting: deque[tuple[RecordedExchange, int]] = deque()
         self.sent = 0
 
-    def close(self) -> None:
-        self._socket.close()
-
     def send(self, frame: bytes) -> None:
-        self._socket.settimeout(self._timeout_s)
-        self._socket.sendall(frame)
+        self._socket.send(frame, now() + self._timeout_s)
 
     def receive(self) -> bytes:
-        """Return the next frame, without its size. Raises EOFError if the connection was closed, and OSError, also for a frame that
-        takes longer than the timeout as a whole.
-        """
-        due = SystemClock().monotonic() + self._timeout_s
-        size = int.from_bytes(self._read(4, due), "big")
-        if size > _LARGEST:
-            raise OSError(f"what the broker answers is no response of Kafka's protocol: it would have {size} bytes")
-        return self._read(size, due)
-
-    def _read(self, size: int, due: float) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            left = due - SystemClock().monotonic()
-            if left <= 0:
-                raise TimeoutError
-            self._socket.settimeout(left)
-            piece = self._socket.recv(min(size - len(data), 1 << 20))
-            if not piece:
-                raise EOFError
-            data += piece
-        return bytes(data)
+        """See ``FrameSocket``; the timeout is that of the frame as a whole."""
+        return self._socket.receive(now() + self._timeout_s)
 
 
 def _brokers(session: Session, bootstrap_servers: str, timeout_s: float) -> dict[int, tuple[str, int]]:

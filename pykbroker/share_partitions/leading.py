@@ -76,6 +76,8 @@ class Delivery:
 class LedSharePartition:
     """See the module. ``ended`` is called once, when it can be used no more."""
 
+    is_replica = False
+
     def __init__(
         self,
         key: SharePartitionKey,

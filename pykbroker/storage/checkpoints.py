@@ -167,3 +167,12 @@ def read_meta_properties(disk: Disk, directory: str) -> dict[str, str]:
 def encode_clean_shutdown(broker_epoch: int) -> bytes:
     """The marker of a clean shutdown (KIP-966: with the broker's epoch)."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
+
+
+def decode_clean_shutdown(data: bytes) -> int:
+    """The broker epoch in a clean shutdown marker; -1 if it has none."""
+    try:
+        epoch = json.loads(data)["brokerEpoch"]
+    except (ValueError, TypeError, KeyError):
+        return -1
+    return epoch if isinstance(epoch, int) else -1

@@ -61,6 +61,7 @@ OTHERS = {
     "test_names.py": "names of the whole project",
     "test_request_costs.py": "the way of a request from the socket to the disk and back",
     "test_platforms.py": "systems on which nothing else can be imported",
+    "test_statements.py": "all tests",
     "testing/test_endings.py": "all that makes brokers for tests",
     "testing/test_together.py": "clock, faults, reset and snapshots, met with each other",
     "testing/test_plugin.py": "pytest_plugin.py, in runs of pytest of its own",

@@ -19,8 +19,8 @@ def main(kind: str, kip: str, words: list[str]) -> None:
     options, rest = made.parse_known_args(words)
     if exactly_one(options, _ACTIONS) != "list":
         raise ToolError(
-            f"pykbroker serves no {kind} groups ({kip}), and this command only lists them; for another broker that has "
-            f"some, run Apache Kafka's own kafka-{kind}-groups."
+            f"this command only lists {kind} groups ({kip}); to describe, reset or delete them run Apache Kafka's own "
+            f"kafka-{kind}-groups."
         )
     if rest:
         made.error(f"unrecognized arguments: {' '.join(rest)}")

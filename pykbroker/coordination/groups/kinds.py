@@ -14,11 +14,13 @@ from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.groups.no_group import NoGroup
 from pykbroker.coordination.groups.share.kind import ShareKind
+from pykbroker.coordination.groups.streams.kind import StreamsKind
 
 KINDS: tuple[GroupKind[Any], ...] = (
     ClassicKind(),
     ConsumerKind(),
     ShareKind(),
+    StreamsKind(),
 )
 
 _NO_GROUP: GroupKind[Any] = NoGroup()

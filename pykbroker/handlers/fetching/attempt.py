@@ -60,6 +60,8 @@ class Attempt:
         self.counted = 0  # of min_bytes
         self.inline = fetch.broker.runtime.memory.answer_bytes(_INLINE_BYTES, CUT_SIZE)
         self.left = fetch.max_bytes
+        if fetch.connection is None:  # a follower in this process takes bytes
+            self.inline = self.left = min(self.left, _INLINE_BYTES)
         self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []
@@ -94,8 +96,14 @@ class Attempt:
                 self.refused.append((item, without_records(item.index, partition, known=False)))
             return
         try:
-            partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only)
+            copied = fetch.replica >= 0 and fetch.broker.store.replication is not None
+            partition.check_served_by(
+                fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only or copied
+            )
             if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
+                return
+            if copied:
+                self._read_for_replica(item, partition)
                 return
             if fetch.rack and self._sent_to_its_rack(item, partition):
                 return
@@ -158,6 +166,35 @@ class Attempt:
             self.counted += size
             if self.counted < self.needed:
                 self._count_more(plan, limit - size)
+        self.found.append((item, data))
+
+    def _read_for_replica(self, item: FetchItem, partition: Partition) -> None:
+        """Read for a follower: to the log end offset, and without a wait where it knows an older high watermark."""
+        from pykbroker.replication.following import FetchPlace
+
+        fetch, log, led = self.fetch, partition.log, partition.led
+        if led is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        limit = min(item.max_bytes, self.left)
+        plan = log.plan_read(item.fetch_offset, limit, at_least_one=not self.size)
+        if fetch.first_look:
+            place = FetchPlace(item.current_leader_epoch, item.fetch_offset, item.last_fetched_epoch)
+            led.fetched(fetch.replica, fetch.replica_epoch, place, item.log_start_offset)
+        data = PartitionData(
+            partition_index=item.index,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=None,
+            records=b"",
+        )
+        if plan is not None:
+            size = self._carry_out(Reading(item, partition, data, plan, committed=False), limit)
+            self.size += size
+            self.left -= size
+            self.counted += size
+        if log.high_watermark > item.sent_high_watermark:
+            self.urgent = True
         self.found.append((item, data))
 
     def _count_more(self, plan: ReadPlan, cut: int) -> None:

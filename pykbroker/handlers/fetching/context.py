@@ -37,7 +37,8 @@ class FetchContext(SessionWaiter):
         self.listener = ctx.listener
         self.connection = ctx.connection
         self.ctx = ctx
-        self.authorizer = broker.authorizer
+        #: None permits everything: to a broker of this process, which asks without a connection, too.
+        self.authorizer = None if ctx.connection is None else broker.authorizer
         self.request = request
         self.session = session
         # A session that this very request opened answers in full; later ones only with what changed.
@@ -46,7 +47,24 @@ class FetchContext(SessionWaiter):
         self.committed = request.isolation_level == READ_COMMITTED
         self.max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
         self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER
+        state = request.replica_state
+        #: The follower that fetches, -1 for a consumer, and the epoch of its broker, -1 where it is not said (KIP-903).
+        self.replica, self.replica_epoch = (
+            (request.replica_id, -1) if state is None else (state.replica_id, state.replica_epoch)
+        )
+        #: Whether this is the first look at the partitions: a follower's progress is noted once for each of its requests.
+        self.first_look = True
+        if self.replica >= 0:
+            self._note_follower()
         self.rack = request.rack_id if broker.reads_by_rack else ""
+
+    def _note_follower(self) -> None:
+        self.is_replica = True
+        if self.session is not None:
+            self.session.is_replica = True
+        replication = self.broker.store.replication
+        if replication is not None:
+            replication.fetch_times[self.replica] = replication.now_ms()
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
         """Watch ``partition`` for ``item`` from now on."""
@@ -54,8 +72,8 @@ class FetchContext(SessionWaiter):
 
     def may_read(self, authorizer: Authorizer, topic: str | bytes) -> bool:
         """Whether the client may read a topic. For followers, which are brokers, the answer is the same for all topics."""
-        ctx, state = self.ctx, self.request.replica_state
-        if self.request.replica_id >= 0 or (state is not None and state.replica_id >= 0):
+        ctx = self.ctx
+        if self.replica >= 0:
             return authorizer.may_do_to_cluster(ctx, CLUSTER_ACTION)
         if (ctx.principal, ctx.client_host, READ, TOPIC, topic) in authorizer.granted:
             return True

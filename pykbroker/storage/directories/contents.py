@@ -68,6 +68,8 @@ class DirectoryContents:
         self.directory_id = ""
         #: Whether the last shutdown was clean: set by ``load``.
         self.clean = False
+        #: The clean shutdown marker that was found.
+        self._marker = b""
         #: The number of partitions here.
         self.partitions = 0
         #: Closed logs that are unchanged since a clean shutdown, although the last one was unclean.
@@ -115,10 +117,21 @@ class DirectoryContents:
         self.cleaner_offsets = self._read(checkpoints.CLEANER_OFFSETS, there)
         self.clean = checkpoints.CLEAN_SHUTDOWN in found
         if self.clean:
+            self._marker = disk.read(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.remove(f"{path}/{checkpoints.CLEAN_SHUTDOWN}")
             disk.sync_directory(path)
         elif found:
             self._find_closed(found)
+
+    @property
+    def previous_epoch(self) -> int:
+        """The broker's epoch before its last clean shutdown (KIP-966); -1 if that was unclean, or is unknown."""
+        return checkpoints.decode_clean_shutdown(self._marker) if self._marker else -1
+
+    def forget_clean_shutdown(self) -> None:
+        """The logs here were not closed."""
+        self.clean, self._marker = False, b""
+        self.closed.clear()
 
     def _load_meta_properties(self, node_id: int, cluster_id: str) -> None:
         disk, path = self.directory.disk, f"{self.path}/{checkpoints.META_PROPERTIES}"

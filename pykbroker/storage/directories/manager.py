@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pykbroker.runtime.clock import Clock
 from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import TopicPartition
-from pykbroker.storage.directories.contents import DirectoryContents
+from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents
 from pykbroker.storage.directories.log_directories import LogDirectories, put_stray_aside
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.log import recovery
@@ -101,6 +101,12 @@ class LogManager:
     def clean(self) -> bool:
         """Whether the last shutdown was clean."""
         return all(contents.clean for contents in self.directories.usable)
+
+    @property
+    def previous_epoch(self) -> int:
+        """The broker's epoch before its last shutdown, if that was clean in all log directories; else -1."""
+        epochs = {contents.previous_epoch for contents in self.directories}
+        return epochs.pop() if len(epochs) == 1 else -1
 
     @property
     def directory_ids(self) -> list[str]:
@@ -195,6 +201,19 @@ class LogManager:
         """Whether opening the log, which has files, would recover it. Raises KafkaError KAFKA_STORAGE_ERROR."""
         contents = self.directories.of(key)
         return not contents.clean and key not in contents.closed
+
+    def forget_opened(self) -> None:
+        """As a crash of the broker does: its logs are not closed, and each is recovered when it is opened again. The metadata log is not
+        the broker's, and goes on.
+        """
+        for key, log in [*self.logs.items()]:
+            if log.topic != METADATA_LOG:
+                end_flushes(log)
+                log.unpin()
+                self._forget_compactions(log)
+                del self.logs[key]
+        for contents in self.directories.usable:
+            contents.forget_clean_shutdown()
 
     def is_open(self, log: Log) -> bool:
         """Whether the log is in use: opened and not deleted since."""

@@ -59,6 +59,10 @@ class LeaderEpochs:
             return epoch, self._entries[0][1]
         return self._entries[above - 1][0], self._entries[above][1]
 
+    def start_of(self, epoch: int) -> int:
+        """The start offset of ``epoch``, -1 if it is unknown."""
+        return next((start for known, start in reversed(self._entries) if known == epoch), UNDEFINED_OFFSET)
+
     def epoch_at(self, offset: int) -> int:
         """The epoch in which ``offset`` was written, or -1."""
         above = bisect_right(self._entries, offset, key=_start)

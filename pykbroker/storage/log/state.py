@@ -149,6 +149,12 @@ class LogState:
         return self.log_end_offset - self.recovery_point >= self.config.flush_messages
 
     @property
+    def synced_offset(self) -> int:
+        """The offset before which the log is as durable as flush.messages asks."""
+        end = self.log_end_offset
+        return end if end - self.recovery_point < self.config.flush_messages else self.recovery_point
+
+    @property
     def unflushed(self) -> bool:
         """Whether anything may be unsynced."""
         return self.recovery_point < self.log_end_offset or bool(self.unsynced) or self.epochs.changed

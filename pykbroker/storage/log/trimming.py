@@ -101,6 +101,8 @@ def truncate_to(log: LogState, offset: int) -> None:
     """
     log.directory.check()
     if offset >= log.log_end_offset:
+        # A leader that appended nothing has noted its epoch at the end: no other replica has it.
+        log.epochs.truncate_end(log.log_end_offset)
         return
     try:
         if offset < log.segments[0].base_offset:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.cluster import Cluster, OwnStore
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.brokers.store import Store
 from pykbroker.config.broker import BrokerConfig
@@ -58,7 +58,7 @@ class OwnNodes(MemoryCluster):
     def start(self) -> None:
         config = BrokerConfig(self.settings)
         self.cluster = cluster = Cluster.open(
-            config, Path("/data"), self.disk, self.clock, self.random, port=serialising, node_id=1
+            config, Path("/data"), self.disk, self.clock, self.random, port=serialising, own=OwnStore(1)
         )
         logs = LogManager(
             Path("/data2"), self.disk, self.clock, node_id=2, cluster_id=cluster.logs.cluster_id, random=self.random

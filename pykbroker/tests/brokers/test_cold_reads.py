@@ -209,12 +209,11 @@ async def committed_offset(broker: RunningBroker, client: Client, first: int) ->
         answer = (await client.ask(OffsetFetchRequest(groups=[group]), 8, OffsetFetchResponse)).groups[0]
         if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             break
-        await asyncio.sleep(0.01)
     assert answer.topics[0].partitions[0].committed_offset == 5
 
 
 async def opened_little_by_little(broker: RunningBroker, client: Client, first: int) -> None:
-    Housekeeping(broker.cluster, durable=False)._open_a_few()
+    Housekeeping(broker.cluster, durable=False).stores()[0].open_a_few()
     await until(lambda: all(broker.cluster.partition(name, 0).opened_log is not None for name in ("old", "keys")))
 
 
@@ -226,7 +225,7 @@ async def retention(broker: RunningBroker, client: Client, first: int) -> None:
 async def compaction(broker: RunningBroker, client: Client, first: int) -> None:
     await opened_little_by_little(broker, client, first)
     before = bytes_on_disk(broker, "keys")
-    await done(Housekeeping(broker.cluster, durable=False)._compactions())
+    await done(Housekeeping(broker.cluster, durable=False).run_compaction())
     assert bytes_on_disk(broker, "keys") < before / 2
 
 

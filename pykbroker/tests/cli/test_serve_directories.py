@@ -8,14 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pykbroker.tests.cli.test_serve import refused, serving
-from pykbroker.tests.kit.running import Client
+from pykbroker.tests.kit.running import Client, until_in_thread
 from pykbroker.tests.network.test_connection import produce
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -49,13 +47,6 @@ def produced(ready: str) -> tuple[int, int]:
     (answer,) = ask(ready, (produce(b"x"), 9, ProduceResponse))
     part = answer.responses[0].partition_responses[0]
     return part.error_code, part.base_offset
-
-
-def until(fact: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not fact():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def ended(process: subprocess.Popen[str]) -> str:
@@ -150,7 +141,7 @@ def test_files_that_vanish_while_they_are_served(folder: Path, what: str) -> Non
         shutil.rmtree(gone)
         if what == "t-0":
             ask(ready, (produce(bytes(900_000)), 9, ProduceResponse), (produce(bytes(900_000)), 9, ProduceResponse))
-        until(lambda: produced(ready)[0] == STORAGE_ERROR)
+        until_in_thread(lambda: produced(ready)[0] == STORAGE_ERROR)
         assert "goes offline" in ended(process)
     with serving(*LISTEN, "--data-dir", str(folder)) as (process, ready):
         if what == ".":

@@ -15,7 +15,8 @@ import pytest
 from pykbroker.cli.serve_options import log_levels, parser
 from pykbroker.config.setting import ConfigError
 from pykbroker.tests.cli.test_serve import API_VERSIONS, refused, serving, settings
-from pykbroker.tests.cli.test_serve_directories import LISTEN, ask, create, ended, produced, until
+from pykbroker.tests.cli.test_serve_directories import LISTEN, ask, create, ended, produced
+from pykbroker.tests.kit.running import until_in_thread
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -195,7 +196,7 @@ def test_the_end_of_the_parent_ends_the_broker_and_its_folder(tmp_path: Path, mo
         assert list(tmp_path.iterdir())
         parent.kill()
         parent.wait(10)
-        until(lambda: not list(tmp_path.iterdir()))
+        until_in_thread(lambda: not list(tmp_path.iterdir()))
         assert "has ended" in parent.stderr.read()
 
 

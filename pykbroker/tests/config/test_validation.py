@@ -17,7 +17,9 @@ def refusal(check, *arguments):
 
 
 def test_good_topic_settings_pass():
-    check_topic_configs(CONFIG, {"retention.ms": "-1", "cleanup.policy": "compact", "preallocate": "TRUE"})
+    assert (
+        check_topic_configs(CONFIG, {"retention.ms": "-1", "cleanup.policy": "compact", "preallocate": "TRUE"}) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_bad_group_settings(settings, message):
 
 @pytest.mark.parametrize("reset", ["latest", "earliest", "by_duration:PT1H", "by_duration:P1D", "by_duration:pt1.5s"])
 def test_share_groups_may_start_anywhere_kafka_knows(reset):
-    check_group_configs(CONFIG, {"share.auto.offset.reset": reset})
+    assert check_group_configs(CONFIG, {"share.auto.offset.reset": reset}) is None
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_bad_subscriptions(subscription, settings, code, message):
 
 def test_good_subscriptions_pass():
     settings = {"match": "client_id=a.*, client_software_name = b", "metrics": "*", "interval.ms": "100"}
-    check_client_metrics_configs("m", settings)
+    assert check_client_metrics_configs("m", settings) is None
 
 
 def test_effective_settings_name_the_layer_that_decides():

@@ -87,6 +87,9 @@ from pykbroker.wire.messages import (
     share_fetch,
     share_group_describe,
     share_group_heartbeat,
+    streams_group_describe,
+    streams_group_heartbeat,
+    streams_group_topology_description_update,
     sync_group,
     txn_offset_commit,
     update_features,
@@ -107,6 +110,7 @@ LONGER = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 300_000,  # the names of one member are one record, which is written and replayed at once
     ApiKey.DELETE_GROUPS: 200_000,  # the offsets of one group go together, since nobody may see half of them
     ApiKey.SHARE_GROUP_HEARTBEAT: 500_000,  # the same, and the topics that are to be initialized
+    ApiKey.STREAMS_GROUP_HEARTBEAT: 2_000_000,  # a topology is one record, and its topics are looked at together, once
 }
 
 #: The most bytes of memory for a byte of the request and its answer: a partition that takes four bytes in a frame is an object of
@@ -116,6 +120,7 @@ MOST_MEMORY = 36
 #: APIs that take more, with the reason.
 MORE_MEMORY = {
     ApiKey.SHARE_GROUP_HEARTBEAT: 64,  # each partition of its topics gets its state
+    ApiKey.STREAMS_GROUP_HEARTBEAT: 48,  # the topology stays with the group, and its topics are created
     ApiKey.UPDATE_FEATURES: 64,  # a request and an update for each, in tables by name, for an answer of one error
 }
 
@@ -497,6 +502,49 @@ ROWS: dict[ApiKey, Row | str] = {
         1,
     ),
     ApiKey.SHARE_GROUP_DESCRIBE: lambda: (share_group_describe.ShareGroupDescribeRequest(groups(), True), 1),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: lambda: (
+        streams_group_heartbeat.StreamsGroupHeartbeatRequest(
+            "streams",
+            "m",
+            rebalance_timeout_ms=1000,
+            topology=streams_group_heartbeat.Topology(
+                0,
+                [
+                    streams_group_heartbeat.Subtopology(
+                        str(n),
+                        [f"topic-{n % TOPICS}"],
+                        state_changelog_topics=[streams_group_heartbeat.TopicInfo(f"changelog-{n}")],
+                    )
+                    for n in range(MANY)
+                ],
+            ),
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+            process_id="process",
+        ),
+        1,
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: lambda: (streams_group_describe.StreamsGroupDescribeRequest(groups(), True), 1),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: lambda: (
+        streams_group_topology_description_update.StreamsGroupTopologyDescriptionUpdateRequest(
+            "streams",
+            "m",
+            0,
+            streams_group_topology_description_update.TopologyDescription(
+                [
+                    streams_group_topology_description_update.TopologyDescriptionSubtopology(
+                        "0",
+                        [
+                            streams_group_topology_description_update.TopologyDescriptionNode(f"node-{n}")
+                            for n in range(MANY)
+                        ],
+                    )
+                ]
+            ),
+        ),
+        0,
+    ),
     ApiKey.SHARE_FETCH: lambda: (
         share_fetch.ShareFetchRequest(
             "share-0",
@@ -606,6 +654,7 @@ def measured() -> Counted:
 def _cluster(groups: int = GROUPS, **settings: str) -> Counted:
     """A cluster with many topics, partitions, groups and transactional ids."""
     made = Counted(auto_create_topics_enable="false", **settings)
+    made.traced = False
     made.create(NewTopic("wide", WIDE, 1))
     made.create(*(NewTopic(f"topic-{number}", 1, 1) for number in range(TOPICS)))
     made.coordinator("g", GROUP_KEY)
@@ -617,7 +666,7 @@ def _cluster(groups: int = GROUPS, **settings: str) -> Counted:
         MemoryCluster.ask(made, init_producer_id.InitProducerIdRequest(f"id-{number}", 60_000), 4)
     for index in range(WIDE):
         _ = made.partition("wide", index).log  # opened once, by a thread where it exists since before the start
-    made.counts = True
+    made.counts = made.traced = True
     made.cluster.runtime.offload_read = made.cluster.runtime.offload = partial(in_a_thread, made.cluster.runtime)
     return made
 

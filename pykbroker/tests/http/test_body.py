@@ -75,6 +75,6 @@ async def _turns_meanwhile(http: WithHttp, body: bytes, turns: list[float]) -> A
     task = asyncio.ensure_future(asked)
     loop = asyncio.get_running_loop()
     while not task.done():
-        await asyncio.sleep(0.01)
+        await asyncio.wait([task], timeout=0.01)
         turns.append(loop.time())
     return await task

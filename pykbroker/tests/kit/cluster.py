@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pykbroker.brokers.broker import Broker
-from pykbroker.brokers.cluster import Cluster
+from pykbroker.brokers.cluster import Cluster, OwnStore
 from pykbroker.brokers.lifecycle import BrokerLifecycle
+from pykbroker.brokers.store import Store
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.topics import NewTopic
@@ -21,8 +22,10 @@ from pykbroker.handlers.contract import NotYet
 from pykbroker.metadata.image import Endpoint, MetadataImage
 from pykbroker.partitions.partition import Partition
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.peer_handlers import peer_handler
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
+from pykbroker.storage.directories.manager import LogManager
 from pykbroker.tests.kit.reading import committed_values
 from pykbroker.tests.kit.serialising_port import serialising
 from pykbroker.tests.kit.threads import HeldThreads
@@ -90,10 +93,13 @@ class MemoryCluster:
         racks: dict[int, str] | None = None,
         dispatcher: Dispatcher | None = None,
         seed: int = 7,
+        own_stores: bool = False,
         **settings: str,
     ) -> None:
         self.ids = range(1, brokers + 1)
         self.racks = racks
+        #: Whether each broker has copies of its own.
+        self.own_stores = own_stores
         self.others = others
         self.settings = SETTINGS | {name.replace("_", "."): value for name, value in settings.items()}
         self.dispatcher = dispatcher or Dispatcher()
@@ -109,10 +115,34 @@ class MemoryCluster:
         """Start on what the disk holds."""
         config = BrokerConfig(self.settings)
         self.cluster = Cluster.open(
-            config, Path("/data"), self.disk, self.clock, self.random, others=self.others, port=serialising
+            config,
+            Path("/data"),
+            self.disk,
+            self.clock,
+            self.random,
+            others=self.others,
+            port=serialising,
+            own=OwnStore(1, peer_handler) if self.own_stores else None,
         )
+        stores = {i: self.open_store(i) for i in self.ids[1:]} if self.own_stores else None
         self.lifecycle = BrokerLifecycle(self.cluster)
-        self.lifecycle.start_all({i: [Endpoint(LISTENER, f"host{i}", 9000 + i)] for i in self.ids}, self.racks)
+        members = {i: [Endpoint(LISTENER, f"host{i}", 9000 + i)] for i in self.ids}
+        self.lifecycle.start_all(members, self.racks, stores)
+
+    def open_store(self, broker: int) -> Store:
+        """The store of a broker that has copies of its own, on what the disk holds."""
+        logs = LogManager(
+            Path("/data" if broker == 1 else f"/data{broker}"),
+            self.disk,
+            self.clock,
+            node_id=broker,
+            cluster_id=self.cluster.logs.cluster_id,
+            random=self.random,
+        )
+        logs.load()
+        store = self.cluster.new_store(logs, broker)
+        store.begin()
+        return store
 
     def restart(self, *, kill: bool = False) -> None:
         """Stop, or be killed, and start anew."""

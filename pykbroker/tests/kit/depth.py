@@ -1,4 +1,6 @@
-"""How deep a run of the tests looks: ``scripts/test --quick`` sets QUICK_VARIABLE, and the whole run does not."""
+"""How deep a run of the tests looks: ``scripts/test --quick`` sets QUICK_VARIABLE, the whole run does not, and who looks for faults
+sets LONG_VARIABLE.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,17 @@ import os
 from typing import Final
 
 QUICK_VARIABLE: Final = "PYKBROKER_QUICK"
+LONG_VARIABLE: Final = "PYKBROKER_LONG"
 
 
 def is_quick() -> bool:
     """Whether this is a quick run."""
     return QUICK_VARIABLE in os.environ
+
+
+def of_depths(quick: int, whole: int, long: int) -> int:
+    """Return the number for the depth of this run."""
+    return quick if is_quick() else long if LONG_VARIABLE in os.environ else whole
 
 
 def examples(number: int) -> int:

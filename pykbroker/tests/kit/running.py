@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -89,6 +90,14 @@ async def until(condition: Callable[[], bool]) -> None:
     """Come back when the condition holds."""
     for _ in iter(condition, True):
         await asyncio.sleep(0.001)
+
+
+def until_in_thread(condition: Callable[[], object]) -> None:
+    """Come back when the condition holds, which another thread or process brings about. Fails after a minute."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.001)
 
 
 async def ended(wait: Deferred[T]) -> T:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from types import FrameType
+from functools import cache, partial
+from types import CodeType, FrameType
 from typing import Any
 
 from pykbroker.runtime.runtime import Runtime, run_inline
@@ -20,9 +20,10 @@ from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 MOST = 100_000
 
 
-def _is_counted(frame: FrameType) -> bool:
+@cache
+def _is_counted(code: CodeType) -> bool:
     """False for the simulated disk and the tests' kit, whose lines are no work of a broker."""
-    return not any(room in frame.f_code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
+    return not any(room in code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
 
 
 class Counted(MemoryCluster):
@@ -52,15 +53,17 @@ class Counted(MemoryCluster):
             return
         lines = 0
 
+        def called(frame: FrameType, event: str, arg: object) -> Any:
+            return count if _is_counted(frame.f_code) else None
+
         def count(frame: FrameType, event: str, arg: object) -> Any:
             nonlocal lines
-            if event == "call" and not _is_counted(frame):
-                return None
-            lines += event == "line"
+            if event == "line":
+                lines += 1
             return count
 
         former = sys.gettrace()
-        sys.settrace(count)
+        sys.settrace(called)
         try:
             yield
         finally:

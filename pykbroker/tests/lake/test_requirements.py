@@ -108,4 +108,4 @@ def test_plain_parquet_is_refused_in_object_stores(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["lake", "hdfs:///lake", "file:///lake", "s3a"])
 def test_plain_parquet_is_for_file_systems_that_rename(path: str) -> None:
-    requirements.need_atomic_renames(path, Format.PARQUET)
+    assert requirements.need_atomic_renames(path, Format.PARQUET) is None

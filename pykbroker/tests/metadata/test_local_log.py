@@ -71,6 +71,7 @@ def test_a_new_directory_is_a_new_cluster(node):
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
         "share.version": 2,
+        "streams.version": 1,
         "transaction.version": 2,
     }
     assert node.image.config(BROKER_RESOURCE, "") == {"min.insync.replicas": "1"}

@@ -8,7 +8,6 @@ import resource
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,7 +20,7 @@ from pykbroker.runtime.waits import as_wait
 from pykbroker.storage.checkpoints import PARTITION_METADATA, encode_partition_metadata
 from pykbroker.storage.compaction.cleaning import CleaningJob, CleaningResult
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.tests.kit.running import ended, running_broker
+from pykbroker.tests.kit.running import ended, running_broker, until_in_thread
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
 SETTINGS = {
@@ -49,7 +48,7 @@ def test_a_compacted_topic_keeps_the_newest_of_every_key(tmp_path: Path) -> None
             before = partition.log.size_bytes
             housekeeping = Housekeeping(cluster, durable=False)
             over = asyncio.get_running_loop().create_future()
-            housekeeping._compactions().when_done(lambda done: over.set_result(done.value))
+            housekeeping.run_compaction().when_done(lambda done: over.set_result(done.value))
             await over
             assert partition.log.size_bytes < before // 2
             seen = {}
@@ -73,8 +72,7 @@ def test_a_compaction_that_is_stopped_is_no_failure(tmp_path: Path) -> None:
     cleaner = CleanerProcess()
     with ThreadPoolExecutor() as pool:
         run = pool.submit(cleaner.run, endless_order(tmp_path))
-        while cleaner._child is None:
-            time.sleep(0.001)
+        until_in_thread(lambda: cleaner._child)
         cleaner.stop()
         with pytest.raises(CleanerStopped):
             run.result()
@@ -142,6 +140,5 @@ def test_the_cleaner_dies_with_its_broker(tmp_path: Path) -> None:
 if __name__ == "__main__":
     process = CleanerProcess()
     threading.Thread(target=process.run, args=(endless_order(Path(sys.argv[1])),)).start()
-    while process._child is None:
-        time.sleep(0.001)
+    until_in_thread(lambda: process._child)
     os.write(1, b"the cleaner runs\n")

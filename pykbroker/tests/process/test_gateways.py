@@ -32,5 +32,5 @@ def test_a_machine_without_routes_has_none() -> None:
 
 
 def test_those_of_this_machine_are_addresses() -> None:
-    for address in default_gateways():
-        ipaddress.ip_address(address)
+    found = default_gateways()
+    assert [str(ipaddress.ip_address(address)) for address in found] == list(found)

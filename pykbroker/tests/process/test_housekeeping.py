@@ -14,6 +14,7 @@ from pykbroker.storage.compaction import compaction
 from pykbroker.storage.compaction.cleaning import CleaningResult, clean
 from pykbroker.storage.directories import manager
 from pykbroker.storage.log.log import Log
+from pykbroker.tests.brokers.test_broker import OwnNodes, produce
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.storage.support import append, batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -161,3 +162,23 @@ class InThisThread:
 
     def stop(self) -> None:
         """Nothing runs between two turns."""
+
+
+def test_every_store_of_the_process_has_its_rounds() -> None:
+    """Broker 2 has log directories of its own; what is due there is done as in those of broker 1."""
+    world = OwnNodes()
+    for topic, broker in (("one", 1), ("two", 2)):
+        for _ in range(3):
+            assert produce(world, topic, broker) == ErrorCode.NONE
+            log = world.cluster.brokers[broker].partition(topic, 0).log
+            log.roll(world.clock.now_ms())
+    housekeeping = Housekeeping(world.cluster, durable=False)
+    housekeeping.start()
+    world.advance(8 * 24 * 3_600_000)  # past retention.ms
+    starts = [
+        world.cluster.brokers[broker].partition(topic, 0).log.log_start_offset
+        for topic, broker in (("one", 1), ("two", 2))
+    ]
+    assert starts == [3, 3]
+    for folder in ("/data", "/data2"):
+        assert b" 0 3" in world.disk.read(f"{folder}/log-start-offset-checkpoint")

@@ -13,7 +13,7 @@ import pytest
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.testing import Kafka
-from pykbroker.tests.kit.running import ended, running_broker
+from pykbroker.tests.kit.running import ended, running_broker, until
 from pykbroker.tests.process.three import run, three
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -100,8 +100,8 @@ def test_leaders_come_back_by_themselves(tmp_path: Path) -> None:
             await brokers.node.brokers.stop(1, abrupt=True)
             await brokers.node.brokers.start(1)
             assert (await brokers.partitions(1))[0] == (0, 2, [1, 2, 3])
-            while (await brokers.partitions(1))[0] != (0, 1, [1, 2, 3]):  # noqa: ASYNC110 - clients are not told
-                await asyncio.sleep(0.01)
+            await until(lambda: brokers.node.cluster.metadata.image.partition("t", 0).leader == 1)
+            assert (await brokers.partitions(1))[0] == (0, 1, [1, 2, 3])
 
     run(scenario())
 

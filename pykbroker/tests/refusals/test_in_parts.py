@@ -18,8 +18,14 @@ from pykbroker.wire.messages.alter_replica_log_dirs import (
 )
 
 HANDLERS = {api.key: importlib.import_module(f"pykbroker.handlers.{api.handler}") for api in SUPPORTED}
-#: These name nothing, though their answers may be large.
-NAMELESS = (ApiKey.LIST_GROUPS, ApiKey.DESCRIBE_ACLS, ApiKey.LIST_CONFIG_RESOURCES)
+#: These name nothing, though their answers may be large; the answer to a topology has nothing of it.
+NAMELESS = (
+    ApiKey.LIST_GROUPS,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.LIST_CONFIG_RESOURCES,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
+)
 REFUSING = [key for key in LARGE if hasattr(HANDLERS[key], "failed") and key not in NAMELESS]
 
 

@@ -234,7 +234,7 @@ class ModelCluster:
         assert leading is not None
         if leading.isr.proposed is None:
             trial = _copied(leading)
-            if trial.expansion(replica.high_watermark) is not None:
+            if trial.expansion(replica.high_watermark, self.now_ms) is not None:
                 yield "expand", node
             trial = _copied(leading)
             if trial.shrinking(len(replica.batches), self.now_ms) is not None:
@@ -349,7 +349,7 @@ class ModelCluster:
     def _on_expand(self, node: int) -> None:
         replica = self.replicas[node]
         assert replica.leading is not None
-        self._submit(replica, replica.leading.expansion(replica.high_watermark))
+        self._submit(replica, replica.leading.expansion(replica.high_watermark, self.now_ms))
 
     def _on_shrink(self, node: int) -> None:
         replica = self.replicas[node]

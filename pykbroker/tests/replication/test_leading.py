@@ -86,27 +86,35 @@ def test_the_high_watermark_stands_still_with_too_few_in_sync() -> None:
 def test_a_follower_that_has_everything_joins() -> None:
     case = Case((1, 2), start=3)
     case.fetch(3, 2)
-    assert case.leading.expansion(0) is None  # it lacks something of an epoch before
+    assert case.leading.expansion(0, 0) is None  # it lacks something of an epoch before
     case.fetch(3, 3)
-    change = case.leading.expansion(0)
+    change = case.leading.expansion(0, 0)
     assert change is not None
     assert change.members == (IsrMember(1, 10), IsrMember(2, -1), IsrMember(3, 30))
-    assert case.leading.expansion(0) is None  # one at a time
+    assert case.leading.expansion(0, 0) is None  # one at a time
     assert case.leading.isr.granted(change, CommittedIsr(5, 2, (1, 2, 3)))
-    assert case.leading.expansion(0) is None
+    assert case.leading.expansion(0, 0) is None
+
+
+def test_who_has_stopped_fetching_does_not_join() -> None:
+    case = Case((1, 2))
+    case.fetch(3, 0)
+    assert case.leading.expansion(0, LAG_MS + 1) is None
+    case.times[3] = 2  # in a session
+    assert case.leading.expansion(0, LAG_MS + 1) is not None
 
 
 def test_who_is_fenced_or_has_started_anew_does_not_join() -> None:
     case = Case((1, 2))
     case.fetch(3, 0)
     case.brokers.epochs[3] = 31
-    assert case.leading.expansion(0) is None
+    assert case.leading.expansion(0, 0) is None
     assert not case.fetch(3, 0)  # an incarnation that has ended
     assert case.fetch(3, 0, epoch=31)
     del case.brokers.epochs[3]
-    assert case.leading.expansion(0) is None
+    assert case.leading.expansion(0, 0) is None
     case.brokers.epochs[3] = 31
-    assert case.leading.expansion(0) is not None
+    assert case.leading.expansion(0, 0) is not None
 
 
 def test_who_lags_leaves() -> None:

@@ -125,11 +125,11 @@ def _shrinks_at_once(self: Isr, members: Iterable[IsrMember]) -> ProposedIsr:
     return change
 
 
-def _joins(floor: Callable[[Leading, int], int]) -> Callable[[Leading, int], ProposedIsr | None]:
-    def expansion(self: Leading, high_watermark: int) -> ProposedIsr | None:
+def _joins(floor: Callable[[Leading, int], int]) -> Callable[[Leading, int, int], ProposedIsr | None]:
+    def expansion(self: Leading, high_watermark: int, now_ms: int) -> ProposedIsr | None:
         epoch_start, self.epoch_start = self.epoch_start, floor(self, high_watermark)
         try:
-            return _EXPANSION(self, min(high_watermark, self.epoch_start))
+            return _EXPANSION(self, min(high_watermark, self.epoch_start), now_ms)
         finally:
             self.epoch_start = epoch_start
 

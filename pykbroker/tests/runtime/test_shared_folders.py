@@ -53,4 +53,4 @@ def test_a_link_is_judged_by_who_made_it(tmp_path: Path, another: Callable[[], N
 
 
 def test_what_is_not_there_is_not_planted(tmp_path: Path) -> None:
-    check_not_planted(tmp_path / "no" / "data")
+    assert check_not_planted(tmp_path / "no" / "data") is None

@@ -22,7 +22,7 @@ from pykbroker.security.host_patterns import HostPatternError, check_range, matc
     ],
 )
 def test_ranges(host: str) -> None:
-    check_range(host)
+    assert check_range(host) is None
 
 
 @pytest.mark.parametrize(

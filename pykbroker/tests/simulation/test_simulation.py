@@ -1,7 +1,7 @@
 """Many seeds, each a cluster of clients and what befalls it.
 
-``SIM_SEEDS`` says how many (1000, and 200 in a quick run), ``SIM_FIRST`` where to begin; they are told by as many processes as there are cores, four at
-most. ``python -m pykbroker.tests.simulation SEED`` tells one of them
+``SIM_SEEDS`` says how many (200 in a quick run, 300 in a whole one, 1000 with PYKBROKER_LONG), ``SIM_FIRST`` where to begin; they are
+told by as many processes as there are cores, four at most. ``python -m pykbroker.tests.simulation SEED`` tells one of them
 line by line.
 """
 
@@ -17,11 +17,11 @@ from hashlib import sha256
 from multiprocessing import get_context
 from traceback import format_exc
 
-from pykbroker.tests.kit.depth import is_quick
+from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.story import Story
 
 FIRST = int(os.environ.get("SIM_FIRST", "1"))
-SEEDS = int(os.environ.get("SIM_SEEDS", "200" if is_quick() else "1000"))
+SEEDS = int(os.environ.get("SIM_SEEDS", of_depths(200, 300, 1000)))
 WORKERS = min(4, os.cpu_count() or 1)
 
 #: What must have happened, and how often at least for every hundred seeds, or the stories are too tame.

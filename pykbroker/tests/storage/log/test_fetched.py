@@ -201,3 +201,14 @@ def test_an_epoch_of_no_batch_is_not_noted_by_a_follower(logs: tuple[Log, Log]) 
     leader.begin_epoch(2)
     fetch(leader, follower)
     assert follower.epochs.entries() == [(1, 0)]
+
+
+def test_the_epoch_of_a_leader_that_appended_nothing_is_cut_off(logs: tuple[Log, Log]) -> None:
+    """Else its log diverges for ever from that of the next leader."""
+    leader, follower = logs
+    append(leader, batch([b"a"]), epoch=1)
+    fetch(leader, follower)
+    follower.begin_epoch(2)
+    leader.begin_epoch(3)
+    follower.truncate_to(1)
+    assert follower.epochs.entries() == [(1, 0)]

@@ -1,0 +1,99 @@
+"""The way between brokers of one process that each have their own copies: a request is answered in a later turn, as over a network, by the
+handler of its API, without being encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pykbroker.runtime.waits import Deferred, as_wait, attempt
+from pykbroker.security.context import RequestContext
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.wire.message import Message
+
+_LISTENER = "memory"
+_PRINCIPAL = "User:broker"
+
+
+class PeerHandler(Protocol):
+    """A handler's module, as peers ask it."""
+
+    def handle(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Any:
+        """The answer, or a wait for it."""
+        ...
+
+    def logs_of(self, broker: Broker, version: int, request: Any, /) -> Iterable[Partition | None]:
+        """The partitions whose logs are opened before."""
+        ...
+
+
+class MemoryPeers:
+    """See the module. ``handler_of`` gives the handler of an API key; ``reaches`` says whether one broker's requests come to another."""
+
+    def __init__(
+        self, brokers: Mapping[int, Broker], runtime: Runtime, handler_of: Callable[[int], PeerHandler]
+    ) -> None:
+        self._brokers = brokers
+        self._runtime = runtime
+        self._handler_of = handler_of
+        #: Pairs of brokers, from and to, between which nothing passes.
+        self.cut: set[tuple[int, int]] = set()
+
+    def of(self, node_id: int) -> PeersOf:
+        """The peers of one broker."""
+        return PeersOf(self, node_id)
+
+    def ask(self, sender: int, node_id: int, request: Message, version: int) -> Deferred[Message]:
+        """See ``Peers.ask``."""
+        answer: Deferred[Message] = Deferred()
+        self._later(partial(self._deliver, sender, node_id, request, version, answer))
+        return answer
+
+    def _later(self, work: Callable[[], None]) -> None:
+        self._runtime.wake_queue.add(work)
+
+    def _deliver(self, sender: int, node_id: int, request: Message, version: int, answer: Deferred[Message]) -> None:
+        broker = self._brokers.get(node_id)
+        if broker is None or (sender, node_id) in self.cut:
+            answer.fail(KafkaError(ErrorCode.NETWORK_EXCEPTION, f"broker {node_id} is not reached"))
+            return
+        handler = self._handler_of(request.API_KEY)
+        dormant = broker.dormant
+        closed = {each for each in handler.logs_of(broker, version, request) if each in dormant.partitions}
+        if closed:
+            opened = dormant.open(closed)
+            opened.settled().map(lambda _: self._deliver(sender, node_id, request, version, answer)).or_log("opening")
+            return
+        ctx = RequestContext(request.API_KEY, version, 0, f"broker-{sender}", "", _LISTENER, _PRINCIPAL)
+        handled = attempt(lambda: as_wait(handler.handle(broker, ctx, request)))
+        handled.fold(lambda done: self._later(partial(self._return, sender, node_id, broker, done, answer))).or_log(
+            "answering broker %d", sender
+        )
+
+    def _return(
+        self, sender: int, node_id: int, broker: Broker, done: Deferred[Any], answer: Deferred[Message]
+    ) -> None:
+        """The answer of a broker that has stopped meanwhile is lost, as is one that nothing lets through."""
+        if self._brokers.get(node_id) is not broker or (node_id, sender) in self.cut:
+            answer.fail(KafkaError(ErrorCode.NETWORK_EXCEPTION, f"broker {node_id} is not reached"))
+        else:
+            done.pass_to(answer)
+
+
+class PeersOf:
+    """The other brokers, as one of them asks."""
+
+    def __init__(self, peers: MemoryPeers, node_id: int) -> None:
+        self._peers = peers
+        self._node_id = node_id
+
+    def ask(self, node_id: int, request: Message, version: int) -> Deferred[Message]:
+        """See ``Peers.ask``."""
+        return self._peers.ask(self._node_id, node_id, request, version)

@@ -1,0 +1,271 @@
+"""Fetches from one leader for all partitions that this broker follows there (Kafka's ReplicaFetcherThread), in an incremental session.
+
+One fetch is under way. Its answer is applied, and the next one leaves in the same turn, so that the leader learns at once how far the
+replica is. A partition that fails rests for ``replica.fetch.backoff.ms``, and the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from pykbroker.partitions.following import FollowedPartition
+from pykbroker.replication.following import FetchPlace, FollowerDecision, FollowerStep
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+    ReplicaState,
+)
+from pykbroker.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from pykbroker.config.broker import BrokerConfig
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.wire.message import Message
+
+log = logging.getLogger(__name__)
+
+FETCH_VERSION, LIST_OFFSETS_VERSION = 17, 9
+_LATEST, _EARLIEST = -1, -2
+_NEW_SESSION = 0
+
+Key = tuple[bytes, int]
+
+
+class Peers(Protocol):
+    """The way to other brokers."""
+
+    def ask(self, node_id: int, request: Message, version: int, /) -> Deferred[Message]:
+        """The answer of another broker. Fails with KafkaError NETWORK_EXCEPTION if it does not run."""
+        ...
+
+
+class ReplicaFetcher:
+    """See the module. ``epoch`` is the epoch of this broker."""
+
+    def __init__(
+        self, node_id: int, epoch: int, leader: int, peers: Peers, config: BrokerConfig, runtime: Runtime
+    ) -> None:
+        self.leader = leader
+        self._replica = ReplicaState(node_id, epoch)
+        self._peers = peers
+        self._runtime = runtime
+        self._wait_ms: int = config["replica.fetch.wait.max.ms"]
+        self._min_bytes: int = config["replica.fetch.min.bytes"]
+        self._partition_bytes: int = config["replica.fetch.max.bytes"]
+        self._response_bytes: int = config["replica.fetch.response.max.bytes"]
+        self._backoff_ms: int = config["replica.fetch.backoff.ms"]
+        self._followed: dict[Key, FollowedPartition] = {}
+        #: What the session at the leader has of each partition.
+        self._named: dict[Key, tuple[FetchPlace, int]] = {}
+        self._session_id, self._session_epoch = 0, _NEW_SESSION
+        self._under_way = self._resting = self._ended = False
+
+    def __len__(self) -> int:
+        return len(self._followed)
+
+    def add(self, followed: FollowedPartition) -> None:
+        """Fetch this partition, too."""
+        self._followed[followed.key] = followed
+        if followed.begin is not None:
+            self._carry_out(followed, followed.begin)
+        self._runtime.wake_queue.add(self._fetch)
+
+    def remove(self, key: Key) -> None:
+        """Fetch this partition no more."""
+        self._followed.pop(key, None)
+
+    def end(self) -> None:
+        """Fetch nothing any more; an answer under way is ignored."""
+        self._ended = True
+        self._followed.clear()
+
+    # -- fetching -----------------------------------------------------------------------------------------------------
+
+    def _fetch(self) -> None:
+        """Send a fetch, unless one is under way, or there is nothing to fetch."""
+        if self._under_way or self._resting or self._ended:
+            return
+        places = {
+            key: place
+            for key, followed in self._followed.items()
+            if not followed.resting and (place := followed.machine.place) is not None
+        }
+        if not places:
+            return
+        self._under_way = True
+        request = self._request(places)
+        attempt(self._peers.ask, self.leader, request, FETCH_VERSION).fold(partial(self._answered, places)).or_log(
+            "fetching from broker %d", self.leader
+        )
+
+    def _request(self, places: dict[Key, FetchPlace]) -> FetchRequest:
+        """The next request of the session: what is new in it, and what has left it."""
+        known = {} if self._session_epoch == _NEW_SESSION else self._named
+        topics: dict[bytes, FetchTopic] = {}
+        named: dict[Key, tuple[FetchPlace, int]] = {}
+        for (topic_id, index), place in places.items():
+            log_start = self._followed[topic_id, index].partition.log.log_start_offset
+            named[topic_id, index] = place, log_start
+            if known.get((topic_id, index)) == (place, log_start):
+                continue
+            topic = topics.get(topic_id)
+            if topic is None:
+                topic = topics[topic_id] = FetchTopic(topic_id=topic_id)
+            topic.partitions.append(
+                FetchPartition(
+                    partition=index,
+                    current_leader_epoch=place.leader_epoch,
+                    fetch_offset=place.offset,
+                    last_fetched_epoch=place.last_fetched_epoch,
+                    log_start_offset=log_start,
+                    partition_max_bytes=self._partition_bytes,
+                )
+            )
+        forgotten: dict[bytes, ForgottenTopic] = {}
+        for topic_id, index in known.keys() - places.keys():
+            forgotten.setdefault(topic_id, ForgottenTopic(topic_id=topic_id)).partitions.append(index)
+        self._named = named
+        return FetchRequest(
+            replica_state=self._replica,
+            max_wait_ms=self._wait_ms,
+            min_bytes=self._min_bytes,
+            max_bytes=self._response_bytes,
+            session_id=self._session_id,
+            session_epoch=self._session_epoch,
+            topics=list(topics.values()),
+            forgotten_topics_data=list(forgotten.values()),
+        )
+
+    def _answered(self, places: dict[Key, FetchPlace], done: Deferred[Message]) -> None:
+        self._under_way = False
+        if self._ended:
+            return
+        if done.error is not None:
+            self._forget_session()
+            if not isinstance(done.error, KafkaError):
+                raise done.error
+            self._rest()
+            return
+        response = done.value
+        assert isinstance(response, FetchResponse)
+        if response.error_code:
+            self._forget_session()
+            self._rest() if response.error_code != ErrorCode.FETCH_SESSION_ID_NOT_FOUND else self._fetch()
+            return
+        self._session_id = response.session_id
+        self._session_epoch = 1 if self._session_epoch == 0x7FFFFFFF else self._session_epoch + 1
+        if not response.session_id:
+            self._forget_session()
+        for topic in response.responses:
+            for data in topic.partitions:
+                self._apply((topic.topic_id, data.partition_index), places, data)
+        self._fetch()
+
+    def _forget_session(self) -> None:
+        self._session_id, self._session_epoch = 0, _NEW_SESSION
+        self._named = {}
+
+    def _rest(self) -> None:
+        """Wait a while before the next fetch, since the leader does not answer."""
+        self._resting = True
+
+        def over() -> None:
+            self._resting = False
+            self._fetch()
+
+        self._runtime.client_timers.after(self._backoff_ms, over)
+
+    # -- one partition ------------------------------------------------------------------------------------------------
+
+    def _apply(self, key: Key, places: dict[Key, FetchPlace], data: PartitionData) -> None:
+        followed, origin = self._followed.get(key), places.get(key)
+        if followed is None or origin is None:
+            return
+        diverging = data.diverging_epoch
+        ends = None if diverging is None or diverging.epoch < 0 else (diverging.epoch, diverging.end_offset)
+        decision = followed.machine.answered(origin, data.error_code, ends)
+        if decision.step is FollowerStep.APPEND:
+            try:
+                followed.append(data)
+            except KafkaError as error:
+                log.error("%r cannot append what its leader sent: %s", followed.partition, error)
+                self._rest_of(followed)
+        elif decision.step is FollowerStep.ASK_OFFSETS:
+            self._ask_offsets(followed, origin)
+        else:
+            self._carry_out(followed, decision)
+
+    def _carry_out(self, followed: FollowedPartition, decision: FollowerDecision) -> None:
+        if decision.step is FollowerStep.BACK_OFF:
+            self._rest_of(followed)
+        elif decision.step in (FollowerStep.TRUNCATE, FollowerStep.START_OVER):
+            log.info("%r %s", followed.partition, _SAID[decision.step] % decision.offset)
+            followed.cut(decision).fold(partial(self._cut, followed)).or_log("truncating %r", followed.partition)
+
+    def _cut(self, followed: FollowedPartition, done: Deferred[None]) -> None:
+        if done.error is not None:
+            log.error("%r cannot be truncated, and follows no more: %s", followed.partition, done.error)
+            self.remove(followed.key)
+            return
+        followed.machine.moved()
+        self._fetch()
+
+    def _rest_of(self, followed: FollowedPartition) -> None:
+        """Let one partition rest, while the others are fetched."""
+        followed.resting = True
+
+        def over() -> None:
+            followed.resting = False
+            self._fetch()
+
+        self._runtime.client_timers.after(self._backoff_ms, over)
+
+    def _ask_offsets(self, followed: FollowedPartition, origin: FetchPlace) -> None:
+        """The place is out of the leader's range: ask it for that."""
+        followed.resting = True
+
+        def known(done: Deferred[list[int]]) -> None:
+            followed.resting = False
+            if done.error is not None:
+                self._rest_of(followed)
+                return
+            start, end = done.value
+            self._carry_out(followed, followed.machine.leader_has(origin, start, end))
+            self._fetch()
+
+        earliest = self._offset(followed, origin, _EARLIEST)
+        both = earliest.chain(lambda start: self._offset(followed, origin, _LATEST).map(lambda end: [start, end]))
+        both.fold(known).or_log("asking broker %d for offsets", self.leader)
+
+    def _offset(self, followed: FollowedPartition, origin: FetchPlace, timestamp: int) -> Deferred[int]:
+        asked = ListOffsetsPartition(followed.key[1], origin.leader_epoch, timestamp)
+        topic = ListOffsetsTopic(followed.partition.topic, [asked])
+        request = ListOffsetsRequest(replica_id=self._replica.replica_id, topics=[topic])
+        return self._peers.ask(self.leader, request, LIST_OFFSETS_VERSION).map(_only_offset)
+
+
+def _only_offset(response: Message) -> int:
+    assert isinstance(response, ListOffsetsResponse)
+    found = response.topics[0].partitions[0]
+    if found.error_code:
+        raise KafkaError(ErrorCode(found.error_code))
+    return found.offset
+
+
+_SAID = {
+    FollowerStep.TRUNCATE: "is truncated to offset %d, where its log and its leader's part",
+    FollowerStep.START_OVER: "begins anew at offset %d, where its leader's log begins",
+}

@@ -1,0 +1,145 @@
+"""Validates a StreamsGroupHeartbeat; error codes and messages are Kafka's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pykbroker.coordination.groups.streams.group import StreamsGroup
+from pykbroker.coordination.groups.streams.member import LEAVING_FOR_NOW, StreamsMember
+from pykbroker.coordination.groups.streams.tasks import Tasks, tasks_of
+from pykbroker.coordination.groups.streams.topology import invalid_topology
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds, Topology
+
+
+def check_request(request: StreamsGroupHeartbeatRequest) -> None:
+    """Raises KafkaError INVALID_REQUEST or STREAMS_INVALID_TOPOLOGY."""
+    if request.topology is not None and any(each.source_topic_regex for each in request.topology.subtopologies):
+        raise _invalid("Regular expressions for source topics are not supported yet.")
+    _not_blank(request.member_id, "MemberId")
+    _not_blank(request.group_id, "GroupId")
+    _not_blank(request.instance_id, "InstanceId")
+    _not_blank(request.rack_id, "RackId")
+    if request.member_epoch == 0:
+        _check_join(request)
+    elif request.member_epoch == LEAVING_FOR_NOW:
+        if request.instance_id is None:
+            raise _invalid("InstanceId can't be null.")
+    elif request.member_epoch < LEAVING_FOR_NOW:
+        raise _invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+    roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    if any(each is None for each in roles) and not all(each is None for each in roles):
+        raise _invalid("If one task-type is non-null, all must be non-null.")
+    if request.member_epoch != 0 and request.topology is not None:
+        raise _invalid("Topology can only be provided when (re-)joining.")
+
+
+def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == -1:
+        raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+    for role, tasks in (
+        ("Active", request.active_tasks),
+        ("Standby", request.standby_tasks),
+        ("Warmup", request.warmup_tasks),
+    ):
+        if tasks is None or tasks:
+            raise _invalid(f"{role}Tasks must be empty when (re-)joining.")
+    if request.topology is None:
+        raise _invalid("Topology must be non-null when (re-)joining.")
+    _check_changelogs(request.topology)
+
+
+def _check_changelogs(topology: Topology) -> None:
+    for subtopology in topology.subtopologies:
+        for topic in subtopology.state_changelog_topics:
+            if topic.partitions:
+                raise invalid_topology(
+                    f"Changelog topic {topic.name} must have an undefined partition count, but it is set to "
+                    f"{topic.partitions}."
+                )
+
+
+def _not_blank(text: str | None, field: str) -> None:
+    if text is not None and not text.strip():
+        raise _invalid(f"{field} can't be empty.")
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_room(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
+    """Raises KafkaError GROUP_MAX_SIZE_REACHED unless the member is in the group or the group is below its maximum size."""
+    most = group.settings.max_size
+    if group.static_member(request.instance_id) is None and (
+        len(group.members) >= most and request.member_id not in group.members
+    ):
+        message = f"The streams group has reached its maximum capacity of {most} members."
+        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
+
+
+def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
+    """Raises KafkaError FENCED_MEMBER_EPOCH unless the epoch is the member's; 0, to rejoin, is always valid.
+
+    The previous epoch is valid too if the member reports no more than it has: the answer with the new one was lost.
+    """
+    epoch = request.member_epoch
+    if epoch in (0, member.epoch):
+        return
+    compared = "greater" if epoch > member.epoch else "smaller"
+    if compared == "smaller" and epoch == member.previous_epoch and _owns_all(member, request):
+        return
+    raise KafkaError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The streams group member has a {compared} member epoch ({epoch}) than the one known by the group coordinator "
+        f"({member.epoch}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _owns_all(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> bool:
+    owned: tuple[Tasks, Tasks, Tasks] = (
+        frozenset(member.assigned.active),
+        member.assigned.standby,
+        member.assigned.warmup,
+    )
+    reported = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    return all(named is not None and tasks_of(named) <= own for named, own in zip(reported, owned, strict=True))
+
+
+def check_instance(member: StreamsMember, member_id: str, instance_id: str) -> None:
+    """Raises KafkaError FENCED_INSTANCE_ID if the ``group.instance.id`` has another member id."""
+    if member.member_id != member_id:
+        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, message)
+
+
+def check_released(member: StreamsMember, member_id: str, instance_id: str) -> None:
+    """Raises KafkaError UNRELEASED_INSTANCE_ID unless the member with this ``group.instance.id`` has left for now."""
+    if member.epoch != LEAVING_FOR_NOW:
+        message = (
+            f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
+            f"owned by {member.member_id} member."
+        )
+        raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
+
+
+def known_instance(group: StreamsGroup, instance_id: str) -> StreamsMember:
+    """The static member. Raises KafkaError UNKNOWN_MEMBER_ID."""
+    member = group.static_member(instance_id)
+    if member is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    return member
+
+
+def check_tasks(tasks: Mapping[str, int], named: list[TaskIds] | None) -> None:
+    """Raises KafkaError INVALID_REQUEST for tasks that the application, with so many by subtopology, does not have."""
+    for each in named or ():
+        count = tasks.get(each.subtopology_id)
+        if count is None:
+            raise _invalid(f"Subtopology {each.subtopology_id} does not exist in the topology.")
+        for partition in each.partitions:
+            if not 0 <= partition < count:
+                raise _invalid(
+                    f"Task {partition} for subtopology {each.subtopology_id} is invalid. Number of tasks for this "
+                    f"subtopology: {count}"
+                )

@@ -1,0 +1,69 @@
+"""The target assignment of a streams group, computed when the group epoch has risen, no more often than the interval allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pykbroker.coordination.groups.streams.group import NO_OFFSETS, StreamsGroup, TaskOffsets
+from pykbroker.coordination.groups.streams.member import StreamsMember
+from pykbroker.coordination.groups.streams.records import target_epoch_record, target_record
+from pykbroker.coordination.groups.streams.tasks import NO_TARGET, TaskTuple
+from pykbroker.coordination.outcome import CoordinatorRecord
+from pykbroker.metadata.java_maps import hash_of_text, in_map_order
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology
+
+_STANDBYS = "num.standby.replicas"
+
+
+def interval_is_over(group: StreamsGroup) -> bool:
+    """Whether the interval since the last target has passed (KIP-1263)."""
+    interval_ms = group.settings.assignment_interval_of(group.own_configs)
+    since_ms = group.around.clock.now_ms() - group.target_timestamp_ms
+    return not interval_ms or not group.target_timestamp_ms or since_ms >= interval_ms
+
+
+def assign(
+    group: StreamsGroup,
+    epoch: int,
+    members: Mapping[str, StreamsMember],
+    configured: ConfiguredTopology,
+    configs: Mapping[str, str],
+    offsets: Mapping[str, TaskOffsets],
+    former: StreamsMember | None = None,
+) -> tuple[list[CoordinatorRecord], dict[str, TaskTuple]]:
+    """The records of a new target for these members, and the target of each: nothing as long as topics are missing. One may replace
+    the static member ``former``, whose target is recorded as its already.
+    """
+    from pykbroker.coordination.groups.streams.sticky import (
+        TaskGroupSpec,
+        TaskMemberSpec,
+        assign_sticky,
+    )
+
+    given = dict.fromkeys(members, NO_TARGET)
+    if configured.is_ready and configured.tasks is not None:
+        stateful = {each.subtopology_id for each in configured.topology.subtopologies if each.state_changelog_topics}
+        specs = {
+            member_id: TaskMemberSpec(
+                member.process_id,
+                frozenset(member.assigned.active),
+                member.assigned.standby,
+                offsets.get(member_id, NO_OFFSETS)[0],
+            )
+            for member_id, member in members.items()
+        }
+        given = assign_sticky(TaskGroupSpec(specs, configured.tasks, frozenset(stateful), int(configs[_STANDBYS])))
+    known: Mapping[str, TaskTuple] = group.targets
+    if former is not None:
+        replacing = next(each for each in members.values() if each.instance_id == former.instance_id)
+        known = {**known, replacing.member_id: group.target_of(former.member_id)}
+    records = [
+        target_record(group.group_id, member_id, given[member_id])
+        for member_id in in_map_order(members, hash_of_text, at_least=16)
+        if given[member_id] != known.get(member_id)
+    ]
+    records.append(target_epoch_record(group.group_id, epoch, group.around.clock.now_ms()))
+    return records, given

@@ -1,0 +1,184 @@
+"""Periodic work on one store: retention, flushes, checkpoints, removals, compaction."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pykbroker.process.cleaner import Cleaner, CleanerStopped, Order
+from pykbroker.process.rounds import Rounds
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.storage.log import retention
+from pykbroker.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.brokers.store import Store
+    from pykbroker.storage.compaction.cleaning import CleaningResult
+    from pykbroker.storage.compaction.compaction import CompactionPlan
+    from pykbroker.storage.log.log import Log
+
+log = logging.getLogger(__name__)
+
+_CHECKPOINT_INTERVALS = ("log.flush.offset.checkpoint.interval.ms", "log.flush.start.offset.checkpoint.interval.ms")
+#: The interval of removals and of flushes by flush.ms, in milliseconds (Kafka's log.flush.scheduler.interval.ms is "never" by
+#: default, so flush.ms of a topic would have no effect).
+_FLUSH_ROUND_MS = 1000
+#: The number of logs opened at once after a start, and the pause until the next ones.
+_OPENED_AT_ONCE = 8
+_OPENING_PAUSE_MS = 20
+#: The number of logs that a round of retention handles in one turn.
+_RETAINED_AT_ONCE = 200
+
+
+class StoreHousekeeping:
+    """Rounds over the logs of one store."""
+
+    def __init__(self, cluster: Cluster, store: Store, cleaner: Cleaner, *, durable: bool) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._logs = store.logs
+        self._cleaner = cleaner
+        self._durable = durable
+        self._compacting: Deferred[None] | None = None
+
+    def start(self, rounds: Rounds) -> None:
+        """Set the timers; the first rounds come after log.initial.task.delay.ms, the cleaner's at once, as in Kafka."""
+        config = self._cluster.config
+        delay = config["log.initial.task.delay.ms"]
+        rounds.every(config["log.retention.check.interval.ms"], delay, self.run_retention)
+        # One round writes all checkpoints, as often as the one that is wanted most often.
+        rounds.every(min(config[name] for name in _CHECKPOINT_INTERVALS), delay, self._checkpoints)
+        rounds.every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._flushes)
+        rounds.every(_FLUSH_ROUND_MS, _FLUSH_ROUND_MS, self._removals)
+        interval_ms = config["producer.id.expiration.check.interval.ms"]
+        rounds.every(interval_ms, interval_ms, self._producers)
+        if config["log.cleaner.enable"]:
+            rounds.every(config["log.cleaner.backoff.ms"], 0, self.run_compaction)
+        self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self.open_a_few)
+
+    def stop(self) -> None:
+        """Stop the cleaner's process."""
+        self._cleaner.stop()
+
+    def open_a_few(self) -> None:
+        """Open unused logs, a few at a time, so that retention and compaction include them."""
+        chosen = list(islice(self._store.dormant.partitions, _OPENED_AT_ONCE))
+        if chosen:
+            self._store.dormant.open(chosen).settled().map(self._rest_then_open).or_log("opening logs")
+
+    def _rest_then_open(self, _: None) -> None:
+        self._cluster.runtime.timers.after(_OPENING_PAUSE_MS, self.open_a_few)
+
+    def run_retention(self) -> Deferred[None]:
+        """Run a round of retention, some logs in each turn."""
+        over: Deferred[None] = Deferred()
+        rest = list(self._logs.logs.values())
+
+        def next_some(_: None) -> None:
+            some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
+            if some:
+                self._retain(some).map(next_some).pass_failure_to(over)
+            else:
+                over.complete(None)
+
+        next_some(None)
+        return over
+
+    def _retain(self, some: list[Log]) -> Deferred[None]:
+        """Apply retention to these logs; a thread reads before what the loop decides on."""
+        cluster, now_ms = self._cluster, self._cluster.runtime.clock.now_ms()
+
+        def retain(_: None) -> None:
+            try:
+                self._logs.retain(some, now_ms)
+            except Exception as error:
+                log.error("Retention failed for some logs: %s", error, exc_info=not isinstance(error, KafkaError))
+
+        return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
+
+    def _producers(self) -> Deferred[None] | None:
+        """Remove expired producer states; the setting may change at run time."""
+        cluster = self._cluster
+        self._logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
+        return None
+
+    def _checkpoints(self) -> Deferred[None] | None:
+        return self._cluster.runtime.offload(self._logs.plan_checkpoints())
+
+    def _removals(self) -> Deferred[None] | None:
+        due = self._logs.removals_due
+        return self._cluster.runtime.offload(self._logs.plan_removals()) if due else None
+
+    def _flushes(self) -> Deferred[None] | None:
+        due = self._logs.due_flushes()
+        return self._cluster.runtime.offload(self._logs.flush, due) if due else None
+
+    def run_compaction(self) -> Deferred[None]:
+        """Run a round of compaction, after the one that is under way, if any."""
+        if self._compacting is not None and not self._compacting.done:
+            return self._compacting.settled().chain(lambda _: self.run_compaction())
+        self._compacting = self._compactions()
+        return self._compacting
+
+    def _compactions(self) -> Deferred[None]:
+        """Compact what is due, the dirtiest log first, one after the other.
+
+        Logs with both policies get retention in between, as in Kafka: during its compaction a log drops nothing, and a
+        cleaner that cannot keep up is always busy.
+        """
+        cluster, logs = self._cluster, self._logs
+        over: Deferred[None] = Deferred()
+
+        def look() -> None:
+            compacted = logs.compactions.logs()
+            both = [log for log, _ in compacted if log.config.delete]
+            retained = self._retain(both) if both else Deferred.completed(None)
+            retained.map(partial(find, compacted)).pass_failure_to(over)
+
+        def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
+            if not compacted:
+                over.complete(None)
+                return
+            looked_ahead = cluster.runtime.offload_read(_look_ahead, compacted, cluster.runtime.clock.now_ms())
+            looked_ahead.map(next_one).pass_failure_to(over)
+
+        def next_one(due: bool) -> None:
+            memory = cluster.config["log.cleaner.dedupe.buffer.size"]
+            logs.compactions.memory_bytes = min(memory, cluster.runtime.memory.limit)
+            plan = logs.compactions.plan(cluster.runtime.clock.now_ms()) if due else None
+            if plan is None:
+                over.complete(None)
+                return
+            order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
+            outcome = attempt(cluster.runtime.offload, self._compact, plan, order).recover(
+                Exception, lambda error: error
+            )
+            outcome.map(partial(cleaned, plan)).pass_failure_to(over)
+
+        def cleaned(plan: CompactionPlan, outcome: CleaningResult | Exception) -> None:
+            if isinstance(outcome, CleanerStopped):
+                over.complete(None)
+                return
+            logs.compactions.finish(plan, outcome)  # a failure is logged there and retried later
+            look()
+
+        look()
+        return over
+
+    def _compact(self, plan: CompactionPlan, order: Order) -> CleaningResult:
+        """Compact, in a thread. After any failure the files written so far are removed."""
+        try:
+            return self._cleaner.run(order)
+        except BaseException:
+            plan.remove_leftovers()
+            raise
+
+
+def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
+    """Read ahead for the planning; imports compaction with the first compacted log."""
+    from pykbroker.storage.compaction import compaction
+
+    return compaction.look_ahead(logs, now_ms)
