@@ -40,6 +40,7 @@ _MAX_TIMESTAMP_AT = 35
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
+_PLACE = struct.Struct(">qii")
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _CRC = struct.Struct(">I")
@@ -165,6 +166,11 @@ def patch_batch(buf: bytearray | memoryview, pos: int, base_offset: int, leader_
     """Set base offset and leader epoch of the batch at ``pos`` in place. The CRC does not cover them and remains valid."""
     _INT64.pack_into(buf, pos, base_offset)
     _INT32.pack_into(buf, pos + LOG_OVERHEAD, leader_epoch)
+
+
+def place_batch(buf: bytearray | memoryview, base_offset: int, batch_length: int, leader_epoch: int) -> None:
+    """``patch_batch`` at the start of ``buf``, with the length that the batch has, in one stroke."""
+    _PLACE.pack_into(buf, 0, base_offset, batch_length, leader_epoch)
 
 
 def patch_timestamps(

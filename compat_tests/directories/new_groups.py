@@ -1,7 +1,7 @@
 """Groups of the newer protocols: consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
 
-Each has a member that never leaves. The share and streams groups are described by Apache Kafka; pykbroker must carry them through its
-turns, compaction included.
+Each has a member that never leaves. The share groups are described by Apache Kafka; pykbroker must carry them through its turns,
+compaction included.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from pykbroker.wire.messages.offset_commit import (
 )
 from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, TaskIds, Topology
 
 #: The names of these groups begin with it.
@@ -39,12 +38,12 @@ _GROUP_ID_NOT_FOUND = 69
 
 
 class NewGroups:
-    """One group of a kind more in each turn. Those of ``consumers`` either broker can describe, the others only Kafka."""
+    """One group of a kind more in each turn. Those of ``consumers`` and ``streams`` are part of what either broker shows."""
 
     def __init__(self) -> None:
         self.consumers: list[str] = []
+        self.streams: list[str] = []
         self._shares: list[str] = []
-        self._streams: list[str] = []
 
     def join_consumer_group(self, client: Client) -> None:
         """A group whose member has committed an offset."""
@@ -55,11 +54,16 @@ class NewGroups:
         )
         _commit(client, group, _joined(client, member, 1), 3 + len(self.consumers))
 
-    def join_others(self, client: Client) -> None:
-        """A share group with an offset that was set, and a streams group."""
-        share, streams = f"{PREFIX}share-{len(self._shares)}", f"{PREFIX}streams-{len(self._streams)}"
+    def join_streams_group(self, client: Client) -> None:
+        """A group whose member has tasks and has committed an offset."""
+        group = f"{PREFIX}streams-{len(self.streams)}"
+        self.streams.append(group)
+        _commit(client, group, _joined(client, _streams_member(group), 0), 3 + len(self.streams))
+
+    def join_share_group(self, client: Client) -> None:
+        """A share group with an offset that was set."""
+        share = f"{PREFIX}share-{len(self._shares)}"
         self._shares.append(share)
-        self._streams.append(streams)
         _joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
         _ask(client, ShareGroupHeartbeatRequest(share, _MEMBER, _LEAVE), 1)
         wanted = [AlterShareGroupOffsetsRequestPartition(0, 2 + len(self._shares))]
@@ -67,12 +71,10 @@ class NewGroups:
         altered = _ask(client, request, 0).responses[0].partitions[0]
         assert altered.error_code == 0, altered
         _joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
-        _joined(client, _streams_member(streams), 0)
 
-    def describe_others(self, client: Client) -> list[Any]:
-        """What Apache Kafka says of the share and streams groups."""
+    def describe_share_groups(self, client: Client) -> list[Any]:
+        """What Apache Kafka says of the share groups."""
         found = [described(client, ShareGroupDescribeRequest([group]), 1) for group in self._shares]
-        found += [described(client, StreamsGroupDescribeRequest([group]), 0) for group in self._streams]
         for group in self._shares:
             asked = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, None)])
             topic = client.until(_offsets_known, asked, 1).groups[0].topics[0]

@@ -30,6 +30,7 @@ from pykbroker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from pykbroker.wire.records import decode_records, iter_batches
 
 _EARLIEST, _LATEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL = -2, -1, -3, -4
@@ -68,6 +69,9 @@ def take(client: Client, new_groups: NewGroups) -> Picture:
     names = {topic.name for topic in metadata.topics}
     if _OFFSETS_TOPIC in names:
         picture |= _groups(client)
+        for group in new_groups.streams:
+            picture["streams group", group] = described(client, StreamsGroupDescribeRequest([group]), 1)
+            picture["committed by", group] = _committed(client, group, stable=True)
         for group in new_groups.consumers:
             picture["consumer group", group] = described(client, ConsumerGroupDescribeRequest([group]), 1)
             picture["committed by", group] = _committed(client, group, stable=True)

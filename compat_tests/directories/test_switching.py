@@ -37,7 +37,7 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
     directories = SharedLogDirectories(tmp_path, users=True, **born)
     life, tokens, new_groups = Life(directories), Tokens(directories), NewGroups()
     left: picture.Picture = {}
-    left_of_others: list[Any] = []
+    left_of_shares: list[Any] = []
     try:
         for number, (who, how) in enumerate(map(str.split, turns)):
             directories.start(who)
@@ -51,10 +51,11 @@ def test_both_go_on_where_the_other_ended(born, turns, tmp_path, kafka_tools):
                 life.turn(client)
                 tokens.turn()
                 new_groups.join_consumer_group(client)
-                if who == "kafka" and turns[0].startswith("kafka"):  # ours begins without share and streams groups
-                    assert new_groups.describe_others(client) == left_of_others, f"turn {number}"
-                    new_groups.join_others(client)
-                    left_of_others = new_groups.describe_others(client)
+                new_groups.join_streams_group(client)
+                if who == "kafka" and turns[0].startswith("kafka"):
+                    assert new_groups.describe_share_groups(client) == left_of_shares, f"turn {number}"
+                    new_groups.join_share_group(client)
+                    left_of_shares = new_groups.describe_share_groups(client)
                 left = picture.take(client, new_groups)
             directories.end(how)
             if how == "stop":

@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.host import Replication
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.slices import Steps
     from pykbroker.storage.directories.manager import LogManager
     from pykbroker.storage.log.log import Log
+
+#: The weight of applying settings to a topic, and to each of its partitions (``runtime/slices.py``).
+_TOPIC_WEIGHT = 2
+_PARTITION_WEIGHT = 0.1
 
 
 class PartitionTable:
@@ -145,7 +150,7 @@ class PartitionTable:
                 self._reconfigure(name)
             elif kind == BROKER_RESOURCE:
                 self._apply_broker_settings(image)
-                self._reconfigure_all()
+                self.runtime.slices.begin(self._reconfigure_all())
 
     def _open_replicated(self, delta: MetadataDelta) -> None:
         """Open the logs of partitions that have other replicas now: they lead or follow, unasked."""
@@ -179,12 +184,17 @@ class PartitionTable:
         self._discards.add(partition, config)
 
     def _reconfigure(self, topic: str) -> None:
+        image = self._metadata.image.topic(topic)
+        if image is None:
+            return  # it was deleted before its slice came
         config = self._log_config(topic)
-        for index in range(len(self._metadata.image.topics[topic].partitions)):
+        for index in range(len(image.partitions)):
             partition = self.by_name.get((topic, index))
             if partition is not None and partition.opened_log is not None:
                 partition.update_config(config)
 
-    def _reconfigure_all(self) -> None:
-        for topic in self._metadata.image.topics:
-            self._reconfigure(topic)
+    def _reconfigure_all(self) -> Steps:
+        """Apply changed settings of the broker to all topics, which may be thousands."""
+        for name, topic in list(self._metadata.image.topics.items()):
+            self._reconfigure(name)
+            yield _TOPIC_WEIGHT + _PARTITION_WEIGHT * len(topic.partitions)

@@ -1,7 +1,8 @@
-"""The state of a group as its coordinator describes it, for the classic and the consumer protocol (KIP-848)."""
+"""The state of a group as its coordinator describes it: classic, consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pykbroker.client.client import Client
@@ -14,9 +15,18 @@ from pykbroker.wire.internal.coordinator import decode_versioned
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from pykbroker.wire.messages.streams_group_describe import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    TaskIds,
+    Topology,
+)
 
 CLASSIC = "Classic"
+SHARE = "Share"
 _CONSUMER = "Consumer"
+STREAMS = "Streams"
 _CONSUMER_PROTOCOL = "consumer"
 
 
@@ -43,8 +53,12 @@ class GroupDescription:
     members: list[MemberDescription] = field(default_factory=list)
 
     def owners(self) -> dict[TopicPartition, str]:
-        """Return the member that each assigned partition belongs to."""
-        return {partition: member.member_id for member in self.members for partition in member.assigned}
+        """Return the member that each assigned partition belongs to; those of a share group have several."""
+        found: dict[TopicPartition, list[str]] = {}
+        for member in self.members:
+            for partition in member.assigned:
+                found.setdefault(partition, []).append(member.member_id)
+        return {partition: ", ".join(members) for partition, members in found.items()}
 
 
 def find_groups(connection: BrokerConnection) -> list[ListedGroup]:
@@ -70,7 +84,11 @@ def read_group(client: Client, name: str) -> GroupDescription:
         return _read_consumer(connection, name)
     if kind == CLASSIC:
         return _read_classic(connection, name)
-    raise ClientError(f"Group {name} is a {kind.lower()} group; only classic and consumer groups can be shown.")
+    if kind == SHARE:
+        return _read_share(connection, name)
+    if kind == STREAMS:
+        return _read_streams(client, connection, name)
+    raise ClientError(f"Group {name} is of the type {kind}, which this command does not know.")
 
 
 def _read_classic(connection: BrokerConnection, name: str) -> GroupDescription:
@@ -116,3 +134,59 @@ def _read_consumer(connection: BrokerConnection, name: str) -> GroupDescription:
         for m in found.members
     ]
     return GroupDescription(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)
+
+
+def _read_share(connection: BrokerConnection, name: str) -> GroupDescription:
+    request = ShareGroupDescribeRequest(group_ids=[name])
+    (found,) = connection.call(request, ShareGroupDescribeResponse).groups
+    raise_for(found.error_code, found.error_message)
+    members = [
+        MemberDescription(
+            m.member_id,
+            None,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            sorted(
+                TopicPartition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions
+            ),
+        )
+        for m in found.members
+    ]
+    return GroupDescription(name, SHARE, found.group_state, found.assignor_name, connection.address, members)
+
+
+def _read_streams(client: Client, connection: BrokerConnection, name: str) -> GroupDescription:
+    request = StreamsGroupDescribeRequest(group_ids=[name])
+    (found,) = connection.call(request, StreamsGroupDescribeResponse).groups
+    raise_for(found.error_code, found.error_message)
+    read = _read_by(client, found.topology)
+    members = [
+        MemberDescription(
+            m.member_id,
+            m.instance_id,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            sorted(_inputs(m.assignment.active_tasks, read)),
+        )
+        for m in found.members
+    ]
+    return GroupDescription(name, STREAMS, found.group_state, found.assignor_name or "", connection.address, members)
+
+
+def _read_by(client: Client, topology: Topology | None) -> dict[str, dict[str, int]]:
+    """The topics that each subtopology reads, with their partitions."""
+    subtopologies = [] if topology is None else topology.subtopologies or []
+    read = {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in subtopologies
+    }
+    names = sorted({name for names in read.values() for name in names})
+    counts = {topic.name or "": len(topic.partitions) for topic in client.metadata(names).topics} if names else {}
+    return {subtopology: {name: counts.get(name, 0) for name in names} for subtopology, names in read.items()}
+
+
+def _inputs(tasks: list[TaskIds], read: dict[str, dict[str, int]]) -> Iterator[TopicPartition]:
+    """The partitions that active tasks read."""
+    for each in tasks:
+        for topic, count in read.get(each.subtopology_id, {}).items():
+            yield from (TopicPartition(topic, index) for index in each.partitions if index < count)

@@ -13,7 +13,7 @@ from pykbroker.controller.commits import Commits, Decision, Preparation, RecordL
 from pykbroker.controller.config_alterations import plan_alterations
 from pykbroker.controller.reassignments import without_repeats
 from pykbroker.controller.registrations import BrokerRegistration, check_epoch, fencing
-from pykbroker.controller.shared_store import SharedStore
+from pykbroker.controller.shared_store import ELECTIONS_AT_ONCE, SharedStore
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
@@ -304,7 +304,14 @@ class Controller:
         return self._commits.decide(lambda: (plan_leader(self.image, topic, partition, broker_id), None))
 
     def elect_preferred_leaders(self) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._stores.elect_preferred(), None))
+        def decide() -> Decision[int]:
+            records = self._stores.elect_preferred()
+            return records, len(records)
+
+        def go_on(count: int) -> Deferred[None]:
+            return self.elect_preferred_leaders() if count == ELECTIONS_AT_ONCE else Deferred.completed(None)
+
+        return self._commits.decide(decide).chain(go_on)
 
     def alter_reassignments(
         self, wanted: Sequence[Reassignment], *, same_factor: bool

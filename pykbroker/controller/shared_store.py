@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
@@ -17,6 +18,9 @@ from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRec
 if TYPE_CHECKING:
     from pykbroker.controller.elections import ElectionType, Results
     from pykbroker.wire.errors import KafkaError
+
+#: Preferred leaders that are elected in one change. Kafka's MAX_ELECTIONS_PER_IMBALANCE is 1000.
+ELECTIONS_AT_ONCE = 250
 
 
 class SharedStore:
@@ -62,9 +66,9 @@ class SharedStore:
         return [*changes, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
 
     def elect_preferred(self) -> list[MetadataRecord]:
-        """The records that make every preferred replica the leader where it is in sync."""
+        """The records that make preferred replicas leaders where they are in sync; ``ELECTIONS_AT_ONCE`` while there are more."""
         partitions = ((topic, each) for topic in self._image.topics.values() for each in topic.partitions.values())
-        return list(preferred_leader_changes(self._image, partitions))
+        return list(islice(preferred_leader_changes(self._image, partitions), ELECTIONS_AT_ONCE))
 
     def elect(
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pykbroker.faults import checks, errors, naming
-from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.handlers.contract import CloseConnection, NotYet, again_when_ready
 from pykbroker.refusals import shapes
 from pykbroker.refusals.naming import own_names
-from pykbroker.runtime.waits import Deferred, as_wait
+from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.headers import begin_response
 
@@ -49,12 +49,9 @@ class FaultStep:
         self._held: dict[Rule, Deferred[None]] = {}
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
-        if not ctx.in_slices:
-            return self._take_up(broker, ctx, request, proceed)
-        try:
-            return self._take_up(broker, ctx, request, proceed)
-        except NotYet as error:  # the frame cannot be handed in again: this is called in a later turn
-            return error.until.settled().chain(lambda _: as_wait(self(broker, ctx, request, proceed)))
+        if ctx.in_slices:
+            return again_when_ready(lambda: self._take_up(broker, ctx, request, proceed))
+        return self._take_up(broker, ctx, request, proceed)
 
     def _take_up(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
         peer = ctx.connection

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pykbroker.runtime.waits import as_wait
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
     #: The result of a request: its response, a wait for the response, or None if nothing is to be sent.
     Answer = Message | Deferred[Any] | None
+
+T = TypeVar("T")
 
 
 class Handle(Protocol):
@@ -63,3 +67,13 @@ class NotYet(Exception):
     def __init__(self, until: Deferred[None]) -> None:
         super().__init__()
         self.until = until
+
+
+def again_when_ready(attempt: Callable[[], T | Deferred[T]]) -> T | Deferred[T]:
+    """The result of an attempt to handle a request whose frame cannot be handed in again, since it is worked on in later turns:
+    when it says NotYet, it is made again. Raises, or fails with, whatever else it raises.
+    """
+    try:
+        return attempt()
+    except NotYet as error:
+        return error.until.settled().chain(lambda _: as_wait(again_when_ready(attempt)))

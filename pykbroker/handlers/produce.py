@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.log import AppendResult
     from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
+#: Waits for batches to be as durable as was asked, and the answers that may fail with them.
+Waiting = list[tuple[Deferred[None], PartitionProduceResponse]]
+
 _ALL = -1
 #: Versions from which a produce adds its partitions to the transaction, and clients know TRANSACTION_ABORTABLE (KIP-890).
 _ADDS_SINCE = 12
@@ -52,7 +55,7 @@ _ZSTD_SINCE = 7
 #: The version from which errors carry the current leader and its endpoint (KIP-951).
 _LEADER_SINCE = 10
 #: Topics are named by their ids (KIP-516).
-_IDS_SINCE = 13
+IDS_SINCE = 13
 _CODEC_MASK = 0x07
 #: Partitions that are written in one turn, and the weight of one of more than these.
 _AT_ONCE = 500
@@ -105,7 +108,7 @@ def _write(
             kept = _keep_records(broker, request)
             return in_slices(broker, ctx, _write_many(broker, ctx, request, refusals, kept))
     response = ProduceResponse()
-    waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
+    waiting: Waiting = []
     to_all = request.acks == _ALL
     for topic in topics:
         answers = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
@@ -114,7 +117,7 @@ def _write(
             answers.partition_responses.append(
                 _append(broker, ctx, topic, data, to_all=to_all, waiting=waiting, refusals=refusals)
             )
-    return _written(broker, ctx, request, response, waiting)
+    return written(broker, ctx, request, response, waiting)
 
 
 def _write_many(
@@ -122,7 +125,7 @@ def _write_many(
 ) -> Work[ProduceResponse | None]:
     """The same in slices, with ``kept`` bytes of copied records."""
     response = ProduceResponse()
-    waiting: list[tuple[Deferred[None], PartitionProduceResponse]] = []
+    waiting: Waiting = []
     to_all = request.acks == _ALL
     try:
         for topic in request.topic_data:
@@ -136,16 +139,17 @@ def _write_many(
             yield 1
     finally:
         broker.runtime.memory.received.give(kept)
-    return _written(broker, ctx, request, response, waiting)
+    return written(broker, ctx, request, response, waiting)
 
 
-def _written(
+def written(
     broker: Broker,
     ctx: RequestContext,
     request: ProduceRequest,
     response: ProduceResponse,
-    waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
+    waiting: Waiting,
 ) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+    """The response once all of ``waiting`` is over; None where none is sent. Raises CloseConnection, with acks=0 alone."""
     if waiting:
         return _when_committed(broker, ctx, request, response, waiting)
     if ctx.api_version >= _LEADER_SINCE and not broker.is_only:
@@ -251,7 +255,7 @@ def _append(
     data: PartitionProduceData,
     *,
     to_all: bool,
-    waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
+    waiting: Waiting,
     refusals: Refusals,
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1, log_start_offset=-1)
@@ -269,18 +273,38 @@ def _append(
     if refusal is not None:
         answer.error_code, answer.error_message = refusal
         return answer
+    appended: AppendResult | Deferred[AppendResult] | KafkaError
     try:
         if data.records is None or isinstance(data.records, list):
             raise NotOneBatch(ErrorCode.INVALID_RECORD, "a produce request must carry records")
         if ctx.api_version < _ZSTD_SINCE and _is_zstd(data.records):
             raise NotOneBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with version 7 (KIP-110)")
-        transaction_version = 2 if ctx.api_version >= _ADDS_SINCE else 0
-        appended = partition.append_produce(data.records, transaction_version, to_all=to_all)
+        appended = partition.append_produce(data.records, transaction_version(ctx.api_version), to_all=to_all)
     except KafkaError as error:
-        _explain(answer, partition, error)
+        appended = error.kept()
+    return answered(partition, appended, ctx.api_version, to_all=to_all, waiting=waiting)
+
+
+def transaction_version(version: int) -> int:
+    """The transaction version of a producer that sends this version of Produce."""
+    return 2 if version >= _ADDS_SINCE else 0
+
+
+def answered(
+    partition: Partition,
+    appended: AppendResult | Deferred[AppendResult] | KafkaError,
+    version: int,
+    *,
+    to_all: bool,
+    waiting: Waiting,
+) -> PartitionProduceResponse:
+    """The answer for a batch that the partition took or refused; what it has to wait for is added to ``waiting``."""
+    answer = PartitionProduceResponse(index=partition.index, base_offset=-1, log_start_offset=-1)
+    if isinstance(appended, KafkaError):
+        _explain(answer, partition, appended)
         return answer
     if isinstance(appended, Deferred):
-        waiting.append((_appended_later(answer, partition, ctx.api_version, appended, to_all=to_all), answer))
+        waiting.append((_appended_later(answer, partition, version, appended, to_all=to_all), answer))
         return answer
     durable = appended.committed if to_all else appended.synced
     if durable is not None:
@@ -346,12 +370,12 @@ def _explain(answer: PartitionProduceResponse, partition: Partition, error: Kafk
 
 
 def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: int) -> Partition:
-    if ctx.api_version >= _IDS_SINCE:
+    if ctx.api_version >= IDS_SINCE:
         partition = broker.partition_by_id(topic.topic_id, index)
     else:
         partition = broker.partition(topic.name, index)
     if partition is None:
-        name = broker.topic_name(topic.topic_id) if ctx.api_version >= _IDS_SINCE else topic.name
+        name = broker.topic_name(topic.topic_id) if ctx.api_version >= IDS_SINCE else topic.name
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if name is None else broker.absent(name, index))
     if partition.topic in INTERNAL_TOPICS and ctx.client_id != _ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}")
@@ -359,7 +383,7 @@ def _find(broker: Broker, ctx: RequestContext, topic: TopicProduceData, index: i
 
 
 def _partition(broker: Broker, version: int, topic: TopicProduceData, index: int) -> Partition | None:
-    if version >= _IDS_SINCE:
+    if version >= IDS_SINCE:
         return broker.partition_by_id(topic.topic_id, index)
     return broker.partition(topic.name, index)
 
@@ -380,7 +404,7 @@ def _when_committed(
     ctx: RequestContext,
     request: ProduceRequest,
     response: ProduceResponse,
-    waiting: list[tuple[Deferred[None], PartitionProduceResponse]],
+    waiting: Waiting,
 ) -> Deferred[ProduceResponse | None]:
     """Answer once every batch is as durable as its acks ask; one that may be lost is answered with the error."""
 

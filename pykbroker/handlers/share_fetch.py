@@ -13,12 +13,18 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from pykbroker.coordination.groups.share.requests import check_served
-from pykbroker.handlers.in_slices import in_slices, is_small
+from pykbroker.handlers.in_slices import WEIGHT_OF_LITTLE, in_slices, is_small
 from pykbroker.handlers.leader_endpoints import leader_endpoints
 from pykbroker.handlers.sharing.acknowledging import acknowledged, readable
 from pykbroker.runtime.waits import Deferred, as_wait, gather
 from pykbroker.share_partitions.leading import Delivery, LedSharePartition, Wanted
-from pykbroker.share_partitions.sessions import FINAL_EPOCH, INITIAL_EPOCH, ShareMemberKey, ShareSession
+from pykbroker.share_partitions.sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    MOST_PARTITIONS,
+    ShareMemberKey,
+    ShareSession,
+)
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.share_fetch import (
     AcquiredRecords,
@@ -46,6 +52,8 @@ _WEIGHT = 4
 _CHECKING = 1
 #: Partitions of a request that is begun in one turn.
 _AT_ONCE = 500
+#: Partitions of an answer between two looks at the turn.
+_ANSWERED_AT_ONCE = 100
 
 
 def handle(
@@ -126,12 +134,17 @@ class _ShareFetch:
         return sessions.next(key, request.share_session_epoch)
 
     def change_session(self) -> Steps:
-        """Add the partitions of the request to the session, and take others out."""
+        """Add the partitions of the request to the session, and take others out. Raises KafkaError SHARE_SESSION_LIMIT_REACHED if it has
+        too many; then it has ended.
+        """
         partitions, first = self.session.partitions, self.request.share_session_epoch == INITIAL_EPOCH
         if self.request.share_session_epoch == FINAL_EPOCH:
             return
         for topic in self.request.topics:
             for each in topic.partitions:
+                if len(partitions) >= MOST_PARTITIONS:
+                    self.broker.share_partitions.sessions.end(self.session)
+                    raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
                 partitions[topic.topic_id, each.partition_index] = None
                 if first:
                     self._data((topic.topic_id, each.partition_index))
@@ -289,13 +302,16 @@ class _ShareFetch:
         if self.over:
             return
         self._stop()
-        self.acknowledged.map(lambda _: self._answer()).pass_to(self.response)
+        run = self.broker.runtime.slices.run
+        self.acknowledged.chain(lambda _: as_wait(run(self._answer()))).pass_to(self.response)
 
-    def _answer(self) -> ShareFetchResponse:
+    def _answer(self) -> Work[ShareFetchResponse]:
         if self.request.share_session_epoch == FINAL_EPOCH:
             self.broker.share_partitions.sessions.end(self.session)
         topics: dict[bytes, ShareFetchableTopicResponse] = {}
-        for (topic_id, _), data in self.answers.items():
+        for number, ((topic_id, _), data) in enumerate(self.answers.items()):
+            if number % _ANSWERED_AT_ONCE == _ANSWERED_AT_ONCE - 1:
+                yield _ANSWERED_AT_ONCE * WEIGHT_OF_LITTLE
             topics.setdefault(topic_id, ShareFetchableTopicResponse(topic_id)).partitions.append(data)
         limits = self.broker.share_partitions.settings(self.group_id).limits()
         return ShareFetchResponse(

@@ -13,7 +13,7 @@ from pykbroker.http.connection import HttpConnection
 from pykbroker.steered.refusal import VerbRefused
 
 #: Larger bodies are parsed in a thread.
-_PARSED_HERE: Final = 64 * 1024
+PARSED_HERE: Final = 64 * 1024
 _PLAIN: Final = ("", "identity")
 
 
@@ -50,10 +50,14 @@ def _too_large(most: int) -> VerbRefused:
 
 async def read_object(request: web.Request, most: int) -> dict[str, Any]:
     """Return the JSON object of the body, an empty one if there is no body. Raises VerbRefused."""
-    raw = await read(request, most) or b"{}"
+    return await object_of(await read(request, most) or b"{}")
+
+
+async def object_of(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body. Raises VerbRefused."""
     try:
         text = raw.decode(json.detect_encoding(raw), "surrogatepass")
-        said = json.loads(text) if len(raw) <= _PARSED_HERE else await asyncio.to_thread(_FAIR.decode, text)
+        said = json.loads(text) if len(raw) <= PARSED_HERE else await asyncio.to_thread(_FAIR.decode, text)
     except (ValueError, RecursionError) as error:
         raise VerbRefused(400, f"the body is no JSON: {error}") from error
     if not isinstance(said, dict):

@@ -8,12 +8,14 @@ import binascii
 import hmac
 import logging
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 
-from pykbroker.http.body import read_object
+from pykbroker.http.body import PARSED_HERE, object_of, read
 from pykbroker.http.connection import at_work
 from pykbroker.http.guard import add_headers, host_of, is_ours, own_names
 from pykbroker.http.origin import is_own
@@ -22,7 +24,7 @@ from pykbroker.registry.errors import STORE, RegistryError
 from pykbroker.registry.registry import Registry
 from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.table import find
-from pykbroker.registry.schema import compact
+from pykbroker.registry.schema import Version, compact
 from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:
@@ -34,12 +36,38 @@ log = logging.getLogger(__name__)
 _MOST_CONNECTIONS: Final = 256
 #: A schema, escaped in JSON, with its references, metadata and rules.
 _LARGEST_BODY: Final = 4 * 1024 * 1024
+#: Bytes of large bodies in hand, and bodies that are worked on at once.
+_MOST_BYTES: Final = 32 * 1024 * 1024
+_SMALL_AT_ONCE: Final = 16
+_LARGE_AT_ONCE: Final = 2
 _KIND: Final = "application/vnd.schemaregistry.v1+json"
 _KINDS: Final = (_KIND, "application/vnd.schemaregistry+json", "application/json")
 #: Items of a list that are encoded in one turn of the loop.
 _AT_ONCE: Final = 20
+_PIECE: Final = 64 * 1024
 #: What bodies are sent as; no page of another site can, without asking first.
 _TAKEN: Final = (*_KINDS, "application/octet-stream")
+
+
+class _Bodies:
+    """The bytes of bodies that are awaited or worked on, which are bounded."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    @contextmanager
+    def taken(self, size: int) -> Iterator[None]:
+        """While a body of this size is in hand; a small one always has room. Raises RegistryError."""
+        if size <= PARSED_HERE:
+            yield
+            return
+        if self._bytes + min(size, _LARGEST_BODY) > _MOST_BYTES:
+            raise RegistryError(503, "The registry works on as many large schemas as it has memory for: ask again")
+        self._bytes += min(size, _LARGEST_BODY)
+        try:
+            yield
+        finally:
+            self._bytes -= min(size, _LARGEST_BODY)
 
 
 class SchemaRegistrySide:
@@ -50,6 +78,9 @@ class SchemaRegistrySide:
         self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
         self._registry = Registry(node.lifetimes)
         self._server: WebServer | None = None
+        #: What is parsed takes some times the memory of its text: so many bodies are worked on at once.
+        self._small, self._large = asyncio.Semaphore(_SMALL_AT_ONCE), asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._bodies = _Bodies()
 
     async def open(self) -> None:
         """Listen. Raises StartFailed if the address cannot be bound."""
@@ -85,19 +116,22 @@ class SchemaRegistrySide:
             return _error(request, 500, STORE, "the registry failed to answer this: the broker's log says why")
         if found is None:
             return web.Response(status=204)
-        if isinstance(found, list) and len(found) > _AT_ONCE:
+        if isinstance(found, list) and (len(found) > _AT_ONCE or (found and isinstance(found[0], Version))):
             return await _in_pieces(request, found)
-        text = found.text if isinstance(found, SchemaText) else compact(found)
+        text = f"[{','.join(map(_text, found))}]" if isinstance(found, list) else _text(found)
         return web.Response(body=text.encode("utf-8", "replace"), content_type=_accepted(request))
 
     async def _carried_out(self, request: web.Request) -> Any:
         handler, words, query = find(request.method, request.rel_url.raw_path, request.query)
-        body: dict[str, Any] = {}
-        if request.method in ("POST", "PUT"):
-            if request.body_exists and request.content_type not in _TAKEN:
-                raise RegistryError(415, f"HTTP 415 Unsupported Media Type: send {_KIND}")
-            body = await read_object(request, _LARGEST_BODY)
-        return await handler(Call(self._registry, words, query, body))
+        if request.method not in ("POST", "PUT"):
+            return await handler(Call(self._registry, words, query))
+        if request.body_exists and request.content_type not in _TAKEN:
+            raise RegistryError(415, f"HTTP 415 Unsupported Media Type: send {_KIND}")
+        size = request.content_length
+        with self._bodies.taken((_LARGEST_BODY if request.body_exists else 0) if size is None else size):
+            raw = await read(request, _LARGEST_BODY)
+            async with self._large if len(raw) > PARSED_HERE else self._small:
+                return await handler(Call(self._registry, words, query, await object_of(raw or b"{}")))
 
     def _check(self, request: web.Request) -> None:
         """Raises RegistryError for requests of strangers, and of other sites' pages."""
@@ -146,13 +180,26 @@ async def _in_pieces(request: web.Request, found: list[Any]) -> web.StreamRespon
     """Answer with a long list, with the broker's clients served between its pieces."""
     answer = web.StreamResponse(headers={hdrs.CONTENT_TYPE: _accepted(request)})
     await answer.prepare(request)
-    for begin in range(0, len(found), _AT_ONCE):
-        piece = ",".join(compact(each) for each in found[begin : begin + _AT_ONCE])
-        await answer.write(f"{',' if begin else '['}{piece}".encode("utf-8", "replace"))
-        await asyncio.sleep(0)
-    await answer.write(b"]")
+    piece: list[str] = []
+    size = 0
+    begun = "["
+    for each in found:
+        piece.append(_text(each))
+        size += len(piece[-1])
+        if len(piece) >= _AT_ONCE or size >= _PIECE:
+            await answer.write(f"{begun}{','.join(piece)}".encode("utf-8", "replace"))
+            await asyncio.sleep(0)
+            piece, size, begun = [], 0, ","
+    await answer.write(f"{begun if piece else ''}{','.join(piece)}]".encode("utf-8", "replace"))
     await answer.write_eof()
     return answer
+
+
+def _text(found: Any) -> str:
+    """An answer, or an item of one, as it is sent."""
+    if isinstance(found, Version):
+        return found.text()
+    return found.text if isinstance(found, SchemaText) else compact(found)
 
 
 def _error(request: web.Request, status: int, code: int, message: str) -> web.Response:

@@ -133,7 +133,7 @@ class Partition:
         fewer replicas than that, than the number of its replicas.
         """
         in_sync = len(self.isr)
-        if in_sync < self.log.config.min_insync_replicas and in_sync < len(self.replicas):
+        if in_sync < len(self.replicas) and in_sync < self.log.config.min_insync_replicas:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{in_sync} of {len(self.replicas)} replicas of {self.topic}-{self.index} are in sync, and "

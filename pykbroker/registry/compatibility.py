@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from pykbroker.registry.errors import INVALID_LEVEL, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import Incompatibility, Malformed, Parsed
 from pykbroker.registry.schema import compact
+
+T = TypeVar("T")
 
 NONE: Final = "NONE"
 LEVELS: Final = (NONE, "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
@@ -36,16 +38,20 @@ def checked_level(level: object) -> str:
     return str(found)
 
 
+def compared(level: str, versions: Sequence[T]) -> Sequence[T]:
+    """Those of the versions, the oldest first, that a mode is about."""
+    if level == NONE:
+        return ()
+    return versions if level.endswith("_TRANSITIVE") else versions[-1:]
+
+
 def incompatibilities(type_: str, schema: Parsed, level: str, earlier: Sequence[Earlier]) -> list[str]:
     """Why a new schema is not compatible with the earlier versions, the oldest first: each message says the rule, the path and the version.
 
     Nothing if it is. Raises RegistryError for schemas that are too complex to be compared.
     """
-    if level == NONE or not earlier:
-        return []
-    compared = list(reversed(earlier)) if level.endswith("_TRANSITIVE") else [earlier[-1]]
     try:
-        for each in compared:
+        for each in reversed(compared(level, earlier)):
             found = list(_messages(type_, schema, level, each))
             if found:
                 messages = [*found[:_MOST], *([f"and {len(found) - _MOST} more"] if len(found) > _MOST else [])]

@@ -8,6 +8,10 @@ from typing import Any, Final
 
 #: Shorter texts take less than a millisecond.
 _SHORT: Final = 64 * 1024
+#: Levels of nesting in a schema, its metadata and its rules.
+DEEPEST: Final = 100
+#: The characters of a number, and of a word.
+_SCALAR: Final = 5
 
 
 class _FairScanner(json.JSONDecoder):
@@ -19,6 +23,28 @@ class _FairScanner(json.JSONDecoder):
 
 
 _FAIR: Final = _FairScanner()
+
+
+def is_larger(value: Any, most: int) -> bool:
+    """Whether a value of JSON has more than about ``most`` characters, or levels beyond those of a schema."""
+    level = [value]
+    for _ in range(DEEPEST):
+        following: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                most -= sum(map(len, each)) + 4 * len(each)
+                following += each.values()
+            elif isinstance(each, list):
+                most -= 2 * len(each)
+                following += each
+            else:
+                most -= len(each) if isinstance(each, str) else _SCALAR
+            if most < 0:
+                return True
+        if not following:
+            return False
+        level = following
+    return True
 
 
 def loads(text: str) -> Any:

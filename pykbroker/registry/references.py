@@ -13,7 +13,7 @@ from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import LATEST
 
 #: References of a schema, with those of the schemas that they are to; and how deep these lead.
-_MOST: Final = 500
+MOST_REFERENCES: Final = 500
 _DEEPEST: Final = 50
 
 
@@ -22,7 +22,7 @@ def source(
 ) -> SchemaSource:
     """What is parsed. A new schema refers to versions that are not deleted. Raises RegistryError."""
     texts: dict[str, str] = {}
-    _collect(state, subject, schema, texts, new=new, depth=0)
+    _collect(state, subject, schema, texts, 0, new=new, depth=0)
     return SchemaSource(schema.type, schema.text, tuple(texts.items()), normalize)
 
 
@@ -36,8 +36,9 @@ def numbered(state: RegistryState, subject: str, schema: Schema) -> Schema:
 
 
 def _collect(
-    state: RegistryState, subject: str, schema: Schema, texts: dict[str, str], *, new: bool, depth: int
-) -> None:
+    state: RegistryState, subject: str, schema: Schema, texts: dict[str, str], size: int, *, new: bool, depth: int
+) -> int:
+    """Adds the texts; ``size`` is that of those that are there, and that of all is returned."""
     if depth > _DEEPEST:
         raise invalid_schema(f"references lead more than {_DEEPEST} schemas deep, or in a circle")
     for each in schema.references:
@@ -47,12 +48,14 @@ def _collect(
         found = state.version(key.subject, key.version, deleted=not new)
         if found is None:
             raise _missing(each)
-        _collect(state, found.subject, found.schema, texts, new=False, depth=depth + 1)
+        size = _collect(state, found.subject, found.schema, texts, size, new=False, depth=depth + 1)
         texts[each.name] = found.schema.text
-        if len(texts) > _MOST or sum(map(len, texts.values())) > LARGEST:
+        size += len(found.schema.text)
+        if len(texts) > MOST_REFERENCES or size > LARGEST:
             raise RegistryError(
-                TOO_LARGE, f"A schema refers to at most {_MOST} others, of {LARGEST} characters together"
+                TOO_LARGE, f"A schema refers to at most {MOST_REFERENCES} others, of {LARGEST} characters together"
             )
+    return size
 
 
 def _missing(reference: Reference) -> RegistryError:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker.registry import deciding
-from pykbroker.registry.compatibility import NONE, Earlier, incompatibilities
+from pykbroker.registry.compatibility import NONE, Earlier, compared, incompatibilities
 from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import INCOMPATIBLE, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import Parsed
@@ -19,6 +19,7 @@ from pykbroker.registry.references import numbered, source
 from pykbroker.registry.schema import Schema, Version
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.topic import SchemasTopic
+from pykbroker.registry.turns import in_turns
 
 if TYPE_CHECKING:
     from pykbroker.process.life import Lifetimes
@@ -27,6 +28,8 @@ T = TypeVar("T")
 
 #: Schemas that are parsed or compared at once.
 _THREADS: Final = 2
+#: Earlier versions whose references are looked up in one turn of the loop.
+_SOURCES_AT_ONCE: Final = 5
 
 
 class Registry:
@@ -69,7 +72,9 @@ class Registry:
             if found is not None:
                 return found
             if state.mode_in_scope(registration.subject) != "IMPORT":
-                versions = _of_group(state.versions(registration.subject), schema, config.get("compatibilityGroup"))
+                versions = await _of_group(
+                    state.versions(registration.subject), schema, config.get("compatibilityGroup")
+                )
                 why = await self._compared(state, config.get("compatibilityLevel", NONE), schema, parsed, versions)
                 if why:
                     raise RegistryError(
@@ -77,7 +82,7 @@ class Registry:
                         f'Schema being registered is incompatible with an earlier schema for subject "{registration.subject}", details: [{", ".join(why)}]',
                     )
             made, changes = deciding.register(state, registration)
-            await self._append(changes)
+            await self._append(changes, state)
             return made
 
     async def look_up(
@@ -95,25 +100,26 @@ class Registry:
         state = await self.state()
         config = state.config_in_scope(subject)
         schema, parsed = await self._canonical(state, subject, schema, new=True, normalize=normalize)
-        chosen = _of_group(versions, schema, config.get("compatibilityGroup"))
+        chosen = await _of_group(versions, schema, config.get("compatibilityGroup"))
         return await self._compared(state, config.get("compatibilityLevel", NONE), schema, parsed, chosen)
 
     async def parsed(self, version: Version) -> Parsed:
         """A version's schema, parsed."""
         state = await self.state()
         found = source(state, version.subject, version.schema)
-        return await self._in_thread(lambda: self._parser.parse(found))
+        return await self.in_thread(lambda: self._parser.parse(found))
 
     async def change(self, decide: Callable[[RegistryState], tuple[T, list[Change]]]) -> T:
         """Make the changes that ``decide`` makes of the state; returns its answer."""
         async with self._writing:
-            answer, changes = decide(await self.state())
-            await self._append(changes)
+            state = await self.state()
+            answer, changes = decide(state)
+            await self._append(changes, state)
             return answer
 
-    async def _append(self, changes: list[Change]) -> None:
+    async def _append(self, changes: list[Change], state: RegistryState) -> None:
         if changes:
-            await self._topic.append(changes)
+            await self._topic.append(changes, state)
             await self._topic.state()
 
     async def _canonical(
@@ -125,7 +131,7 @@ class Registry:
         normalize = normalize or state.config_in_scope(subject).get("normalize") is True
         schema = numbered(state, subject, schema)
         found = source(state, subject, schema, new=new, normalize=normalize)
-        parsed = await self._in_thread(lambda: self._parser.parse(found))
+        parsed = await self.in_thread(lambda: self._parser.parse(found))
         return replace(schema, text=parsed.text), parsed
 
     async def _compared(
@@ -133,24 +139,21 @@ class Registry:
     ) -> list[str]:
         if level == NONE or not versions:
             return []
-        earlier = [self._earlier(state, each) for each in versions]
-        return await self._in_thread(lambda: incompatibilities(schema.type, parsed, level, earlier))
+        earlier = [self._earlier(state, each) async for each in in_turns(compared(level, versions), _SOURCES_AT_ONCE)]
+        return await self.in_thread(lambda: incompatibilities(schema.type, parsed, level, earlier))
 
     def _earlier(self, state: RegistryState, version: Version) -> Earlier:
         found = source(state, version.subject, version.schema)
         return Earlier(version.schema.type, version.version, version.schema.text, lambda: self._parser.parse(found))
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """The result of work that takes long. Raises what it raises."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
 
-def _of_group(versions: Sequence[Version], schema: Schema, group: Any) -> Sequence[Version]:
+async def _of_group(versions: Sequence[Version], schema: Schema, group: Any) -> Sequence[Version]:
     """Those with the same value of the metadata's property ``group``, or all without one."""
     if not isinstance(group, str):
         return versions
-    return [each for each in versions if _property(each.schema, group) == _property(schema, group)]
-
-
-def _property(schema: Schema, name: str) -> Any:
-    metadata = schema.as_json().get("metadata") or {}
-    return (metadata.get("properties") or {}).get(name)
+    wanted = schema.properties().get(group)
+    return [each async for each in in_turns(versions, at_once=1) if each.schema.properties().get(group) == wanted]

@@ -63,6 +63,12 @@ class Schema:
             )
         )
 
+    def properties(self) -> dict[str, Any]:
+        """The properties of its metadata."""
+        said = None if self.metadata is None else json.loads(self.metadata)
+        found = said.get("properties") if isinstance(said, dict) else None
+        return found if isinstance(found, dict) else {}
+
     def as_json(self) -> dict[str, Any]:
         """Its fields in records and in answers; what is as by default is left out."""
         found: dict[str, Any] = {} if self.type == AVRO else {"schemaType": self.type}
@@ -101,6 +107,18 @@ class Version:
     def soft_deleted(self) -> Version:
         """The same, deleted."""
         return replace(self, deleted=True)
+
+    def text(self) -> str:
+        """Its form in answers, as text: what clients keep with a schema is not parsed for it."""
+        schema = self.schema
+        head: dict[str, Any] = {"subject": self.subject, "version": self.version, "id": self.id, "guid": self.guid}
+        if schema.type != AVRO:
+            head["schemaType"] = schema.type
+        if schema.references:
+            head["references"] = [each.as_json() for each in schema.references]
+        kept = (("metadata", schema.metadata), ("ruleSet", schema.rule_set), ("schema", compact(schema.text)))
+        said = [f'"{name}":{text}' for name, text in kept if text is not None]
+        return f"{compact(head)[:-1]},{','.join(said)}}}"
 
     def as_json(self) -> dict[str, Any]:
         """Its form in answers."""

@@ -31,6 +31,8 @@ class RegistryState:
 
     def __init__(self) -> None:
         self._subjects: dict[str, dict[int, Version]] = {}
+        #: The newest version of subjects that were asked for it, until they change.
+        self._latest: dict[str, Version] = {}
         #: By context and id, where a schema is registered, in the order of the registrations.
         self._places: dict[tuple[str, int], dict[SchemaKey, None]] = {}
         #: By context and content, the id.
@@ -74,6 +76,7 @@ class RegistryState:
         context = context_of(found.subject)
         versions = self._subjects.setdefault(found.subject, {})
         versions[found.version] = found
+        self._latest.pop(found.subject, None)
         self._places.setdefault((context, found.id), {})[key] = None
         self._ids.setdefault((context, found.schema), found.id)
         self._guids.setdefault(found.guid, key)
@@ -86,6 +89,7 @@ class RegistryState:
         found = self._subjects.get(key.subject, {}).pop(key.version, None)
         if found is None:
             return
+        self._latest.pop(key.subject, None)
         if not self._subjects[key.subject]:
             del self._subjects[key.subject]
         context = context_of(found.subject)
@@ -134,8 +138,16 @@ class RegistryState:
 
     def latest(self, subject: str) -> Version | None:
         """The newest version that is not deleted."""
-        found = [each for each in self._subjects.get(subject, {}).values() if not each.deleted]
-        return max(found, key=lambda each: each.version, default=None)
+        if subject not in self._latest:
+            found = [each for each in self._subjects.get(subject, {}).values() if not each.deleted]
+            if not found:
+                return None
+            self._latest[subject] = max(found, key=lambda each: each.version)
+        return self._latest[subject]
+
+    def names(self) -> list[str]:
+        """All subjects in order, also those of which all versions are deleted."""
+        return sorted(self._subjects)
 
     def subjects(self) -> Iterator[tuple[str, bool]]:
         """All subjects, and whether all of their versions are deleted."""

@@ -62,9 +62,13 @@ class SchemasTopic:
                 raise RegistryError(STORE, f"The topic {TOPIC} cannot be read: {error}") from error
         return self._state
 
-    async def append(self, changes: Sequence[Change]) -> None:
-        """Append changes as one batch; returns when they are committed. Raises RegistryError."""
+    async def append(self, changes: Sequence[Change], state: RegistryState) -> None:
+        """Append changes that were decided on ``state``, as one batch; returns when they are committed. Raises RegistryError, also if the
+        state is that of another life of the cluster.
+        """
         cluster = self._cluster()
+        if state is not self._state or cluster.partition(TOPIC, 0) is not self._partition:
+            raise RegistryError(STORE, "The brokers were reset meanwhile")
         try:
             partition = await self._existing(cluster)
             now_ms = cluster.runtime.clock.now_ms()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from logging import DEBUG
@@ -32,13 +33,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: The modules with a path for requests of the usual form, which the handler would answer alike (``usual_produce.py``).
+_USUAL = {ApiKey.PRODUCE: "usual_produce"}
+#: Set to 0, all requests go through their handlers: for the tests that compare both, and to see whether a fault is in the shorter one.
+USUAL_VARIABLE = "PYKBROKER_USUAL_PATH"
+
 
 class _Route:
     """A row of the table with its classes imported, when the first request of its key arrives."""
 
-    __slots__ = ("api", "decode", "failed", "handle", "large_from", "max_version", "min_version", "opens")
+    __slots__ = (
+        "api",
+        "decode",
+        "failed",
+        "handle",
+        "large_from",
+        "max_version",
+        "min_version",
+        "opens",
+        "usual",
+        "usual_since",
+    )
 
-    def __init__(self, api: ServedApi, wrapped: Guard) -> None:
+    def __init__(self, api: ServedApi, wrapped: Guard, *, usual: bool) -> None:
         module = cast("Handler", importlib.import_module(f"pykbroker.handlers.{api.handler}"))
         self.api = api
         self.min_version, self.max_version = api.min_version, api.max_version
@@ -47,6 +64,12 @@ class _Route:
         self.failed: Failed | None = getattr(module, "failed", None)
         self.opens: LogsOf | None = getattr(module, "logs_of", None)
         self.large_from = large_from(api.key)
+        #: Answers requests of the usual form without messages, from this version on; None where anything is around the handler.
+        self.usual: Callable[..., Any] | None = None
+        self.usual_since = 0
+        if usual and api.key in _USUAL and self.handle is module.handle:
+            shorter: Any = importlib.import_module(f"pykbroker.handlers.{_USUAL[api.key]}")
+            self.usual, self.usual_since = shorter.answer, shorter.SINCE
 
     # What is done with a large request, once it is decoded (``large.HandledApi``)
 
@@ -59,15 +82,22 @@ class _Route:
 
 class Dispatcher:
     """See the module. ``table`` has the served APIs, ``filled`` what fills the places around their handlers at first; ``places`` fills and
-    empties them later.
+    empties them later. ``usual`` says whether requests of the usual form take the shorter path, by default as ``PYKBROKER_USUAL_PATH`` says.
     """
 
-    def __init__(self, table: Iterable[ServedApi] = SUPPORTED, filled: Mapping[Place, Guard] | None = None) -> None:
+    def __init__(
+        self,
+        table: Iterable[ServedApi] = SUPPORTED,
+        filled: Mapping[Place, Guard] | None = None,
+        *,
+        usual: bool | None = None,
+    ) -> None:
         self._apis = {int(api.key): api for api in table}
         self._routes: dict[int, _Route] = {}
         self.places = Pipeline(filled or {}, self._changed)
         self._reads_size = self.places.reads_size
         self._large = LargeRequests()
+        self._usual = os.environ.get(USUAL_VARIABLE) != "0" if usual is None else usual
 
     def _changed(self) -> None:
         self._routes.clear()
@@ -92,8 +122,13 @@ class Dispatcher:
         route = self._routes.get(key)
         if route is None or not route.min_version <= version <= route.max_version:
             route = self._route(key, version)
+        tells = log.isEnabledFor(DEBUG)
+        if route.usual is not None and version >= route.usual_since and not tells and not broker.dormant.partitions:
+            usual = route.usual(broker, peer, frame, pos, version, (correlation_id, client_id))
+            if usual is not None:
+                return usual if type(usual) is list else _answered(route, broker, *usual)
         ctx = RequestContext(key, version, correlation_id, client_id, peer.host, peer.listener, peer.principal, peer)
-        if log.isEnabledFor(DEBUG):
+        if tells:
             _tell(route, ctx, peer, len(frame))
         if key == API_VERSIONS and not 0 <= version <= route.api.max_version:
             # KIP-511: answered in version 0 with UNSUPPORTED_VERSION, whatever the body is.
@@ -155,7 +190,7 @@ class Dispatcher:
             api = self._apis.get(api_key)
             if api is None:
                 raise CloseConnection(f"UNSUPPORTED_VERSION: API key {api_key} is not served")
-            route = self._routes[api_key] = _Route(api, self.places.around)
+            route = self._routes[api_key] = _Route(api, self.places.around, usual=self._usual)
         if not route.api.min_version <= version <= route.api.max_version and api_key != API_VERSIONS:
             raise CloseConnection(f"UNSUPPORTED_VERSION: {route.api.key.name} is not served in version {version}")
         return route
@@ -199,6 +234,15 @@ def _refused_whole(request: Any, version: int, error: KafkaError) -> Any:
     from pykbroker.refusals.answers import of_the_whole
 
     return of_the_whole(request, version, error.code)
+
+
+def _answered(route: _Route, broker: Broker, ctx: RequestContext, request: Any, response: Any) -> Any:
+    """What is sent for a response, or the wait for it."""
+    if isinstance(response, Deferred):
+        if not response.done:
+            return _later(route, broker, ctx, request, response)
+        return _encoded(route, ctx, request, response)
+    return _encoded(route, ctx, request, Deferred.completed(response))
 
 
 def _later(route: _Route, broker: Broker, ctx: RequestContext, request: Any, response: Deferred[Any]) -> Deferred[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.handlers.contract import CloseConnection, NotYet, again_when_ready
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import KafkaError, WireError
@@ -166,17 +166,18 @@ class _Large:
                 closed.add(partition)
             yield _WEIGHT
         if closed:
-            run = broker.runtime.slices.run
-            return dormant.open(closed).chain(lambda _: as_wait(run(self._handle(request))))
-        return (yield from self._handle(request))
+            return dormant.open(closed).chain(lambda _: as_wait(self._handled(request)))
+        return self._handled(request)
+
+    def _handled(self, request: Any) -> Any:
+        """The pieces of the answer to the decoded request, or the wait for them."""
+        run = self._broker.runtime.slices.run
+        return again_when_ready(lambda: run(self._handle(request)))  # as after an injected delay
 
     def _handle(self, request: Any) -> Work[Any]:
         ctx = self._ctx
         try:
             response = self._api.handle(self._broker, ctx, request)
-        except NotYet as error:  # an injected delay, for instance
-            run = self._broker.runtime.slices.run
-            return error.until.settled().chain(lambda _: as_wait(run(self._handle(request))))
         except KafkaError as error:
             response = Deferred.failed(error)
         if not ctx.in_slices:

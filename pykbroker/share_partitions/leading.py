@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey, ShareState
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 
 #: Bytes that one acquisition reads at most: the records that a member wants are far fewer.
 _READ_BYTES = 1024 * 1024
+#: Batches that one acquisition looks at: there are thousands of small ones in what is read.
+_MOST_BATCHES = 500
 _NONE_ABORTED = AbortedRanges(())
 
 _SHOWN_AS = {
@@ -139,6 +142,11 @@ class LedSharePartition:
         self.end()
         raise _for_members(error) from error
 
+    @property
+    def share(self) -> SharePartition | None:
+        """What is in flight; None before its state is read."""
+        return self._share
+
     def end(self) -> None:
         """It can be used no more: waiting fetches are told."""
         if self.has_ended:
@@ -213,7 +221,8 @@ class LedSharePartition:
     def _acquired(self, wanted: Wanted, offset: int, records: Buffer, aborted: AbortedRanges) -> Delivery | None:
         share = self._usable()
         whole = memoryview(records)
-        found = [(position, header) for position, header in iter_batches(whole) if header.last_offset >= offset]
+        batches = ((position, header) for position, header in iter_batches(whole) if header.last_offset >= offset)
+        found = list(islice(batches, _MOST_BATCHES))
         if not found:
             return None
         gone = [(header.base_offset, header.last_offset) for _, header in found if aborted.cover(header)]

@@ -14,9 +14,14 @@ from pykbroker.share_partitions.sessions import ShareSession, ShareSessions
 
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.slices import Steps
     from pykbroker.share_partitions.host import ShareHost
+    from pykbroker.share_partitions.share_partition import SharePartition
 
 log = logging.getLogger(__name__)
+
+#: The weight of releasing what a member has of a share partition (``runtime/slices.py``).
+_RELEASE_WEIGHT = 5
 
 
 class SharePartitions:
@@ -26,7 +31,8 @@ class SharePartitions:
         self._host = host
         self._letters = DeadLetters(host)
         self.sessions = ShareSessions(host.config["group.share.max.share.sessions"], self._session_ended)
-        self._led: dict[SharePartitionKey, LedSharePartition] = {}
+        #: By group, and within it by key.
+        self._led: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
 
     def settings(self, group_id: str) -> ShareGroupSettings:
         """The settings of a group."""
@@ -35,11 +41,11 @@ class SharePartitions:
     def led(self, group_id: str, partition: Partition) -> LedSharePartition:
         """The share partition of a group in a partition that the broker leads; it is opened on first use."""
         key = SharePartitionKey(group_id, partition.topic_id, partition.index)
-        found = self._led.get(key)
+        found = self._led.get(group_id, {}).get(key)
         if found is None or found.leader_epoch != partition.leader_epoch:
             if found is not None:
                 found.end()
-            found = self._led[key] = LedSharePartition(
+            found = self._led.setdefault(group_id, {})[key] = LedSharePartition(
                 key,
                 partition,
                 self.settings(group_id),
@@ -49,28 +55,45 @@ class SharePartitions:
                 self._forget,
             )
             if found.has_ended:
-                self._led.pop(key, None)
+                self._forget(found)
         return found
+
+    def known(self, key: SharePartitionKey) -> SharePartition | None:
+        """A share partition, to look at; None if it is not led here, or no member has read from it."""
+        led = self._led.get(key.group_id, {}).get(key)
+        return None if led is None else led.share
+
+    def led_of(self, group_id: str) -> list[LedSharePartition]:
+        """The share partitions of a group that are open."""
+        return list(self._led.get(group_id, {}).values())
 
     def close(self) -> None:
         """The broker has stopped."""
-        for led in list(self._led.values()):
-            led.end()
+        for group_id in list(self._led):
+            for led in self.led_of(group_id):
+                led.end()
 
     def _forget(self, led: LedSharePartition) -> None:
-        if self._led.get(led.key) is led:
-            del self._led[led.key]
+        of_group = self._led.get(led.key.group_id, {})
+        if of_group.get(led.key) is led:
+            del of_group[led.key]
+            if not of_group:
+                del self._led[led.key.group_id]
 
     def _session_ended(self, session: ShareSession) -> None:
         """Release what the member has acquired; without members the group's share partitions end."""
+        self._host.runtime.slices.begin(self._released(session))
+
+    def _released(self, session: ShareSession) -> Steps:
         group_id, member_id = session.key
         last = not self.sessions.of_group(group_id)
-        for led in [each for key, each in self._led.items() if key.group_id == group_id]:
+        for led in self.led_of(group_id):
             released = led.release(member_id)
             released.or_log("releasing records of %s in share partition %s", member_id, led.key)
             if last:
                 over = released.settled().chain(lambda _, led=led: led.giving_up.over())  # type: ignore[misc]
                 over.map(partial(self._end_unused, led)).or_log("ending %s", led.key)
+            yield _RELEASE_WEIGHT
 
     def _end_unused(self, led: LedSharePartition, _: None) -> None:
         if not self.sessions.of_group(led.key.group_id):

@@ -6,10 +6,12 @@ ends with epoch -1 or with the connection.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from pykbroker.security.context import tell_when_lost
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ TopicIdPartition = tuple[bytes, int]
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 _LAST_EPOCH = 2**31 - 1
+#: Partitions of a session: no client has to exist for what it names.
+MOST_PARTITIONS = 20_000
 
 
 class ShareMemberKey(NamedTuple):
@@ -59,13 +63,15 @@ class ShareSessions:
         self._ended = ended
         self._sessions: dict[ShareMemberKey, ShareSession] = {}
         self._by_connection: dict[Peer, dict[ShareMemberKey, None]] = {}
+        #: The number of sessions of each group.
+        self._groups: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def of_group(self, group_id: str) -> bool:
         """Whether any member of a group has a session."""
-        return any(key.group_id == group_id for key in self._sessions)
+        return group_id in self._groups
 
     def begin(self, key: ShareMemberKey, connection: Peer | None) -> ShareSession:
         """Begin a session, in place of one that the member has. Raises KafkaError SHARE_SESSION_LIMIT_REACHED."""
@@ -73,10 +79,11 @@ class ShareSessions:
         if len(self._sessions) >= self._slots:
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = self._sessions[key] = ShareSession(key, connection)
+        self._groups[key.group_id] += 1
         if connection is not None:
             keys = self._by_connection.setdefault(connection, {})
             keys[key] = None
-            connection.when_lost = partial(self._connection_lost, connection)
+            tell_when_lost(connection, self, partial(self._connection_lost, connection))
         return session
 
     def next(self, key: ShareMemberKey, epoch: int) -> ShareSession:
@@ -104,6 +111,9 @@ class ShareSessions:
         session = self._sessions.pop(key, None)
         if session is not None:
             session.has_ended = True
+            self._groups[key.group_id] -= 1
+            if not self._groups[key.group_id]:
+                del self._groups[key.group_id]
         if session is not None and session.connection is not None:
             keys = self._by_connection.get(session.connection, {})
             keys.pop(key, None)

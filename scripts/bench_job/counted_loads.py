@@ -97,7 +97,7 @@ def _six_batches(connection: Connection) -> ProduceRequest:
 def _fetch_six(connection: Connection) -> Ask:
     requests(connection, _six_batches(connection), 9)
     request = _fetch_from(_SIX_TOPIC, 0, _SIX * 2 * _BATCH)
-    request.topics[0].partitions = [FetchPartition(index, partition_max_bytes=_BATCH) for index in range(_SIX)]
+    request.topics[0].partitions = [FetchPartition(index, partition_max_bytes=_BATCH + 1024) for index in range(_SIX)]
     return partial(requests, connection, request, _FETCH_VERSION)
 
 

@@ -183,19 +183,19 @@ def a_member_enters_beats_and_leaves(ask: Ask) -> None:
     keep_records(ask, group)
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def a_new_group_waits_for_members(ask: Ask) -> None:
-    topic, group = ask.topic(partitions=2), new_group(ask, streams_initial_rebalance_delay_ms="700")
+    topic, group = ask.topic(partitions=2), new_group(ask, streams_initial_rebalance_delay_ms="300")
     first = ask(enters(group, "first", reads(topic)))
     second = ask(enters(group, "second", reads(topic)))
     ask(beats(group, "first", first.member_epoch))
-    time.sleep(1)
+    time.sleep(0.6)
     ask(beats(group, "first", first.member_epoch))
     ask(beats(group, "second", second.member_epoch))
     keep_records(ask, group)
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def assignments_wait_for_the_interval(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), new_group(ask, streams_assignment_interval_ms="15000")
     first = ask(enters(group, "first", reads(topic)))
@@ -203,7 +203,7 @@ def assignments_wait_for_the_interval(ask: Ask) -> None:
     ask(beats(group, "first", first.member_epoch, **owns({"0": [0, 1]})))
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def tasks_move_to_a_second_member(ask: Ask) -> None:
     topic, group = ask.topic(partitions=5), new_group(ask)
     first = ask(enters(group, "first", reads(topic))).member_epoch
@@ -221,7 +221,7 @@ def tasks_move_to_a_second_member(ask: Ask) -> None:
     keep_records(ask, group)
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def an_application_is_shut_down(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), new_group(ask)
     first = ask(enters(group, "first", reads(topic), shutdown_application=True)).member_epoch
@@ -249,7 +249,7 @@ def tags_of_racks_are_missing(ask: Ask) -> None:
     ask(beats(group, "first", epoch))
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def offsets_of_tasks_are_described(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), new_group(ask, streams_task_offset_interval_ms="30000")
     epoch = ask(enters(group, "first", reads(topic), task_offsets=[TaskOffset("0", 1, 7)])).member_epoch
@@ -259,7 +259,7 @@ def offsets_of_tasks_are_described(ask: Ask) -> None:
     ask(StreamsGroupDescribeRequest([group]), DESCRIBE)
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def settings_of_the_group_are_told(ask: Ask) -> None:
     topic = ask.topic()
     group = new_group(
@@ -277,7 +277,7 @@ def settings_of_the_group_are_told(ask: Ask) -> None:
 # ---- endpoints
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def endpoints_of_instances(ask: Ask) -> None:
     topic, group = ask.topic(partitions=4), new_group(ask)
     first = ask(enters(group, "first", reads(topic), user_endpoint=Endpoint("one", 1))).member_epoch
@@ -291,7 +291,7 @@ def endpoints_of_instances(ask: Ask) -> None:
     ask(enters(group, "second", reads(topic)))
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def an_endpoint_without_topics(ask: Ask) -> None:
     group = new_group(ask)
     ask(enters(group, "first", reads(ask.name("missing")), user_endpoint=Endpoint("one", 1)))
@@ -301,7 +301,7 @@ def an_endpoint_without_topics(ask: Ask) -> None:
 # ---- topologies and topics
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def source_topics_are_missing(ask: Ask) -> None:
     group, missing = new_group(ask), ask.name("missing")
     names = [ask.name(f"m{number}") for number in range(4)]
@@ -333,7 +333,7 @@ def internal_topics_are_created(ask: Ask) -> None:
     keep_records(ask, group)
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def internal_topics_cannot_be_created(ask: Ask) -> None:
     topic, group = ask.topic(partitions=3), new_group(ask)
     name = f"{group}-store-changelog"
@@ -343,7 +343,7 @@ def internal_topics_cannot_be_created(ask: Ask) -> None:
     ask.until(lambda found: "failed" in found.status[0].status_detail, beats(group, "first", epoch))
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def topics_with_other_partitions(ask: Ask) -> None:
     one, three = ask.topic("one"), ask.topic("three", partitions=3)
     joined = Topology(0, [Subtopology("0", [one, three], copartition_groups=[CopartitionGroup([0, 1])])])
@@ -368,7 +368,7 @@ def topics_with_other_partitions(ask: Ask) -> None:
     ask(enters(new_group(ask, "follows"), "first", Topology(0, [follows])))
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def topologies_refused(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), new_group(ask)
     loop = ask.name("loop")
@@ -392,7 +392,7 @@ def topologies_refused(ask: Ask) -> None:
     told()
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def topologies_of_other_epochs(ask: Ask) -> None:
     topic, other, group = ask.topic(), ask.topic("other"), new_group(ask)
     ask(enters(group, "first", reads(topic, epoch=5)))
@@ -427,7 +427,7 @@ def standby_tasks(ask: Ask) -> None:
 # ---- static members
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def static_members(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), new_group(ask)
     topology = reads(topic)
@@ -455,7 +455,7 @@ def commits(group: str, member: str, epoch: int, *topics: str) -> OffsetCommitRe
     return OffsetCommitRequest(group, epoch, member, None, -1, named)
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def offsets_of_streams_groups(ask: Ask) -> None:
     topic, other, group = ask.topic(partitions=2), ask.topic("other"), new_group(ask)
     epoch = ask.quietly(enters(group, "first", reads(topic)), BEAT).member_epoch
@@ -488,7 +488,7 @@ def joins_classically(group: str) -> JoinGroupRequest:
     return JoinGroupRequest(group, 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def groups_of_other_kinds(ask: Ask) -> None:
     topic, group = ask.topic(), new_group(ask)
     ask(enters(group, "first", reads(topic)))
@@ -512,7 +512,7 @@ def groups_of_other_kinds(ask: Ask) -> None:
     keep_records(ask, simple)
 
 
-@case(ApiKey.STREAMS_GROUP_HEARTBEAT)
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def a_group_becomes_classic(ask: Ask) -> None:
     topic, group = ask.topic(), new_group(ask)
     ask(enters(group, "first", reads(topic)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pykbroker.client.client import Client
-from pykbroker.client.group_state import GroupDescription, find_groups, kind_of, read_group
+from pykbroker.client.group_state import STREAMS, GroupDescription, find_groups, kind_of, read_group
 from pykbroker.client.offsets import LATEST, committed_offsets, list_offsets
 from pykbroker.container.tools import group_offsets
 from pykbroker.container.tools.columns import print_spaced
@@ -96,6 +96,8 @@ def _describe(client: Client, name: str, options: argparse.Namespace) -> None:
         if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
             raise
         raise ToolError(f"Error: Consumer group '{name}' does not exist.") from error
+    if group.kind == STREAMS:
+        raise ToolError(f"Error: Consumer group '{name}' does not exist.")
     if not group.members:
         print_error("")
         print_error(f"Consumer group '{name}' has no active members.")

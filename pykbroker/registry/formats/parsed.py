@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from pykbroker.registry.json_text import loads
+from pykbroker.registry.json_text import DEEPEST, loads
 
-#: Bytes of a schema's text, and levels of nesting in it.
+#: Bytes of a schema's text.
 LARGEST: Final = 1024 * 1024
-DEEPEST: Final = 100
 #: Steps of one comparison: alternatives within alternatives multiply.
 MOST_STEPS: Final = 20_000
 

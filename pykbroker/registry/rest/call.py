@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.registry.errors import RegistryError
+from pykbroker.registry.errors import TOO_LARGE, RegistryError
+from pykbroker.registry.json_text import is_larger
+from pykbroker.registry.references import MOST_REFERENCES
 from pykbroker.registry.schema import Schema
 from pykbroker.registry.subjects import checked, normal
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 #: Items of a list; clients ask for further ones by ``offset``.
 MOST_LISTED: Final = 20_000
 MOST_SCHEMAS: Final = 1000
+#: Characters of a schema's metadata, and of its rules: both are parsed where they are asked for.
+MOST_SAID: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +68,22 @@ class Call:
         begin, limit = max(self.whole("offset", 0), 0), self.whole("limit", -1)
         return found[begin : begin + (limit if 0 <= limit <= most else most)]
 
-    def schema(self) -> Schema:
-        """The schema of the body. Raises RegistryError."""
+    async def schema(self) -> Schema:
+        """The schema of the body, read in a thread: it may be large. Raises RegistryError."""
+        return await self.registry.in_thread(self._schema)
+
+    def _schema(self) -> Schema:
         body = self.body
         _check(body, "schema", str)
         _check(body, "schemaType", str)
         _check(body, "metadata", dict)
         _check(body, "ruleSet", dict)
         _check(body, "references", list)
+        for name in ("metadata", "ruleSet"):
+            if is_larger(body.get(name), MOST_SAID):
+                raise RegistryError(TOO_LARGE, f"{name} has more than {MOST_SAID} characters, or is nested too deeply")
+        if len(body.get("references") or ()) > MOST_REFERENCES:
+            raise RegistryError(TOO_LARGE, f"A schema refers to at most {MOST_REFERENCES} others")
         for each in body.get("references") or ():
             if not isinstance(each, dict):
                 raise _unprocessable("references")

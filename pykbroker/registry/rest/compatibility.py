@@ -26,5 +26,5 @@ async def with_all(call: Call) -> dict[str, Any]:
 
 
 async def _checked(call: Call, versions: list[Version]) -> dict[str, Any]:
-    why = await call.registry.check(call.subject, call.schema(), versions, normalize=call.flag("normalize"))
+    why = await call.registry.check(call.subject, await call.schema(), versions, normalize=call.flag("normalize"))
     return {"is_compatible": not why, **({"messages": why} if call.flag("verbose") else {})}

@@ -11,21 +11,22 @@ from pykbroker.registry.rest.shapes import shaped, text_of
 from pykbroker.registry.schema import TYPES, Version
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import DEFAULT_CONTEXT, WILDCARD, normal, split
+from pykbroker.registry.turns import in_turns
 
 
-async def listed(call: Call) -> list[dict[str, Any]]:
+async def listed(call: Call) -> list[Version]:
     """All versions of all subjects, in the order of their names."""
     state = await call.registry.state()
     prefix, deleted = call.query.get("subjectPrefix", WILDCARD), call.flag("deleted")
     everywhere = prefix.startswith(WILDCARD)
     begin = prefix.removeprefix(WILDCARD)
     found: list[Version] = []
-    for subject, _ in sorted(state.subjects()):
+    async for subject in in_turns(state.names()):
         name = split(subject)[1] if everywhere else subject
         if name.startswith(begin):
             of_subject = state.versions(subject, deleted=deleted)
             found += of_subject[-1:] if call.flag("latestOnly") else of_subject
-    return [each.as_json() for each in call.page(found, MOST_SCHEMAS)]
+    return call.page(found, MOST_SCHEMAS)
 
 
 async def types(_: Call) -> list[str]:

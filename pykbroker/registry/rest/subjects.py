@@ -13,6 +13,7 @@ from pykbroker.registry.rest.shapes import shaped
 from pykbroker.registry.schema import Version
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import DEFAULT_CONTEXT, WILDCARD, context_of, normal, qualified, split, version_number
+from pykbroker.registry.turns import in_turns
 
 
 async def listed(call: Call) -> list[str]:
@@ -20,12 +21,13 @@ async def listed(call: Call) -> list[str]:
     state = await call.registry.state()
     deleted, only = call.flag("deleted"), call.flag("deletedOnly")
     prefix = call.query.get("subjectPrefix", WILDCARD)
-    found = [
-        subject
-        for subject, gone in state.subjects()
-        if _begins(subject, prefix) and (gone if only else deleted or not gone)
-    ]
-    return call.page(sorted(found))
+    found: list[str] = []
+    async for subject in in_turns(state.names()):
+        if _begins(subject, prefix):
+            gone = not state.has(subject)
+            if gone if only else deleted or not gone:
+                found.append(subject)
+    return call.page(found)
 
 
 def _begins(subject: str, prefix: str) -> bool:
@@ -37,7 +39,7 @@ def _begins(subject: str, prefix: str) -> bool:
 
 async def look_up(call: Call) -> dict[str, Any]:
     """The version of a subject with the schema of the body."""
-    schema, deleted = call.schema(), call.flag("deleted")
+    schema, deleted = await call.schema(), call.flag("deleted")
     for subject in _in_contexts(await call.registry.state(), call.subject):
         if not (await call.registry.state()).has(subject, deleted=deleted):
             continue
@@ -90,16 +92,15 @@ async def with_metadata(call: Call) -> dict[str, Any]:
     wanted = dict(zip(call.query.get("key", "").split(","), call.query.get("value", "").split(","), strict=False))
     if not state.has(call.subject, deleted=call.flag("deleted")):
         raise subject_not_found(call.subject)
-    for each in reversed(state.versions(call.subject, deleted=call.flag("deleted"))):
-        properties = (each.schema.as_json().get("metadata") or {}).get("properties") or {}
-        if wanted.items() <= properties.items():
+    async for each in in_turns(state.versions(call.subject, deleted=call.flag("deleted"))[::-1], at_once=1):
+        if wanted.items() <= each.schema.properties().items():
             return await shaped(call, each)
     raise schema_not_found()
 
 
 async def register(call: Call) -> dict[str, Any]:
     """Register a schema."""
-    registration = Registration(call.new_subject, call.schema(), call.number("id", -1), call.number("version", 0))
+    registration = Registration(call.new_subject, await call.schema(), call.number("id", -1), call.number("version", 0))
     found = await call.registry.register(registration, normalize=call.flag("normalize"))
     answer = found.as_json()
     del answer["subject"]

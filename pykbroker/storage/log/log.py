@@ -20,7 +20,7 @@ from pykbroker.storage.log.reading import ReadPlan
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.state import LogState
 from pykbroker.storage.log.validate import Allowance, Origin, validate_batch
-from pykbroker.wire.batch_header import BatchHeader, patch_batch
+from pykbroker.wire.batch_header import BatchHeader, place_batch
 from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
@@ -106,8 +106,8 @@ class Log(LogState):
                 )
                 if repeated is not None:
                     return self._repeat(repeated)
-        writable = writable_bytes(data)
-        patch_batch(writable, 0, first, leader_epoch)
+        writable = data if type(data) is bytearray else writable_bytes(data)
+        place_batch(writable, first, header.batch_length, leader_epoch)
         self._write(header, writable, leader_epoch, now_ms, aborted)
         self.producers.note(header, marker)
         return AppendResult(

@@ -8,18 +8,28 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import pytest
+
 from pykbroker.controller.topics import NewTopic
-from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.cluster import MemoryCluster, Peer
+from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 #: Turns in which anything ends.
 TURNS = 2000
@@ -72,7 +82,7 @@ def with_offsets(count: int) -> Counted:
 
 
 def test_a_group_of_many_offsets_is_deleted() -> None:
-    world = with_offsets(9000)
+    world = with_offsets(3000)
     begin(world)
     answered(world, DeleteGroupsRequest(["g"]), 2)
     assert world.longest <= MOST
@@ -142,12 +152,111 @@ def test_a_coordinator_of_many_groups_moves() -> None:
     world = quiet(Counted(brokers=2, offsets_topic_num_partitions="1", offsets_topic_replication_factor="2"))
     broker = world.coordinator("g")
     for _ in range(2):
-        waiting = [MemoryCluster.post(world, join(f"g{number}"), 3, broker=broker) for number in range(4000)]
+        waiting = [MemoryCluster.post(world, join(f"g{number}"), 3, broker=broker) for number in range(1800)]
         world.settle()
     assert not any(each.done for each in waiting)
     begin(world)
-    with world._turn():
+    with world.turn():
         world.controller.move_leader("__consumer_offsets", 0, 3 - broker)
-    run(world, 100)
+    run(world, 60)
     assert all(each.done for each in waiting)
     assert world.longest <= 2.5 * MOST  # the replies of one turn, and what its new coordinator loads in it
+
+
+class CountedShares(Counted, ShareCluster):
+    """Of a share group."""
+
+
+def test_many_share_sessions_of_one_connection_end() -> None:
+    """What each member has acquired, of each partition, is released."""
+    world = quiet(CountedShares(partitions=100))
+    world.joined()
+    peer = Peer()
+    members = [ShareMember(world, f"m{number}", partitions=100) for number in range(30)]
+    for member in members:
+        member.peer = peer
+        world.produce(1, len(member.name))
+        member.fetch()
+    manager = world.broker.share_partitions
+    assert len(manager.sessions) == 30
+    begin(world)
+    with world.turn():
+        peer.when_lost()
+    run(world)
+    assert len(manager.sessions) == 0
+    assert world.longest <= MOST
+    assert not manager.led_of(SHARE_GROUP)
+
+
+def test_a_share_session_of_many_partitions_is_refused() -> None:
+    """Of which topics need not even exist."""
+    world = quiet(CountedShares())
+    world.joined()
+    named = [FetchPartition(index) for index in range(25_000)]
+    request = ShareFetchRequest(SHARE_GROUP, "m", max_records=1, batch_size=1, topics=[FetchTopic(bytes(16), named)])
+    assert answered(world, request, 2).error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert len(world.broker.share_partitions.sessions) == 0
+    del named[20_000:]
+    answer = answered(world, request, 2)
+    assert len(answer.responses[0].partitions) == 20_000
+    assert len(world.broker.share_partitions.sessions) == 1
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_share_group_reads_many_small_batches(isolation: str) -> None:
+    """One acquisition looks at a bounded number of them."""
+    world = quiet(CountedShares())
+    world.configure("share.isolation.level", isolation)
+    world.joined()
+    for _ in range(3000):
+        world.produce(1)
+    member = ShareMember(world)
+    begin(world)
+    world.counts = False  # the answer is read: its lines are counted, too
+    answer = member.fetch(max_records=2000, batch_size=1)
+    assert len(answer.responses[0].partitions[0].acquired_records) == 500
+    assert world.longest <= MOST
+
+
+def test_many_preferred_leaders_are_elected() -> None:
+    world = quiet(Counted(brokers=2))
+    world.create(NewTopic("wide", 3000, 2))
+    world.stop_broker(2)
+    world.lifecycle.start(2)
+    run(world, 20)
+    begin(world)
+    with world.turn():
+        elected = world.controller.elect_preferred_leaders()
+    run(world, 20)
+    assert elected.done
+    assert {each.leader == each.replicas[0] for each in world.image.topics["wide"].partitions.values()} == {True}
+    assert world.longest <= MOST
+
+
+def test_a_share_group_of_many_partitions_is_assigned_in_time_that_grows_with_them() -> None:
+    few, many = (_assigned(partitions) for partitions in (100, 500))
+    assert many <= 6 * few
+
+
+def _assigned(partitions: int) -> int:
+    """The lines of the heartbeat with which the last of as many members as a tenth of the partitions joins."""
+    world = quiet(CountedShares(partitions=partitions))
+    world.joined()
+    for number in range(partitions // 10):
+        world.heartbeat(f"m{number}", 0, ["t"])
+    world.advance(20_000)  # no target is computed more often than the interval allows
+    begin(world)
+    answered(world, ShareGroupHeartbeatRequest(SHARE_GROUP, "last", 0, None, ["t"]), 1)
+    return world.longest
+
+
+def test_a_setting_of_the_broker_is_applied_to_many_topics() -> None:
+    world = quiet(Counted())
+    names = [f"topic-{number}" for number in range(700)]
+    world.create(*(NewTopic(name, 1, 1) for name in names))
+    logs = [world.partition(name).log for name in names]
+    begin(world)
+    setting = AlterableConfig("log.retention.ms", 0, "123456")
+    answered(world, IncrementalAlterConfigsRequest([AlterConfigsResource(4, "", [setting])]), 1)
+    assert {log.config.retention_ms for log in logs} == {123_456}
+    assert world.longest <= MOST

@@ -7,6 +7,7 @@ import http.client
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ import pytest
 pytest.importorskip("avro")
 pytest.importorskip("grpc_tools")
 
+from pykbroker.registry.parsing import Parser
 from pykbroker.testing import Kafka
 from pykbroker.wire.records import Compression, Record, encode_batch
 
@@ -248,6 +250,86 @@ def test_long_lists_come_in_pages(client: Client) -> None:
     assert client.ask("GET", "/subjects") == (200, names)
     assert client.ask("GET", "/subjects?offset=10&limit=5") == (200, names[10:15])
     assert [each["subject"] for each in client.ask("GET", "/schemas?offset=1")[1]] == names[1:]
+
+
+def test_large_schemas_come_in_pieces_with_what_clients_keep_with_them(client: Client) -> None:
+    doc = "x" * 100_000
+    for number in range(3):
+        schema = json.dumps({"type": "record", "name": "R", "doc": doc, "fields": []})
+        kept = {"metadata": {"properties": {"n": str(number)}}, "ruleSet": {"domainRules": []}}
+        assert client.ask("POST", f"/subjects/s{number}/versions", {"schema": schema, **kept})[0] == 200
+    found = client.ask("GET", "/schemas")[1]
+    assert found == [client.ask("GET", f"/subjects/s{number}/versions/1")[1] for number in range(3)]
+    assert [each["metadata"]["properties"]["n"] for each in found] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"references": [{"name": "r", "subject": "s", "version": -1}] * 60_000},
+        {"metadata": {"properties": {str(number): "v" for number in range(60_000)}}},
+        {"ruleSet": {"domainRules": json.loads("[" * 900 + "]" * 900)}},
+        {"metadata": {"tags": [[]] * 60_000}},
+    ],
+    ids=["references", "properties", "depth", "elements"],
+)
+def test_what_a_schema_says_beside_its_text_is_bounded(client: Client, said: dict[str, Any]) -> None:
+    """Each is walked over on the loop, and with each request that asks for it."""
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    for path in ("/subjects/t/versions", "/subjects/s", "/compatibility/subjects/s/versions/latest"):
+        assert client.code("POST", path, {"schema": INT, **said}) == (422, 42209)
+
+
+def test_bodies_in_hand_are_bounded(kafka: Kafka, client: Client) -> None:
+    """Whoever promises more large ones is told to come again; small ones are served."""
+    where = urlsplit(kafka.schema_registry_url)
+    begun = []
+    for _ in range(8):
+        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=30)
+        connection.putrequest("POST", "/subjects/s/versions")
+        connection.putheader("Content-Type", KIND)
+        connection.putheader("Content-Length", str(4 * 1024 * 1024))
+        connection.endheaders(b"{")
+        begun.append(connection)
+    large = {"schema": INT, "schemaType": "AVRO", "metadata": {"properties": {"p": "x" * 65_000}}, "more": "x" * 2000}
+    while client.ask("POST", "/subjects/s/versions", large)[0] == 200:
+        pass  # until the others are there
+    assert client.code("POST", "/subjects/s/versions", large) == (503, 503)
+    assert client.ask("POST", "/subjects/s/versions", {"schema": INT})[0] == 200
+    for connection in begun:
+        connection.close()
+    while client.ask("POST", "/subjects/s/versions", large)[0] == 503:
+        pass  # until their end is noticed
+
+
+def test_what_was_decided_before_a_reset_is_not_written_after_it(
+    kafka: Kafka, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second parse of a registration is in its turn, on the state that it is decided on."""
+    parses = iter(range(10))
+    parsing, go_on = threading.Event(), threading.Event()
+    parse = Parser.parse
+
+    def slowly(parser: Parser, source: Any) -> Any:
+        if source.text == MORE and next(parses) == 1:
+            parsing.set()
+            assert go_on.wait(30)
+        return parse(parser, source)
+
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    client.ask("PUT", "/config", {"compatibility": "NONE"})
+    monkeypatch.setattr(Parser, "parse", slowly)
+    found: list[Any] = []
+    asking = threading.Thread(
+        target=lambda: found.append(client.code("POST", "/subjects/s/versions", {"schema": MORE}))
+    )
+    asking.start()
+    assert parsing.wait(30)
+    kafka.reset()
+    go_on.set()
+    asking.join()
+    assert found == [(500, 50001)]
+    assert client.ask("GET", "/schemas") == (200, [])
 
 
 def test_words_that_are_no_unicode_are_answered(client: Client) -> None:

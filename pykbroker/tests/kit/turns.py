@@ -34,7 +34,7 @@ class Counted(MemoryCluster):
     traced = True
 
     def _hand_in(self, frame: bytearray, broker: int, peer: Peer) -> Any:
-        with self._turn():
+        with self.turn():
             return super()._hand_in(frame, broker, peer)
 
     def _decoded(self, api_key: int, version: int, pieces: Any) -> Any:
@@ -43,11 +43,12 @@ class Counted(MemoryCluster):
 
     def run_turn(self) -> None:
         """As MemoryCluster's."""
-        with self._turn():
+        with self.turn():
             super().run_turn()
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[None]:
+        """A turn in which the test does what the loop would."""
         if not self.traced:
             yield
             return

@@ -30,6 +30,36 @@ def test_what_was_there_at_the_start_is_looked_at_neither_then_nor_later() -> No
     assert done.stdout.splitlines()[-1] == "0 True True"
 
 
+_GROWS = """
+import gc
+from pykbroker.process import garbage
+with garbage.collected_when_ready():
+    garbage.is_ready()
+kept, most = [], 0
+def seen(phase, collection):
+    global most
+    if phase == "start" and collection["generation"] == 2:
+        most = max(most, sum(len(gc.get_objects(each)) for each in range(3)))
+gc.callbacks.append(seen)
+before = gc.get_freeze_count()
+while len(kept) < 20 * garbage.MOST_OBJECTS:
+    kept.append([])
+print(most < 5 * garbage.MOST_OBJECTS, gc.get_freeze_count() > before + 10 * garbage.MOST_OBJECTS)
+gc.collect()
+gc.collect()
+del kept
+gc.collect()
+print(gc.get_freeze_count() < before + 5 * garbage.MOST_OBJECTS)
+"""
+
+
+def test_what_comes_later_and_stays_is_not_looked_at_again_and_again() -> None:
+    """A full collection looks at a bounded number, however many there are; what is dropped goes as ever."""
+    done = subprocess.run([sys.executable, "-c", _GROWS], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True", "True"]
+
+
 def test_one_that_never_is_ready_collects_again() -> None:
     try:
         with garbage.collected_when_ready():

@@ -51,14 +51,15 @@ def _assign(spec: GroupSpec, members: Sequence[str], partitions: Sequence[_Parti
     exact = sharing * len(partitions) / len(members)
     wanted = {name: ceil(exact * (n + 1)) - ceil(exact * n) for n, name in enumerate(members)}
     holders: dict[_Partition, int] = dict.fromkeys(partitions, 0)
+    places = {where: place for place, where in enumerate(partitions)}
     own: dict[str, set[_Partition]] = {}
     for name in members:
         kept = own[name] = set()
-        had = spec.members[name].assigned
-        for where in partitions:
+        had = ((topic, index) for topic, indexes in spec.members[name].assigned.items() for index in indexes)
+        for where in sorted(filter(places.__contains__, had), key=places.__getitem__):
             if len(kept) == wanted[name]:
                 break
-            if where[1] in had.get(where[0], ()) and holders[where] < sharing:
+            if holders[where] < sharing:
                 kept.add(where)
                 holders[where] += 1
     unfilled = [name for name in members if len(own[name]) < wanted[name]]

@@ -13,7 +13,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.share.state import ARCHIVING, SharePartitionKey, ShareState
 from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.states import Acknowledge
-from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
@@ -309,7 +309,7 @@ def test_a_lock_that_is_over_is_persisted_before_its_letter_is_written() -> None
     assert member.acquired() == [(0, 0, 1)]
     member.acknowledge(0, 0, RELEASE)
     assert member.acquired() == [(0, 0, 2)]
-    for led in world.broker.share_partitions._led.values():
+    for led in world.broker.share_partitions.led_of(SHARE_GROUP):
         led._states = Lost(led._states, 0)
     world.advance(31_000)
     world.settle()

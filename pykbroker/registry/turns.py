@@ -1,0 +1,17 @@
+"""Divides walks over what a registry has, which may be much, over turns of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_turns(items: Sequence[T], at_once: int = 200) -> AsyncIterator[T]:
+    """The items, ``at_once`` of them in a turn. What they are about may change meanwhile."""
+    for number, each in enumerate(items):
+        if number and not number % at_once:
+            await asyncio.sleep(0)
+        yield each

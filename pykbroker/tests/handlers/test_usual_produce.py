@@ -1,0 +1,226 @@
+"""The same requests, usual and odd, through the shorter path and through the handler: answers, files and state must be the same."""
+
+from __future__ import annotations
+
+import gc
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.handlers import usual_produce
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.requests.pipeline import Place, through
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.cluster import GROUP, START_MS, MemoryCluster, Peer
+from pykbroker.tests.kit.depth import examples
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.headers import RequestHeader, encode_request_header
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
+
+#: Settings of topics that decide what becomes of a batch: opaque, read, refused, synced first, stamped.
+TOPICS = {
+    "plain": {},
+    "compacted": {"cleanup.policy": "compact"},
+    "small": {"max.message.bytes": "200"},
+    "synced": {"flush.messages": "1"},
+    "stamped": {"message.timestamp.type": "LogAppendTime"},
+    "packed": {"compression.type": "gzip"},
+}
+ELSEWHERE = "elsewhere"
+NAMES = [*TOPICS, ELSEWHERE, CONSUMER_OFFSETS, "absent"]
+
+
+class Broker:
+    """One of the two: a cluster of two brokers, of which the second leads ``elsewhere``."""
+
+    def __init__(self, *, usual: bool) -> None:
+        self.world = MemoryCluster(2, dispatcher=Dispatcher(usual=usual))
+        self.world.create(
+            NewTopic(ELSEWHERE, -1, -1, [(0, [2, 1]), (1, [1, 2])]),
+            *(NewTopic(name, -1, -1, [(0, [1]), (1, [1])], configs=of) for name, of in TOPICS.items()),
+        )
+        self.world.coordinator(GROUP)
+
+    def answer(self, frame: bytes) -> Any:
+        """The bytes of the answer, None for none, or why the connection is closed."""
+        runtime = self.world.cluster.runtime
+        try:
+            waiting = self._hand_in(frame)
+            while not waiting.done:
+                runtime.wake_queue.run()
+                runtime.timers.run_due()
+            pieces = waiting.value
+        except CloseConnection as error:
+            return str(error)
+        return None if pieces is None else b"".join(map(bytes, pieces))
+
+    def _hand_in(self, frame: bytes) -> Deferred[Any]:
+        received = bytearray(frame)
+        try:
+            answer = self.world.dispatcher.answer(self.world.broker, Peer(), memoryview(received))
+        except NotYet as error:
+            return error.until.chain(lambda _: self._hand_in(frame))
+        received[:] = b"\xff" * len(received)
+        return answer if isinstance(answer, Deferred) else Deferred.completed(answer)
+
+    def state(self) -> Any:
+        """What the logs know, and what is in their files."""
+        disk = self.world.disk
+        return {
+            (partition.topic, partition.index): (
+                (log.log_end_offset, log.high_watermark),
+                [
+                    (each.producer_id, each.epoch, each.last_sequence, [*each.batches])
+                    for each in log.active_producers()
+                ],
+                {path: disk.read(path) for each in log.segments for path in each.paths() if disk.exists(path)},
+            )
+            for partition in self.world.broker.partitions()
+            if (log := partition.opened_log) is not None
+        }
+
+
+#: A request: version, topics with their partitions, acks, transactional id, and whether it has fields that nobody knows.
+Request = tuple[int, list[tuple[str, list[PartitionProduceData]]], int, str | None, bool]
+
+
+def a_batch(rng: Random) -> bytes:
+    producer_id, epoch = rng.choice([(-1, -1), (-1, -1), (7, 0), (7, 1), (8, 0)])
+    timestamp = rng.choice([START_MS, START_MS, START_MS, START_MS + 10**9, -1])
+    key = rng.choice([b"k", None])
+    values = [rng.choice([b"", rng.randbytes(50), b"x" * 9000]) for _ in range(rng.randint(1, 3))]
+    return encode_batch(
+        [Record(timestamp=timestamp, key=key, value=value) for value in values],
+        compression=rng.choice([Compression.NONE, Compression.NONE, Compression.GZIP, Compression.ZSTD]),
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=rng.randint(0, 3) if producer_id >= 0 else -1,
+        transactional=rng.random() < 0.1,
+    )
+
+
+def spoilt(rng: Random, whole: bytes) -> bytes:
+    """Mostly as it is; else with a byte changed, cut, or with something behind."""
+    data = bytearray(whole)
+    match rng.choices(["whole", "changed", "cut", "longer"], [20, 2, 1, 1])[0]:
+        case "changed":
+            data[rng.randrange(min(len(data), 90))] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
+        case "cut":
+            del data[rng.randrange(len(data)) :]
+        case "longer":
+            data += rng.choice([rng.randbytes(rng.randint(1, 70)), a_batch(rng)])
+    return bytes(data)
+
+
+def a_request(rng: Random) -> Request:
+    def part() -> PartitionProduceData:
+        records = rng.choice([None, b""]) if rng.random() < 0.05 else spoilt(rng, a_batch(rng))
+        unknown = {3: b"x"} if rng.random() < 0.05 else None
+        return PartitionProduceData(rng.choice([0, 0, 0, 1, 1, 2, -1]), records, unknown)
+
+    topics = [
+        (rng.choice(["plain", *NAMES]), [part() for _ in range(rng.randint(1, 3))])
+        for _ in range(rng.choice([1, 1, 1, 2, 3]))
+    ]
+    return (
+        rng.choice([9, 9, 10, 11, 12, 13, 13, 8, 3]),
+        topics,
+        rng.choice([1, 1, 1, -1, -1, -1, 0, 2]),
+        "id" if rng.random() < 0.1 else None,
+        rng.random() < 0.1,
+    )
+
+
+def encoded(brokers: tuple[Broker, ...], request: Request, correlation_id: int) -> list[bytes]:
+    """The request for each of the brokers, whose topics have ids of their own."""
+    version, topics, acks, transactional_id, is_tagged = request
+    frames = []
+    for broker in brokers:
+        frame = bytearray()
+        encode_request_header(frame, RequestHeader(0, version, correlation_id, "client"))
+        data = []
+        for name, parts in topics:
+            found = broker.world.image.topics.get(name)
+            topic = TopicProduceData(partition_data=parts)
+            if version < 13:
+                topic.name = name
+            else:
+                topic.topic_id = b"n" * 16 if found is None else found.id
+            if version < 9:
+                for part in parts:
+                    part.unknown_tagged_fields = None
+            data.append(topic)
+        unknown = {9: b"new"} if is_tagged and version >= 9 else None
+        ProduceRequest(transactional_id, acks, 1000, data, unknown).encode(frame, version)
+        frames.append(bytes(frame))
+    return frames
+
+
+@settings(deadline=None, max_examples=examples(20))
+@given(st.integers(0, 2**32))
+def test_both_paths_answer_and_write_alike(seed: int) -> None:
+    rng = Random(seed)
+    brokers = Broker(usual=True), Broker(usual=False)
+    for number in range(60):
+        first, second = encoded(brokers, a_request(rng), number)
+        assert first == second, "the topics have other ids"
+        frame = spoilt(rng, first)
+        answers = [broker.answer(frame) for broker in brokers]
+        assert answers[0] == answers[1]
+    assert brokers[0].state() == brokers[1].state()
+
+
+def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a usual request, as long as nothing is around the handler; an odd one is left to the handler."""
+    taken = []
+
+    def counted(*args: Any) -> Any:
+        taken.append(found := answer(*args))
+        return found
+
+    answer = usual_produce.answer
+    monkeypatch.setattr(usual_produce, "answer", counted)
+    broker = Broker(usual=True)
+    batch = encode_batch([Record(timestamp=START_MS, value=b"v")])
+
+    def produce(topic: str = "plain", acks: int = 1) -> bool | None:
+        """Whether it was answered so; None if it was not tried."""
+        taken.clear()
+        request: Request = (12, [(topic, [PartitionProduceData(0, batch)])], acks, None, False)
+        assert broker.answer(encoded((broker,), request, 1)[0])
+        return None if not taken else type(taken[0]) is list
+
+    assert produce()
+    assert produce(acks=-1)
+    assert produce("synced") is False
+    assert produce("small")
+    assert produce(ELSEWHERE) is False
+    assert produce("absent") is False
+    places = broker.world.dispatcher.places
+    places.fill(Place.OBSERVE, through(lambda broker, ctx, request, proceed: proceed()))
+    assert produce() is None
+    places.empty(Place.OBSERVE)
+    assert produce()
+
+
+@pytest.mark.parametrize("usual", [True, False])
+def test_a_refused_batch_leaves_nothing_to_the_collector(usual: bool) -> None:
+    """The error of an append refers to the frames that it passed, which refer to the received bytes."""
+    broker = Broker(usual=usual)
+    batch = encode_batch([Record(timestamp=START_MS, value=bytes(900))])
+    frame = encoded((broker,), (9, [("small", [PartitionProduceData(0, batch)])], 1, None, False), 1)[0]
+    broker.answer(frame)
+    gc.collect()
+    gc.disable()
+    try:
+        broker.answer(frame)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
