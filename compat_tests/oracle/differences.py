@@ -39,7 +39,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 #: Settings of a broker that say how the two were started, or that have another default here (docs/compatibility.md lists those).
-_STARTED_OTHERWISE = (
+STARTED_OTHERWISE = (
     "advertised.listeners",
     "broker.heartbeat.interval.ms",
     "broker.session.timeout.ms",
@@ -95,7 +95,7 @@ DIFFERENCES: tuple[Difference, ...] = (
             f"*.configs.[{name}].*",
             "The two brokers were started with different settings, or the default is made for one machine.",
         )
-        for name in _STARTED_OTHERWISE
+        for name in STARTED_OTHERWISE
     ),
     Difference("DescribeConfigs/with_documentation", "*.configs.[log.dirs].value", "Each has a folder of its own."),
     Difference(

@@ -87,7 +87,7 @@ def answer(
             try:
                 result = partition.append_produce(records, transaction_version, to_all=to_all)
             except KafkaError as error:
-                result = error
+                result = error.kept()
             appended.append(result)
             if type(result) is not AppendResult or (result.committed if to_all else result.synced) is not None:
                 at_once = False

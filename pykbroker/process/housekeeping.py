@@ -43,6 +43,9 @@ class Housekeeping:
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
             self._rounds.every(interval_ms, interval_ms, self._elections)
+        if self._cluster.local_controller.own_stores is not None:
+            interval_ms = config["unclean.leader.election.interval.ms"]
+            self._rounds.every(interval_ms, interval_ms, self._cluster.controller.elect_unclean_leaders)
         if config["delegation.token.secret.key"]:
             interval_ms = config["delegation.token.expiry.check.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._tokens)

@@ -168,11 +168,6 @@ def test_too_many_partitions_at_once(controller, topics, message):
                 "previous partitions, which have 1 replica(s)."
             ),
         ),
-        (
-            NewPartitions("there", 20_000),
-            E.POLICY_VIOLATION,
-            "Unable to perform excessively large batch operation.",
-        ),
     ],
 )
 def test_refused_partitions(controller, wanted, code, message):

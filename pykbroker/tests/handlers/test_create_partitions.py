@@ -44,3 +44,10 @@ def test_more_partitions_validate_only(broker):
     response = broker.ask(CreatePartitionsRequest(topics=[topic], validate_only=True), 3)
     assert outcomes(response.results) == [("a", 0, None)]
     assert len(broker.image.topic("a").partitions) == 2
+
+
+def test_too_many_more_partitions_in_one_request(broker):
+    topics = [CreatePartitionsTopic(name=name, count=5003, assignments=None) for name in ("a", "b")]
+    response = broker.ask(CreatePartitionsRequest(topics=topics), 3)
+    refused = (ErrorCode.POLICY_VIOLATION, "Excessively large number of additional partitions per request.")
+    assert outcomes(response.results) == [("a", *refused), ("b", *refused)]
