@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,25 @@ def test_every_broker_stops_and_crashes_and_all_copies_are_alike(tmp_path: Path)
         await node.stop()
 
     asyncio.run(live())
+
+
+def test_one_broker_imports_nothing_of_copies(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from pykbroker.config.broker import BrokerConfig\n"
+        "from pykbroker.process.node import Node\n"
+        "async def live():\n"
+        "    node = Node(BrokerConfig({'listeners': 'PLAINTEXT://127.0.0.1:0', 'log.dirs': sys.argv[1]}), 1, durable=False)\n"
+        "    await node.start()\n"
+        "    await node.stop()\n"
+        "asyncio.run(live())\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    words = ("replication", "leadership", "replica_", "memory_peers", "division", "process.copies", "commit_waits")
+    assert [
+        name for name in done.stdout.split() if name.startswith("pykbroker") and any(each in name for each in words)
+    ] == []
 
 
 def test_a_directory_that_brokers_shared_is_taken_over(tmp_path: Path) -> None:
