@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.apache import METRICS_TAKER, ApacheKafka
+from compat_tests.harness.java import compile_java
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
@@ -53,8 +54,10 @@ def _run(broker: BrokerProcess) -> Iterator[BrokerProcess]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    """Apache Kafka, the oracle: one for the whole session, started when a test first wants it."""
-    yield from _run(ApacheKafka(tmp_path_factory.mktemp("kafka")))
+    """Apache Kafka, the oracle: one for the whole session, started when a test first wants it. It takes clients' metrics."""
+    taker = compile_java([METRICS_TAKER], ApacheKafka.jars)
+    settings = {"metric.reporters": METRICS_TAKER.stem}
+    yield from _run(ApacheKafka(tmp_path_factory.mktemp("kafka"), settings, plugins=taker))
 
 
 @pytest.fixture(scope="session")

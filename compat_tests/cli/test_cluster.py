@@ -1,4 +1,4 @@
-"""``pykbroker cluster``, ``configs``, ``logdirs`` and ``quotas`` against the broker under test. Nothing is skipped."""
+"""``pykbroker cluster``, ``configs``, ``logdirs``, ``quotas`` and ``client-metrics`` against the broker under test. Nothing is skipped."""
 
 from __future__ import annotations
 
@@ -186,3 +186,28 @@ def test_quotas(run: Run, name: Callable[..., str]) -> None:
     assert refused.status == 1
     assert f"error: Quotas of user {user}: " in refused.err
     assert "(INVALID_REQUEST)" in refused.err
+
+
+def test_subscriptions_of_client_metrics(run: Run, name: Callable[..., str]) -> None:
+    mine = name("metrics")
+
+    def listed() -> list[dict[str, str]]:
+        return [each for each in run("client-metrics", "list", "--json").json if each["name"] == mine]
+
+    match = ("--match", f"client_id={mine}-.*", "--match", "client_software_name=librdkafka")
+    assert run("client-metrics", "set", mine, "--metrics", "a.", "--metrics", "b.", *match, "--dry-run").status == 0
+    assert listed() == []
+    assert run("client-metrics", "set", mine, "--metrics", "a.", "--metrics", "b.", *match).lines == [f"{mine} is set"]
+    wanted = {
+        "name": mine,
+        "interval.ms": "300000",
+        "metrics": "a.,b.",
+        "match": f"client_id={mine}-.*,client_software_name=librdkafka",
+    }
+    eventually(listed, lambda rows: rows == [wanted])
+    assert run("client-metrics", "set", mine, "--interval-ms", "60000").status == 0
+    eventually(listed, lambda rows: rows == [wanted | {"interval.ms": "60000"}])
+    refused = run("client-metrics", "set", mine, "--interval-ms", "1")
+    assert (refused.status, "interval must be between" in refused.err) == (1, True)
+    assert run("client-metrics", "remove", mine).status == 0
+    eventually(listed, lambda rows: not rows)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from compat_tests.cli.conftest import Result
+from compat_tests.harness.awaiting import eventually
 from compat_tests.oracle.cases.consumer_groups import configure
 from compat_tests.oracle.cases.streams_groups import beats, commits, enters, reads
 from compat_tests.oracle.requests import Ask
@@ -26,6 +28,7 @@ from pykbroker.wire.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 Run = Callable[..., Result]
 START = 1_769_868_000_000  # 2026-01-31T14:00:00Z
@@ -321,6 +324,39 @@ def test_records_that_are_gone_are_skipped_with_a_word(run: Run, bootstrap: str,
     result = run("consume", numbered, "-g", group, "-e")
     assert result.lines == ["6", "7", "8", "9"]
     assert f"{numbered}-0 has not the records wanted any more; going on at offset 6." in result.err
+
+
+def test_share_groups(run: Run, bootstrap: str, numbered: str, group: str) -> None:
+    def beat(epoch: int) -> None:
+        request = ShareGroupHeartbeatRequest(
+            group, str(uuid.UUID(int=7)), epoch, subscribed_topic_names=[numbered] if epoch == 0 else None
+        )
+        with Client(parse_bootstrap(bootstrap), timeout_s=30) as client:
+            answer = client.coordinator(group).call(request, ShareGroupHeartbeatResponse)
+        assert answer.error_code == 0, answer.error_message
+
+    beat(0)
+    listed = run("groups", "list", "--type", "share", "--json").json
+    assert [each["state"] for each in listed if each["group"] == group] == ["Stable"]
+    assert group not in {each["group"] for each in run("groups", "list", "--type", "consumer", "--json").json}
+    (found,) = run("groups", "describe", group, "--json").json
+    assert (found["type"], found["state"], len(found["members"])) == ("Share", "Stable", 1)
+    change = ("groups", "reset", group, "--topic", f"{numbered}:0", "--to-offset", "3", "--execute")
+    assert "can be reset only while it has no members" in run(*change).err
+    beat(-1)
+    assert run(*change, "--json").json["offsets"] == [{"topic": numbered, "partition": 0, "before": None, "after": 3}]
+    row = {"topic": numbered, "partition": 0, "start": 3, "end": 10, "lag": 7, "member": None}
+
+    def offsets() -> list[dict[str, Any]]:
+        (again,) = run("groups", "describe", group, "--json").json
+        return [each for each in again["offsets"] if each["partition"] == 0]
+
+    eventually(offsets, lambda rows: rows == [row])
+    shown = run("groups", "describe", group).lines
+    assert f"{group}  Empty, 0 members, lag 7" in shown[0]
+    assert shown[1].split("\t") == ["TOPIC", "PARTITION", "START", "END", "LAG", "MEMBER"]
+    assert run("groups", "delete", group, "--yes").lines == [f"{group} deleted"]
+    assert "GROUP_ID_NOT_FOUND" in run("groups", "describe", group).err
 
 
 def test_a_streams_group_is_described_reset_and_deleted(run: Run, bootstrap: str, numbered: str, group: str) -> None:

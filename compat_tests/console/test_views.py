@@ -11,6 +11,7 @@ VIEWS = {
     "topics": "Topics",
     "groups": "Groups",
     "transactions": "Transactions",
+    "clients": "Clients",
     "brokers": "Brokers",
     "settings": "Settings",
     "acls": "Access lists",

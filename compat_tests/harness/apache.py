@@ -29,6 +29,10 @@ _ONE_NODE = {
 }
 
 
+#: A plug-in for client telemetry.
+METRICS_TAKER = Path(__file__).parent / "java_src" / "MetricsTaker.java"
+
+
 class ApacheKafka(BrokerProcess):
     """Apache Kafka 4.4.0. ``flags`` are the JVM's; the default ones start fast, the bench passes Kafka's own."""
 
@@ -46,18 +50,20 @@ class ApacheKafka(BrokerProcess):
         standalone: bool = False,
         features: Sequence[str] = (),
         formatting: list[str] | None = None,
+        plugins: Path | None = None,
     ) -> None:
         """A ``node.id`` among the settings wins over ``node_id``.
 
         ``standalone`` formats a dynamic quorum of this one node (KIP-853); without it, the voters are static.
         ``features`` are formatted at other levels than the default: ``name=level``. ``formatting`` are the JVM flags
-        for formatting the storage.
+        for formatting the storage. ``plugins`` is a folder of classes beside Kafka's own.
         """
         super().__init__(folder, settings)
         self.node_id = int(self.settings.get("node.id", node_id))
         self.standalone = standalone
         self.features = features
         self._formatting = formatting
+        self._plugins = plugins
         self.flags = [*QUICK, "-Xmx700m"] if flags is None else flags
         self.properties = folder / "server.properties"
 
@@ -72,7 +78,7 @@ class ApacheKafka(BrokerProcess):
         super().start()
 
     def command(self) -> list[str]:
-        return [*java_command("kafka.Kafka", self.jars, flags=self.flags), str(self.properties)]
+        return [*java_command("kafka.Kafka", self.jars, classes=self._plugins, flags=self.flags), str(self.properties)]
 
     def is_ready(self) -> bool:
         return answers_api_versions(self.host, self.port)

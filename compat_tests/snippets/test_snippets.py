@@ -58,7 +58,8 @@ TEXTS = {
     r"spark\.kafka\.clusters\..*": "settings of Spark; compat_tests/spark/test_delegation_token.py sets them",
     r"pykbroker serve --schema-registry .*": "it needs ports of its own; compat_tests/registry serves so",
     r"pykbroker schemas register .*": "it needs a registry: pykbroker/tests/cli/test_schemas.py has one",
-    r"kafka-configs\.sh --bootstrap-server localhost:9092 --alter --group work .*": "a tool of Kafka's",
+    r"kafka-configs\.sh --bootstrap-server localhost:9092 --alter --group (work|counts) .*": "a tool of Kafka's",
+    r"properties\.put\(StreamsConfig\..*": "settings of Kafka Streams; compat_tests/streams/test_streams_groups.py runs with them",
     r"var properties = new Properties\(\);": "compat_tests/java/test_share_groups.py runs such a consumer",
     r"pykbroker tokens create .*": "it needs a broker with a key: pykbroker/tests/cli/test_tokens.py has one",
 }

@@ -83,15 +83,15 @@ class CheckedRequest:
     def mirrored(
         self, code: ErrorCode, *, worded: bool = True, only: dict[str, Any] | None = None
     ) -> Generator[float, None, tuple[Any, str]]:
-        """In slices an answer with the error for each item of the request, and the name of the list that has them. Without
-        ``worded`` the message field stays empty, as in Kafka.
+        """In slices an answer with the error for each item of the request, and the name of the list that has them, empty where one field
+        is for the whole request. Without ``worded`` the message field stays empty, as in Kafka.
         """
         from pykbroker.refusals import answers
 
         site = answers.deepest_site(self.request, self.ctx.api_version)
         site = site._replace(worded=worded and site.worded)
         built = yield from self._in_parts(lambda part: answers.built(part, site, answers.PlacedRefusal(code)), only)
-        return built, site.path[0]
+        return built, site.path[0] if site.path else ""
 
     def _in_parts(self, refuse: Callable[[Any], Any], only: dict[str, Any] | None) -> Generator[float, None, Any]:
         from pykbroker.refusals import in_parts

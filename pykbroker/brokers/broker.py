@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.delegation_tokens import TokenSecrets
     from pykbroker.share_partitions.manager import SharePartitions
+    from pykbroker.telemetry.manager import ClientTelemetry
 
 #: Idle time after which a fetch session may be evicted for another, in milliseconds (KIP-227; a constant in Kafka, too).
 _SESSION_EVICTION_MS = 120_000
@@ -122,6 +123,8 @@ class Broker:
         self.producer_ids = ProducerIds(lambda: shared.controller.allocate_producer_ids(node_id))
         self.coordinators = Coordinators(self)
         self._share_partitions: SharePartitions | None = None
+        #: What clients' metrics are taken with; None before the first request of client telemetry.
+        self.started_telemetry: ClientTelemetry | None = None
         self._unsubscribe: Callable[[], None] | None = None
         if self.authorizer is not None:
             self._unsubscribe = metadata.subscribe(self._follow_access)
@@ -131,6 +134,8 @@ class Broker:
         self.fetch_sessions.close()
         if self._share_partitions is not None:
             self._share_partitions.close()
+        if self.started_telemetry is not None:
+            self.started_telemetry.close()
         self.coordinators.close()
         if self._unsubscribe is not None:
             self._unsubscribe()
@@ -205,6 +210,15 @@ class Broker:
 
             self._share_partitions = SharePartitions(self)
         return self._share_partitions
+
+    @property
+    def telemetry(self) -> ClientTelemetry:
+        """What clients' metrics are taken with, created on first use."""
+        if self.started_telemetry is None:
+            from pykbroker.telemetry.manager import ClientTelemetry
+
+            self.started_telemetry = ClientTelemetry(self)
+        return self.started_telemetry
 
     # Its partitions, and those of others
 

@@ -105,6 +105,8 @@ class Cluster:
 
             controller.use_own_stores()
             self.peers = MemoryPeers(self.brokers, runtime, own.peer_handlers)
+        #: The stores of brokers with copies of their own, by node id.
+        self._own_stores: dict[int, Store] = {}
         self.store = self.new_store(logs, None if own is None else own.node_id)
         self.logs, self.dormant = logs, self.store.dormant
         controller.prepare_with(self._make_room)
@@ -175,6 +177,9 @@ class Cluster:
         ``apply`` may be a thread pool's map, since closing a log waits for the disk.
         """
         self.runtime.slices.stop()
+        for store in self.stores():
+            if store.replication is not None:
+                store.replication.end()
         self.local_controller.stop_brokers()
         for store in self.stores():
             store.shutdown(apply)
@@ -200,7 +205,10 @@ class Cluster:
                 self.peers.of(node_id),
                 self.controller.alter_partition,
             )
-        return Store(self.config, logs, self.metadata, self.runtime, node_id, replication)
+        store = Store(self.config, logs, self.metadata, self.runtime, node_id, replication)
+        if replication is not None:
+            self._own_stores[replication.node_id] = store
+        return store
 
     def usable_store(self, store: Store, node_id: int) -> Store:
         """The store of a broker that stopped, or a new one on the same log directories if it crashed."""
@@ -247,8 +255,9 @@ class Cluster:
         return (each for each in everywhere if self.partition(each.topic, each.index) is each)
 
     def stores(self) -> list[Store]:
-        """Those of the brokers here, each once."""
-        return list(dict.fromkeys([self.store, *(broker.store for broker in self.brokers.values())]))
+        """Those of the brokers here, running or not, each once."""
+        known = [self.store, *self._own_stores.values(), *(broker.store for broker in self.brokers.values())]
+        return [store for store in dict.fromkeys(known) if store.usable]
 
 
 def _cluster_id(disk: Disk, directories: Iterable[Path], rng: random.Random) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.registrations import BrokerRegistration
@@ -44,8 +45,8 @@ class BrokerLifecycle:
         epochs = cluster.local_controller.start_brokers(registrations, clean=cluster.logs.clean)
         for broker in cluster.brokers.values():
             self._note_epoch(broker, epochs[broker.node_id])
-        for broker in cluster.brokers.values():
-            self._begin_replication(broker, epochs[broker.node_id])
+        if cluster.peers is not None:  # once there are turns of the loop
+            cluster.runtime.timers.after(0, partial(self._begin_all, epochs))
         # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
         cluster.runtime.timers.after(0, self._load_coordinators)
 
@@ -101,6 +102,11 @@ class BrokerLifecycle:
         """The marker of a clean shutdown has the epoch; of a shared store, that of the broker whose id the process has."""
         if broker.store is not self.cluster.store or broker.node_id == self.cluster.config.node_id:
             broker.logs.broker_epoch = epoch
+
+    def _begin_all(self, epochs: Mapping[int, int]) -> None:
+        for broker in self.cluster.brokers.values():
+            if broker.logs.broker_epoch == epochs[broker.node_id]:
+                self._begin_replication(broker, epochs[broker.node_id])
 
     @staticmethod
     def _begin_replication(broker: Broker, epoch: int) -> None:

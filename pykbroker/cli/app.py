@@ -17,7 +17,7 @@ from pykbroker.cli.output import Output, OutputClosed, flush
 from pykbroker.client.errors import EXIT_FAILED, EXIT_INTERRUPTED, ClientError, refusal
 from pykbroker.wire.errors import KafkaError, WireError
 
-#: Groups of commands, each in the module of the same name.
+#: Groups of commands, each in the module of the same name, with "_" for "-".
 _GROUPS = (
     "topics",
     "groups",
@@ -29,6 +29,7 @@ _GROUPS = (
     "users",
     "tokens",
     "quotas",
+    "client-metrics",
     "records",
     "brokers",
     "faults",
@@ -102,7 +103,7 @@ def application(only: str | None = None) -> typer.Typer:
             app.command(name)(getattr(import_module(f"pykbroker.cli.{module}"), name))
     for name in _GROUPS:
         if only in (None, name):
-            app.add_typer(import_module(f"pykbroker.cli.{name}").app, name=name)
+            app.add_typer(import_module(f"pykbroker.cli.{name.replace('-', '_')}").app, name=name)
     with_plain_help(app)
     return app
 

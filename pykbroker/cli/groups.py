@@ -1,4 +1,4 @@
-"""``pykbroker groups``: list, describe, reset and delete classic, consumer and streams groups."""
+"""``pykbroker groups``: list, describe, reset and delete groups of every type."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, refusal
-from pykbroker.client.group_state import GroupDescription, find_groups, kind_of, read_group
-from pykbroker.client.offsets import committed_offsets, existing_ends
+from pykbroker.client.group_state import SHARE, GroupDescription, find_groups, kind_of, read_group
+from pykbroker.client.offsets import TopicPartition, committed_offsets, existing_ends
+from pykbroker.client.share_offsets import share_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
-app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, describe, reset and delete groups: consumers, share groups, streams.", no_args_is_help=True
+)
 app.command("reset")(reset)
 
 Names = Annotated[list[str], typer.Argument(metavar="GROUP", autocompletion=group_names, help="One group or several.")]
@@ -36,23 +39,27 @@ def list_groups(
         list[str] | None,
         typer.Option("--state", metavar="STATE", help="Only groups in this state, as Stable or Empty."),
     ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="Only groups of this type: classic, consumer, share or streams."),
+    ] = None,
 ) -> None:
     """List groups with their state."""
     out = Output(as_json=as_json)
-    wanted = {name.lower() for name in state or []}
+    wanted, kinds = ({name.lower() for name in given or []} for given in (state, kind))
     with connect(bootstrap, timeout, command_config) as client:
         found = [group for node in client.nodes() for group in client.retrying(partial(find_groups, node))]
     rows = [
         {"group": g.group_id, "type": kind_of(g), "state": g.group_state, "protocol": g.protocol_type}
         for g in sorted(found, key=lambda g: g.group_id)
-        if not wanted or g.group_state.lower() in wanted
+        if (not wanted or g.group_state.lower() in wanted) and (not kinds or kind_of(g).lower() in kinds)
     ]
     if as_json:
         out.json(rows)
     elif rows:
         out.table({"group": "GROUP", "type": "TYPE", "state": "STATE", "protocol": "PROTOCOL"}, rows)
     else:
-        out.remark("There are no such groups." if wanted else "There are no groups.")
+        out.remark("There are no such groups." if wanted or kinds else "There are no groups.")
 
 
 @app.command()
@@ -64,7 +71,7 @@ def describe(
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Show members, and for each partition committed offset, end offset and lag."""
+    """Show members, and for each partition committed offset (of share groups: start offset), end offset and lag."""
     out = Output(as_json=as_json)
     with connect(bootstrap, timeout, command_config) as client:
         described = [_describe(client, name) for name in names]
@@ -78,26 +85,45 @@ def describe(
 def _describe(client: Client, name: str) -> dict[str, Any]:
     try:
         group = client.retrying(lambda: read_group(client, name))
-        offsets = committed_offsets(client, name)
+        rows = _of_share_group(client, group) if group.kind == SHARE else _committed(client, group)
     except KafkaError as error:
         raise ClientError(refusal(f"Group {name}", error)) from error
-    owners = group.owners()
+    return _as_row(group) | {"offsets": rows}
+
+
+def _committed(client: Client, group: GroupDescription) -> list[dict[str, Any]]:
+    offsets, owners = committed_offsets(client, group.name), group.owners()
     everywhere = sorted(offsets.keys() | owners.keys())
     ends = existing_ends(client, everywhere)
     rows = []
     for partition in everywhere:
         committed, end = offsets.get(partition), ends.get(partition)
-        rows.append(
-            {
-                "topic": partition.topic,
-                "partition": partition.number,
-                "committed": committed,
-                "end": end,
-                "lag": end - committed if committed is not None and end is not None else None,
-                "member": owners.get(partition),
-            }
-        )
-    return _as_row(group) | {"offsets": rows}
+        lag = end - committed if committed is not None and end is not None else None
+        rows.append(_row(partition, owners, {"committed": committed}, end, lag))
+    return rows
+
+
+def _of_share_group(client: Client, group: GroupDescription) -> list[dict[str, Any]]:
+    offsets, owners = share_offsets(client, group.name), group.owners()
+    everywhere = sorted(offsets.keys() | owners.keys())
+    ends = existing_ends(client, everywhere)
+    rows = []
+    for partition in everywhere:
+        known = offsets.get(partition)
+        start, lag = (None, None) if known is None else known
+        rows.append(_row(partition, owners, {"start": start}, ends.get(partition), lag))
+    return rows
+
+
+def _row(
+    partition: TopicPartition,
+    owners: dict[TopicPartition, str],
+    offset: dict[str, int | None],
+    end: int | None,
+    lag: int | None,
+) -> dict[str, Any]:
+    where = {"topic": partition.topic, "partition": partition.number}
+    return where | offset | {"end": end, "lag": lag, "member": owners.get(partition)}
 
 
 def _as_row(group: GroupDescription) -> dict[str, Any]:
@@ -122,7 +148,7 @@ def _as_row(group: GroupDescription) -> dict[str, Any]:
 
 def _lag(offsets: list[dict[str, Any]]) -> str:
     """Return the total lag in words; it is unknown for partitions without a commit or without a topic."""
-    if all(row["committed"] is None for row in offsets):
+    if all(row.get("committed", row.get("start")) is None for row in offsets):
         return "lag unknown as it has committed nothing"
     known = [row["lag"] for row in offsets if row["lag"] is not None]
     unknown = len(offsets) - len(known)
@@ -141,7 +167,7 @@ def _print_description(out: Output, group: dict[str, Any]) -> None:
         columns = {
             "topic": "TOPIC",
             "partition": "PARTITION",
-            "committed": "COMMITTED",
+            **({"start": "START"} if "start" in offsets[0] else {"committed": "COMMITTED"}),
             "end": "END",
             "lag": "LAG",
             "member": "MEMBER",

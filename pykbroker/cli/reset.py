@@ -1,4 +1,4 @@
-"""``pykbroker groups reset``: sets the committed offsets of a group. A dry run unless --execute is given.
+"""``pykbroker groups reset``: sets the committed offsets of a group, or where a share group begins. A dry run unless --execute is given.
 
 The forms are those of kafka-consumer-groups: a target outside of a partition's offsets becomes the nearest one inside,
 and a time after the last record becomes the end.
@@ -19,8 +19,9 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.times import parse_duration, parse_when
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, UsageError, refusal
-from pykbroker.client.group_state import read_group
+from pykbroker.client.group_state import CLASSIC, SHARE, read_group
 from pykbroker.client.offsets import Bounds, TopicPartition, chosen_partitions, commit_offsets, committed_offsets
+from pykbroker.client.share_offsets import alter_share_offsets, share_offsets
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _WITHOUT_MEMBERS = {"Empty", "Dead"}
@@ -112,19 +113,20 @@ def reset(
         bool, typer.Option("--execute", help="Commit the offsets; without this, only show them.")
     ] = False,
 ) -> None:
-    """Set the committed offsets of a group. Shows what it would do unless --execute is given."""
+    """Set the committed offsets of a group, or the start offsets of a share group. Shows what it would do unless --execute is given."""
     form, value = target.chosen()
     of.check()
     out = Output(as_json=as_json)
     with at.connect() as client:
         try:
-            state = _state(client, group)
-            current = committed_offsets(client, group)
+            state, kind = _state(client, group)
+            current = _current(client, group, kind)
             partitions = sorted(current) if of.all_topics else _named_partitions(client, of.topic or [])
             after = _Planner(client, current, partitions).targets(form, value)
             if execute:
                 _require_no_members(group, state)
-                commit_offsets(client, group, after)
+                set_offsets = alter_share_offsets if kind == SHARE else commit_offsets
+                set_offsets(client, group, after)
         except KafkaError as error:
             raise ClientError(refusal(f"Group {group}", error)) from error
     rows = [{"topic": p.topic, "partition": p.number, "before": current.get(p), "after": after[p]} for p in partitions]
@@ -142,14 +144,22 @@ def _show(out: Output, group: str, rows: list[dict[str, Any]], *, executed: bool
         out.remark("A dry run: nothing was changed. Add --execute to do it.")
 
 
-def _state(client: Client, group: str) -> str:
-    """Return the group's state; a group that does not exist can be given offsets too."""
+def _state(client: Client, group: str) -> tuple[str, str]:
+    """Return the group's state and type; a group that does not exist can be given committed offsets too."""
     try:
-        return client.retrying(lambda: read_group(client, group)).state
+        found = client.retrying(lambda: read_group(client, group))
     except KafkaError as error:
         if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return "Dead"
+            return "Dead", CLASSIC
         raise
+    return found.state, found.kind
+
+
+def _current(client: Client, group: str, kind: str) -> dict[TopicPartition, int]:
+    """Return the committed offsets; of a share group the offsets at which it begins."""
+    if kind == SHARE:
+        return {partition: known.start for partition, known in share_offsets(client, group).items()}
+    return committed_offsets(client, group)
 
 
 def _require_no_members(group: str, state: str) -> None:

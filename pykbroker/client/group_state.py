@@ -1,4 +1,4 @@
-"""The state of a group as its coordinator describes it: of classic, consumer (KIP-848) and streams groups (KIP-1071)."""
+"""The state of a group as its coordinator describes it: classic, consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pykbroker.wire.internal.coordinator import decode_versioned
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from pykbroker.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from pykbroker.wire.messages.streams_group_describe import (
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
@@ -23,6 +24,7 @@ from pykbroker.wire.messages.streams_group_describe import (
 )
 
 CLASSIC = "Classic"
+SHARE = "Share"
 _CONSUMER = "Consumer"
 STREAMS = "Streams"
 _CONSUMER_PROTOCOL = "consumer"
@@ -51,8 +53,12 @@ class GroupDescription:
     members: list[MemberDescription] = field(default_factory=list)
 
     def owners(self) -> dict[TopicPartition, str]:
-        """Return the member that each assigned partition belongs to."""
-        return {partition: member.member_id for member in self.members for partition in member.assigned}
+        """Return the member that each assigned partition belongs to; those of a share group have several."""
+        found: dict[TopicPartition, list[str]] = {}
+        for member in self.members:
+            for partition in member.assigned:
+                found.setdefault(partition, []).append(member.member_id)
+        return {partition: ", ".join(members) for partition, members in found.items()}
 
 
 def find_groups(connection: BrokerConnection) -> list[ListedGroup]:
@@ -78,11 +84,11 @@ def read_group(client: Client, name: str) -> GroupDescription:
         return _read_consumer(connection, name)
     if kind == CLASSIC:
         return _read_classic(connection, name)
+    if kind == SHARE:
+        return _read_share(connection, name)
     if kind == STREAMS:
         return _read_streams(client, connection, name)
-    raise ClientError(
-        f"Group {name} is a {kind.lower()} group; only classic, consumer and streams groups can be shown."
-    )
+    raise ClientError(f"Group {name} is of the type {kind}, which this command does not know.")
 
 
 def _read_classic(connection: BrokerConnection, name: str) -> GroupDescription:
@@ -128,6 +134,25 @@ def _read_consumer(connection: BrokerConnection, name: str) -> GroupDescription:
         for m in found.members
     ]
     return GroupDescription(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)
+
+
+def _read_share(connection: BrokerConnection, name: str) -> GroupDescription:
+    request = ShareGroupDescribeRequest(group_ids=[name])
+    (found,) = connection.call(request, ShareGroupDescribeResponse).groups
+    raise_for(found.error_code, found.error_message)
+    members = [
+        MemberDescription(
+            m.member_id,
+            None,
+            m.client_id,
+            m.client_host.removeprefix("/"),
+            sorted(
+                TopicPartition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions
+            ),
+        )
+        for m in found.members
+    ]
+    return GroupDescription(name, SHARE, found.group_state, found.assignor_name, connection.address, members)
 
 
 def _read_streams(client: Client, connection: BrokerConnection, name: str) -> GroupDescription:

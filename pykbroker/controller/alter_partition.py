@@ -94,6 +94,8 @@ def _error(
     isr = _ids(wanted)
     if len(set(isr)) < len(isr) or not set(isr) <= set(partition.replicas) or partition.leader not in isr:
         return ErrorCode.INVALID_REQUEST
+    if wanted.leader_recovery_state not in (RECOVERED, RECOVERING):
+        return ErrorCode.INVALID_REQUEST  # Kafka's controller fails and resigns
     if wanted.leader_recovery_state == RECOVERING and (len(isr) > 1 or partition.leader_recovery_state == RECOVERED):
         return ErrorCode.INVALID_REQUEST
     if not all(_may_join(image, member) for member in _members(wanted)):

@@ -39,8 +39,8 @@ def completed_reassignment(
         return None
     staying = [replica for replica in replicas if replica not in removing]
     in_sync = [replica for replica in isr if replica not in removing]
-    needed = staying if len(adding) < len(removing) else adding
-    if not staying or not set(needed) <= set(in_sync) or (removing and not in_sync):
+    needed = {*adding, *(staying if len(adding) < len(removing) else ())}
+    if not staying or not needed <= set(in_sync) or (removing and not in_sync):
         return None
     return staying, in_sync
 

@@ -118,6 +118,7 @@ class Controller:
 
         self.own_stores = OwnStores(self.image, self._config, self._log.quorum.node_id, self._rng, self.features)
         self._stores = self.own_stores
+        self.subscribe(self.own_stores.partition_log.follow)
 
     # The start and the end of the process, which wait for the disk
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pykbroker.controller.broker_sessions import BrokerSessions
 from pykbroker.controller.drafts import Draft
 from pykbroker.controller.internal_topics import Settings
+from pykbroker.controller.partition_log import PartitionLog
 from pykbroker.controller.reassignments import Reassignment, plan_reassignments
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration, unfencing
 from pykbroker.controller.remote_brokers import RemoteBrokers
 from pykbroker.controller.replication_control import ReplicationControl
+from pykbroker.controller.shared_store import ELECTIONS_AT_ONCE
 from pykbroker.metadata.features import Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
@@ -24,9 +26,6 @@ from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRec
 if TYPE_CHECKING:
     from pykbroker.controller.elections import ElectionType, Results
     from pykbroker.wire.errors import KafkaError
-
-#: The number of elections in one change (Kafka's maxElectionsPerImbalance).
-_ELECTIONS_AT_ONCE: Final = 1000
 
 
 class OwnStores:
@@ -38,6 +37,7 @@ class OwnStores:
         self.control = ReplicationControl(image, config, node_id)
         self.sessions = BrokerSessions(config["broker.session.timeout.ms"])
         self.remote = RemoteBrokers(self.control, self.sessions)
+        self.partition_log = PartitionLog()
         self._image = image
         self._config = config
         self._node_id = node_id
@@ -85,11 +85,11 @@ class OwnStores:
 
     def elect_preferred(self) -> list[MetadataRecord]:
         """As ``SharedStore.elect_preferred``, a limited number of elections."""
-        return list(self.control.elect_preferred(_ELECTIONS_AT_ONCE))
+        return list(self.control.elect_preferred(ELECTIONS_AT_ONCE))
 
     def elect_unclean(self) -> list[MetadataRecord]:
         """The records of unclean elections where there is no leader and the topic allows them, a limited number."""
-        return list(self.control.elect_unclean(_ELECTIONS_AT_ONCE))
+        return list(self.control.elect_unclean(ELECTIONS_AT_ONCE))
 
     def elect(
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None

@@ -93,7 +93,8 @@ class CoordinatorRuntime(Generic[S]):
 
         Raises KafkaError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
         """
-        index = self.partition_of(key)
+        topic = self._host.metadata.image.topics.get(self._topic)  # ``partition_of``, in place: each request comes here
+        index = partition_for(key, self._partitions if topic is None else len(topic.partitions))
         loaded = self.shards.loaded.get(index)
         if loaded is None or loaded.partition.leader != self._host.node_id:
             loaded = self.shards.at(index)

@@ -115,7 +115,6 @@ class _Fetch(FetchContext):
 
     def run(self) -> FetchResponse | Deferred[FetchResponse]:
         attempt = self._look()
-        self.first_look = False
         if attempt.cold:
             return attempt.finish_cold()
         if attempt.enough() or self.request.max_wait_ms <= 0:
@@ -149,6 +148,7 @@ class _Fetch(FetchContext):
     # ---- waiting ---------------------------------------------------------------------------------------------------
 
     def _wait(self, attempt: Attempt) -> Deferred[FetchResponse]:
+        self.first_look = False
         deferred: Deferred[FetchResponse] = Deferred()
         deferred.when_abandoned = self._stop_waiting
         self.deferred = deferred

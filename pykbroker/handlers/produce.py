@@ -281,7 +281,7 @@ def _append(
             raise NotOneBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with version 7 (KIP-110)")
         appended = partition.append_produce(data.records, transaction_version(ctx.api_version), to_all=to_all)
     except KafkaError as error:
-        appended = error
+        appended = error.kept()
     return answered(partition, appended, ctx.api_version, to_all=to_all, waiting=waiting)
 
 

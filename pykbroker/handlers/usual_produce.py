@@ -74,7 +74,7 @@ def answer(
         return None  # malformed
     if usual is None:
         return None
-    acks, topics = usual
+    acks, timeout_ms, topics = usual
     to_all, transaction_version = acks == _ALL, produce.transaction_version(version)
     out = bytearray(_BEGIN.pack(0, header[0], len(topics) + 1))
     appended: list[Appended] = []
@@ -87,7 +87,7 @@ def answer(
             try:
                 result = partition.append_produce(records, transaction_version, to_all=to_all)
             except KafkaError as error:
-                result = error
+                result = error.kept()
             appended.append(result)
             if type(result) is not AppendResult or (result.committed if to_all else result.synced) is not None:
                 at_once = False
@@ -98,16 +98,16 @@ def answer(
         out.append(0)
     if not at_once:
         ctx = RequestContext(ApiKey.PRODUCE, version, *header, peer.host, peer.listener, peer.principal, peer)
-        return _go_on(broker, ctx, acks, topics, appended)
+        return _go_on(broker, ctx, ProduceRequest(acks=acks, timeout_ms=timeout_ms), topics, appended)
     out += _END
     _BEGIN.pack_into(out, 0, len(out) - 4, header[0], len(topics) + 1)
     return [out]
 
 
-def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[int, list[_Topic]] | None:
-    """Acks and the topics of a request. Raises IndexError, ValueError, struct.error or WireError where it is malformed."""
+def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[int, int, list[_Topic]] | None:
+    """Acks, the time limit and the topics of a request. Raises IndexError, ValueError, struct.error or WireError where it is malformed."""
     has_transaction = frame[pos]
-    acks, _, count = _unpack_begin(frame, pos + 1)
+    acks, timeout_ms, count = _unpack_begin(frame, pos + 1)
     if has_transaction or acks not in (1, _ALL) or not 1 < count < _MANY:
         return None
     pos += 8
@@ -146,14 +146,14 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
             return None
         pos += 1
         topics.append(topic)
-    return None if frame[pos] or pos + 1 != len(frame) else (acks, topics)
+    return None if frame[pos] or pos + 1 != len(frame) else (acks, timeout_ms, topics)
 
 
 def _go_on(
-    broker: Broker, ctx: RequestContext, acks: int, topics: list[_Topic], appended: list[Appended]
+    broker: Broker, ctx: RequestContext, request: ProduceRequest, topics: list[_Topic], appended: list[Appended]
 ) -> tuple[RequestContext, ProduceRequest, Any]:
-    """The request as a message, without its records, and the response to it or the wait for that."""
-    request, response = ProduceRequest(acks=acks), ProduceResponse()
+    """The request with its topics, without its records, and the response to it or the wait for that."""
+    response, to_all = ProduceResponse(), request.acks == _ALL
     waiting: produce.Waiting = []
     results = iter(appended)
     for topic in topics:
@@ -161,7 +161,7 @@ def _go_on(
         data = [PartitionProduceData(partition.index) for partition, _ in topic.partitions]
         request.topic_data.append(TopicProduceData(**named, partition_data=data))
         answers = [
-            produce.answered(partition, next(results), ctx.api_version, to_all=acks == _ALL, waiting=waiting)
+            produce.answered(partition, next(results), ctx.api_version, to_all=to_all, waiting=waiting)
             for partition, _ in topic.partitions
         ]
         response.responses.append(TopicProduceResponse(**named, partition_responses=answers))

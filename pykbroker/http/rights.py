@@ -92,6 +92,8 @@ CONSOLE: Final[Table] = {
     "/tail": _RECORDS,
     "/groups": (Right(DESCRIBE, GROUP, EACH),),
     "/group": (Right(DESCRIBE, GROUP, "group"),),
+    "/clients": _SEE,
+    "/client": _SEE,
     "/transactions": (Right(DESCRIBE, TRANSACTIONAL_ID, EACH),),
     "/settings": (Right(DESCRIBE_CONFIGS, BY_KIND, "name"),),
     "/acls": _SEE,

@@ -17,6 +17,7 @@ from pykbroker.http.console import page
 from pykbroker.http.guard import add_headers, guard, own_names, problem
 from pykbroker.http.metrics.brokers import BrokerCollector
 from pykbroker.http.metrics.certificates import CertificateCollector
+from pykbroker.http.metrics.client_metrics import ClientMetricCollector
 from pykbroker.http.metrics.connections import ConnectionCollector
 from pykbroker.http.metrics.groups import GroupCollector
 from pykbroker.http.metrics.lag import LoopLag
@@ -77,6 +78,7 @@ class HttpSide:
                     GroupCollector(),
                     TransactionCollector(),
                     self._storage,
+                    ClientMetricCollector(),
                 ),
                 OwnProcessCollector(self._lag, clock),
             ],

@@ -120,6 +120,8 @@ class MetadataImage:
         self.brokers: dict[int, BrokerImage] = {}
         #: (resource type, name) -> its settings; an entry disappears with its last setting.
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        #: The subscriptions of client metrics among them, by name.
+        self.client_metrics: dict[str, dict[str, str]] = {}
         #: Finalized feature levels; level 0 is absence.
         self.features: dict[str, int] = {}
         #: The level of kraft.version, which control records of the log set.

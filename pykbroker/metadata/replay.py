@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.metadata.delta import MetadataDelta, PartitionChange
 from pykbroker.metadata.image import (
+    CLIENT_METRICS_RESOURCE,
     TOPIC_RESOURCE,
     BrokerImage,
     Endpoint,
@@ -243,6 +244,11 @@ def _config(image: MetadataImage, record: ConfigRecord, delta: MetadataDelta) ->
         image.configs[resource] = settings
     else:
         image.configs.pop(resource, None)
+    if record.resource_type == CLIENT_METRICS_RESOURCE:
+        if settings:
+            image.client_metrics[record.resource_name] = settings
+        else:
+            image.client_metrics.pop(record.resource_name, None)
     delta.configs.add(resource)
 
 

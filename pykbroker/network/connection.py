@@ -71,7 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = broker.runtime.clock.monotonic()
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self.time_spent: TimeSpent | None = None
-        self.when_lost: Callable[[], None] | None = None
+        self.when_lost: dict[object, Callable[[], None]] | None = None
         self._max_frame = max_frame
         self._max_frame_setting = "socket.request.max.bytes"
         #: Closes a connection that does not authenticate in time; None if it has, or need not.
@@ -133,8 +133,9 @@ class Connection(asyncio.BufferedProtocol):
         self._dispatch = _discard  # an authentication refers to its connection: no cycle may remain
         self._on_close(self)
         if self.when_lost is not None:
-            self.when_lost()
-            self.when_lost = None
+            told, self.when_lost = self.when_lost, None
+            for tell in told.values():
+                tell()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._received.view[self._received.end :]

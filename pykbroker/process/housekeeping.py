@@ -12,7 +12,7 @@ from pykbroker.runtime.waits import Deferred, gather
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.brokers.store import Store
+    from pykbroker.storage.directories.manager import LogManager
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,8 @@ class Housekeeping:
         self._durable = durable
         self._cleaner = cleaner
         self._rounds = Rounds(cluster.runtime.timers)
-        self._of_stores: dict[Store, StoreHousekeeping] = {}
+        #: By the logs: those of a broker that crashed alone are in another store when it starts again.
+        self._of_stores: dict[LogManager, StoreHousekeeping] = {}
         self._started: set[StoreHousekeeping] = set()
 
     def start(self) -> None:
@@ -42,6 +43,9 @@ class Housekeeping:
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000
             self._rounds.every(interval_ms, interval_ms, self._elections)
+        if self._cluster.local_controller.own_stores is not None:
+            interval_ms = config["unclean.leader.election.interval.ms"]
+            self._rounds.every(interval_ms, interval_ms, self._cluster.controller.elect_unclean_leaders)
         if config["delegation.token.secret.key"]:
             interval_ms = config["delegation.token.expiry.check.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._tokens)
@@ -62,9 +66,9 @@ class Housekeeping:
     def stores(self) -> list[StoreHousekeeping]:
         """That of each store of the process, as of now."""
         for store in self._cluster.stores():
-            if store not in self._of_stores:
+            if store.logs not in self._of_stores:
                 cleaner = self._cleaner or CleanerProcess()
-                self._of_stores[store] = StoreHousekeeping(self._cluster, store, cleaner, durable=self._durable)
+                self._of_stores[store.logs] = StoreHousekeeping(self._cluster, store, cleaner, durable=self._durable)
         return list(self._of_stores.values())
 
     def _start_new(self) -> None:

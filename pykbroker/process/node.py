@@ -13,6 +13,7 @@ import logging
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
@@ -38,6 +39,8 @@ from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.errors import KafkaError, WireError
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import OwnStore
+    from pykbroker.brokers.store import Store
     from pykbroker.faults.injector import Injector
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
@@ -101,6 +104,9 @@ class Node:
     addresses are answered the address that they connected to. ``machine`` is another machine than this one, as a simulator's. It
     belongs to the event loop that runs when it is created.
     """
+
+    #: Whether each broker has copies of its own, in the folder of its node id in the log directory; set before the start.
+    copies = False
 
     def __init__(
         self,
@@ -278,6 +284,7 @@ class Node:
         self._lifecycle = BrokerLifecycle(cluster)
         cleaner = None if self._machine is None else self._machine.cleaner
         self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
+        stores = self._open_copies(cluster) if self.copies else None
         try:
             self._lifecycle.start_all(
                 {
@@ -285,6 +292,7 @@ class Node:
                     for position, node_id in enumerate(self._ids)
                 },
                 self._racks,
+                stores,
             )
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
@@ -297,16 +305,41 @@ class Node:
         await self.server.start_serving()
         self._housekeeping.start()
 
+    def _open_copies(self, cluster: Cluster) -> dict[int, Store]:
+        """The stores of all brokers but the first."""
+        from pykbroker.process.copies import open_store
+
+        try:
+            return {
+                node_id: open_store(cluster, self._paths.metadata, node_id, self._disk_in_use, self._clock)
+                for node_id in self._ids[1:]
+            }
+        except (KafkaError, OSError, ValueError) as error:
+            raise log_directories.unusable(self._paths.metadata, error) from error
+
     def _open_cluster(self, config: BrokerConfig) -> Cluster:
         """The cluster, on the disk and with the randomness of its machine. Raises StartFailed."""
         rng: random.Random
         if self._machine is None:
-            self._locks = log_directories.lock(self._paths)
+            if not self.copies:
+                self._locks = log_directories.lock(self._paths)
             self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
             disk, rng = self._wrap_disk(self._real_disk), random.SystemRandom()
         else:
             disk, rng = self._machine.disk, self._machine.random
-        return _open_cluster(config, self._paths, disk, self._clock, rng, self._features)
+        self._disk_in_use = disk
+        open_shared = partial(_open_cluster, config, self._paths, disk, self._clock, rng, self._features)
+        if not self.copies:
+            return open_shared()
+        from pykbroker.process import copies
+
+        every = copies.folders(self._paths, self._ids)
+        self._locks = copies.take_over(self._paths.metadata, self._ids, disk, rng, open_shared)
+        if self._machine is None:
+            for paths in every:
+                self._locks += log_directories.lock(paths)
+        own = copies.own_store(self._ids[0])
+        return _open_cluster(config, every[0], disk, self._clock, rng, self._features, own)
 
     def _tell_started(self, took_s: float) -> None:
         """Log a summary of the start for operators."""
@@ -393,7 +426,13 @@ def _shut_down(cluster: Cluster, *, in_threads: bool) -> None:
 
 
 def _open_cluster(
-    config: BrokerConfig, paths: DirectoryPaths, disk: Disk, clock: Clock, rng: random.Random, features: Features
+    config: BrokerConfig,
+    paths: DirectoryPaths,
+    disk: Disk,
+    clock: Clock,
+    rng: random.Random,
+    features: Features,
+    own: OwnStore | None = None,
 ) -> Cluster:
     try:
         return Cluster.open(
@@ -405,6 +444,7 @@ def _open_cluster(
             others=paths.others,
             metadata_apart=paths.metadata_apart,
             features=features,
+            own=own,
         )
     except (KafkaError, WireError, OSError, RuntimeError, ValueError) as error:
         raise log_directories.unusable(paths.metadata, error) from error

@@ -46,7 +46,8 @@ class SingleBrokers:
             else:
                 await awaited(lifecycle.begin_stop(node_id))
                 await self._server.sockets(node_id).finish()
-            await awaited(lifecycle.stop(node_id))
+            crashes = abrupt and lifecycle.cluster.peers is not None
+            await awaited(lifecycle.kill(node_id) if crashes else lifecycle.stop(node_id))
         log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
 
     async def start(self, node_id: int) -> None:

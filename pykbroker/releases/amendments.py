@@ -24,11 +24,12 @@ _OPERATIONS_ON_GROUPS: Final = 1 << 3 | 1 << 6 | 1 << 8
 
 def own_apis(table: Iterable[ServedApi]) -> Step:
     """ApiVersions lists the APIs of the release."""
-    listed = [(int(api.key), api.listed_min, api.max_version) for api in table]
+    listed = {int(api.key): (api.listed_min, api.max_version) for api in table}
 
     def change(_broker: Broker, _ctx: RequestContext, _request: Any, response: ApiVersionsResponse) -> None:
-        if response.api_keys:  # errors other than UNSUPPORTED_VERSION list none
-            response.api_keys = [ApiVersion(key, low, high) for key, low, high in listed]
+        response.api_keys = [
+            ApiVersion(each.api_key, *listed[each.api_key]) for each in response.api_keys if each.api_key in listed
+        ]
 
     return after(change)
 

@@ -34,8 +34,8 @@ class Peer(Protocol):
     client_software: tuple[str, str]
     #: Set while a quota on request time applies to the client.
     time_spent: TimeSpent | None
-    #: Called once when the connection has ended, if set.
-    when_lost: Callable[[], None] | None
+    #: What is called once when the connection has ended, by its subject (``tell_when_lost``); None for nothing.
+    when_lost: dict[object, Callable[[], None]] | None
 
     @property
     def local_host(self) -> str:
@@ -47,6 +47,13 @@ class Peer(Protocol):
 
     def hold(self, until: Deferred[Any]) -> None:
         """Handle no request of the connection before ``until`` is done."""
+
+
+def tell_when_lost(peer: Peer, subject: object, tell: Callable[[], None]) -> None:
+    """Have ``tell`` called once when the connection has ended, in place of what was to be called for this subject."""
+    if peer.when_lost is None:
+        peer.when_lost = {}
+    peer.when_lost[subject] = tell
 
 
 @dataclass(slots=True)

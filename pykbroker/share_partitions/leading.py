@@ -142,6 +142,11 @@ class LedSharePartition:
         self.end()
         raise _for_members(error) from error
 
+    @property
+    def share(self) -> SharePartition | None:
+        """What is in flight; None before its state is read."""
+        return self._share
+
     def end(self) -> None:
         """It can be used no more: waiting fetches are told."""
         if self.has_ended:

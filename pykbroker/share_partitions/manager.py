@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
     from pykbroker.share_partitions.host import ShareHost
+    from pykbroker.share_partitions.share_partition import SharePartition
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,11 @@ class SharePartitions:
             if found.has_ended:
                 self._forget(found)
         return found
+
+    def known(self, key: SharePartitionKey) -> SharePartition | None:
+        """A share partition, to look at; None if it is not led here, or no member has read from it."""
+        led = self._led.get(key.group_id, {}).get(key)
+        return None if led is None else led.share
 
     def led_of(self, group_id: str) -> list[LedSharePartition]:
         """The share partitions of a group that are open."""

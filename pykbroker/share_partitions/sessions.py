@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from pykbroker.security.context import tell_when_lost
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class ShareSessions:
         if connection is not None:
             keys = self._by_connection.setdefault(connection, {})
             keys[key] = None
-            connection.when_lost = partial(self._connection_lost, connection)
+            tell_when_lost(connection, self, partial(self._connection_lost, connection))
         return session
 
     def next(self, key: ShareMemberKey, epoch: int) -> ShareSession:

@@ -96,7 +96,9 @@ class RealFile:
 
     def pwrite(self, data: Buffer, position: int) -> None:
         if get_ident() == self._disk.owner:
-            fd = self._descriptor()
+            self.used, fd = True, self.fd
+            if fd < 0:
+                fd = self._descriptor()
             written = os.pwrite(fd, data, position)
             if written != len(data):
                 _write_rest(fd, data, position, written)

@@ -53,8 +53,13 @@ class Aio:
     committed = _awaited(Queries.committed)
     wait_for_committed = _awaited(Queries.wait_for_committed)
     wait_for_lag = _awaited(Queries.wait_for_lag)
+    share_group = _awaited(Queries.share_group)
+    wait_for_share_group = _awaited(Queries.wait_for_share_group)
     transaction = _awaited(Queries.transaction)
     wait_for_transaction = _awaited(Queries.wait_for_transaction)
+    subscribe_client_metrics = _awaited(Queries.subscribe_client_metrics)
+    client_metrics = _awaited(Queries.client_metrics)
+    wait_for_client_metrics = _awaited(Queries.wait_for_client_metrics)
     wait_until = _awaited(Queries.wait_until)
     judge = _awaited(Judging.judge)
 

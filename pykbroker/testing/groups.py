@@ -12,6 +12,8 @@ from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.describing import described
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.coordination.groups.share import describing
+from pykbroker.coordination.groups.share.group import ShareGroup
 from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
@@ -40,7 +42,7 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class Group:
     """A group. ``state`` is Kafka's name: ``Stable``, ``Empty``, ``PreparingRebalance``, ``Reconciling`` ...; ``Dead`` if the group
-    does not exist. ``type`` is ``classic`` or ``consumer``.
+    does not exist. ``type`` is ``classic``, ``consumer``, ``share`` or ``streams``.
     """
 
     group_id: str
@@ -84,7 +86,7 @@ def group(cluster: Cluster, group_id: str) -> Group:
     """A group by its id."""
     nobody = Group(group_id, "classic", "Dead")
     told = partial(_group, group_id)
-    return _of_coordinator(cluster, lambda broker: broker.groups.ask(group_id, told)) or nobody
+    return of_coordinator(cluster, lambda broker: broker.groups.ask(group_id, told)) or nobody
 
 
 def _group(group_id: str, shard: GroupShard) -> Group:
@@ -102,6 +104,17 @@ def _group(group_id: str, shard: GroupShard) -> Group:
             for member in described(found).members
         ]
         return Group(group_id, "consumer", found.state.value, tuple(members))
+    if isinstance(found, ShareGroup):
+        members = [
+            Member(
+                each.member_id,
+                each.client_id,
+                None,
+                {of.topic_name: tuple(of.partitions) for of in each.assignment.topic_partitions},
+            )
+            for each in describing.described(found).members
+        ]
+        return Group(group_id, found.type_name, found.state.value, tuple(members))
     if found is not None:
         return Group(group_id, found.type_name, found.state.value)
     return Group(group_id, "classic", "Dead")
@@ -120,7 +133,7 @@ def group_ids(cluster: Cluster) -> list[str]:
 def committed(cluster: Cluster, group_id: str) -> dict[tuple[str, int], int]:
     """The committed offsets of a group, by topic and partition."""
     asked = OffsetFetchRequestGroup(group_id=group_id, topics=None)
-    found = _of_coordinator(cluster, lambda broker: broker.groups.ask(group_id, GroupShard.fetch, asked))
+    found = of_coordinator(cluster, lambda broker: broker.groups.ask(group_id, GroupShard.fetch, asked))
     return {
         (topic.name, each.partition_index): each.committed_offset
         for topic in (found.topics if found is not None else ())
@@ -144,7 +157,7 @@ def lags(cluster: Cluster, group_id: str, topic: str | None = None) -> dict[tupl
 
 def transaction(cluster: Cluster, transactional_id: str) -> Transaction:
     """A transactional id."""
-    found = _of_coordinator(cluster, lambda broker: broker.transactions.transaction(transactional_id))
+    found = of_coordinator(cluster, lambda broker: broker.transactions.transaction(transactional_id))
     if found is None:
         return Transaction(transactional_id, "Dead")
     return Transaction(
@@ -156,7 +169,7 @@ def transaction(cluster: Cluster, transactional_id: str) -> Transaction:
     )
 
 
-def _of_coordinator(cluster: Cluster, ask: Callable[[Broker], T | Deferred[T]]) -> T | None:
+def of_coordinator(cluster: Cluster, ask: Callable[[Broker], T | Deferred[T]]) -> T | None:
     """The coordinator's answer; None if there is no coordinator yet, if it is still loading, or while the state that it would
     answer is not committed.
     """

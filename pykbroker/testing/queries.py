@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from pykbroker.seeding.loading import LoadedSeed
     from pykbroker.seeding.reading import Seedable
     from pykbroker.seeding.seed import Seed
+    from pykbroker.testing.client_metrics import ClientMetric
     from pykbroker.testing.groups import Group, Partitions, Transaction
+    from pykbroker.testing.share_groups import ShareGroupStatus
     from pykbroker.wire.errors import KafkaError
 
 T = TypeVar("T")
@@ -257,6 +259,28 @@ class Queries(Access):
         about = "" if topic is None else f" of {topic}"
         return self._wait(look, f"group {group_id} is more than {lag} behind{about}", timeout)
 
+    # ---- share groups ------------------------------------------------------------------------------------------------
+
+    def share_group(self, group_id: str) -> ShareGroupStatus:
+        """The present state of a share group: members, and by partition where it is and what they have acquired. ``Dead`` if it does
+        not exist.
+        """
+        from pykbroker.testing import share_groups
+
+        return self._ask(share_groups.share_group, group_id)
+
+    def wait_for_share_group(
+        self, group_id: str, where: Callable[[ShareGroupStatus], object], *, timeout: float = TIMEOUT_S
+    ) -> ShareGroupStatus:
+        """Wait until a share group is as wanted: ``lambda group: group.lag == 0``. Returns it."""
+        from pykbroker.testing import share_groups
+
+        def look(cluster: Cluster) -> Seen[ShareGroupStatus]:
+            seen = share_groups.share_group(cluster, group_id)
+            return Seen(seen, met=bool(where(seen)))
+
+        return self._wait(look, f"share group {group_id} is not as wanted", timeout)
+
     # ---- transactions ------------------------------------------------------------------------------------------------
 
     def transaction(self, transactional_id: str) -> Transaction:
@@ -280,6 +304,38 @@ class Queries(Access):
             return Seen(seen, met=seen.state in wanted)
 
         return self._wait(look, f"transaction {transactional_id} is not {' or '.join(wanted)}", timeout)
+
+    # ---- metrics of clients --------------------------------------------------------------------------------------------
+
+    def subscribe_client_metrics(
+        self, *metrics: str, interval_ms: int = 1000, match: Mapping[str, str] | None = None, name: str = "test"
+    ) -> None:
+        """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all of Kafka's own. ``match``
+        has patterns by property: ``{"client_id": "billing-.*"}``. Raises KafkaError INVALID_REQUEST for an invalid interval,
+        INVALID_CONFIG for an invalid pattern.
+        """
+        from pykbroker.testing import client_metrics
+
+        self._ask_later(client_metrics.subscribe, name, metrics or ("org.apache.kafka.",), interval_ms, match or {})
+
+    def client_metrics(self, client_id: str | None = None, prefix: str = "") -> list[ClientMetric]:
+        """The newest values of the metrics that clients have sent: of one client id or of all, with names that begin so."""
+        from pykbroker.testing import client_metrics
+
+        return self._ask(client_metrics.received, client_id, prefix)
+
+    def wait_for_client_metrics(
+        self, client_id: str | None = None, prefix: str = "", *, timeout: float = TIMEOUT_S
+    ) -> list[ClientMetric]:
+        """Wait until a client has sent such metrics; returns them."""
+        from pykbroker.testing import client_metrics
+
+        def look(cluster: Cluster) -> Seen[list[ClientMetric]]:
+            seen = client_metrics.received(cluster, client_id, prefix)
+            return Seen(seen, met=bool(seen))
+
+        of_whom = "no client has" if client_id is None else f"client {client_id} has not"
+        return self._wait(look, f"{of_whom} sent metrics {prefix}*", timeout)
 
     # ---- anything else ---------------------------------------------------------------------------------------------------
 

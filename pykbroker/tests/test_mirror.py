@@ -34,6 +34,7 @@ OTHERS = {
     "cli/test_pages.py": "all commands",
     "container/tools/test_hostile.py": "all of Kafka's commands",
     "coordination/groups/assignors/test_assignors.py": "all assignors",
+    "handlers/test_added_api.py": "what an API takes, from its module to its rights",
     "handlers/test_delegation_tokens.py": "all APIs of delegation tokens",
     "handlers/test_hostile_batches.py": "everything that reads a stranger's records",
     "handlers/test_longest_turn.py": "every API with as many things as a frame holds",

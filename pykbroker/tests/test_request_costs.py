@@ -48,19 +48,19 @@ _TOLERANCE = 0.05
 
 #: Per kind of request, the same in CPython 3.11 to 3.13. Changed on purpose only.
 COSTS = {
-    "produce of one record": Calls(42, 48),
-    "produce of six batches": Calls(182, 183),
+    "produce of one record": Calls(40, 48),
+    "produce of six batches": Calls(170, 183),
     "fetch of one batch": Calls(77, 73),
     "fetch of six partitions": Calls(246, 196),
-    "fetch that waits, and its produce": Calls(166, 123),
+    "fetch that waits, and its produce": Calls(164, 123),
     "Metadata of one topic": Calls(38, 29),
     "ListOffsets of one partition": Calls(38, 34),
     "InitProducerId": Calls(25, 18),
-    "OffsetCommit of one partition": Calls(94, 87),
-    "OffsetCommit of six partitions": Calls(174, 177),
-    "OffsetFetch of one partition": Calls(52, 59),
-    "Heartbeat": Calls(35, 28),
-    "ConsumerGroupHeartbeat": Calls(51, 44),
+    "OffsetCommit of one partition": Calls(90, 86),
+    "OffsetCommit of six partitions": Calls(170, 176),
+    "OffsetFetch of one partition": Calls(49, 60),
+    "Heartbeat": Calls(34, 28),
+    "ConsumerGroupHeartbeat": Calls(50, 44),
 }
 
 

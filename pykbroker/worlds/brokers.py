@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.controller.topics import NewTopic
 from pykbroker.process.node import Node
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing import groups, records
@@ -274,8 +275,6 @@ class WorldKafka(Process):
         configs: Mapping[str, object] | None = None,
     ) -> None:
         """Create a topic. Raises the KafkaError with which Kafka refuses a topic."""
-        from pykbroker.controller.topics import NewTopic
-
         given = {setting: as_text(value) for setting, value in (configs or {}).items()}
         new = NewTopic(name, partitions, replication_factor, configs=given)
         (result,) = (await self._ask(lambda cluster: cluster.controller.create_topics([new]))).result

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-from pathlib import Path
 
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
-from scripts.jars import classpath
-
-PROGRAM = Path(__file__).parent / "java" / "ErrorTable.java"
+from pykbroker.wire.tests.kafka_messages import run_java
 
 
 def test_codes_are_kafkas() -> None:
-    done = subprocess.run(
-        ["java", "-cp", classpath("kafka"), str(PROGRAM)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
     ours = [
         f"{code.value}\t{code.name}\t{code.retriable}\t{code.stale_metadata}\t{code.default_message}"
         for code in ErrorCode
     ]
-    theirs = done.stdout.replace("\ttrue", "\tTrue").replace("\tfalse", "\tFalse").splitlines()
+    theirs = [line.replace("\ttrue", "\tTrue").replace("\tfalse", "\tFalse") for line in run_java("ErrorTable", [])]
     assert ours == theirs
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
-import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +20,7 @@ from pykbroker.wire.records import (
     encode_batch,
     read_batch_header,
 )
-from scripts.jars import classpath
-
-PROGRAM = Path(__file__).parent / "java" / "Batches.java"
+from pykbroker.wire.tests.kafka_messages import run_java
 
 
 @dataclass
@@ -200,15 +196,7 @@ def exchanges() -> list[Exchange]:
     batches = _batches()
     ours = [batch.encoded() for batch in batches]
     lines = [json.dumps(batch.as_json() | {"bytes": _base64(data)}) for batch, data in zip(batches, ours, strict=True)]
-    done = subprocess.run(
-        ["java", "-Xmx256m", "-cp", classpath("kafka"), str(PROGRAM)],
-        input="\n".join(lines),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [json.loads(line) for line in run_java("Batches", lines)]
     return [
         Exchange(batch, data, base64.b64decode(answer["made"]), answer["read"])
         for batch, data, answer in zip(batches, ours, answers, strict=True)

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import argparse
 import uuid
-from collections.abc import Sequence
 from typing import Final
 
 from pykbroker.client.client import Client
-from pykbroker.client.errors import raise_for
+from pykbroker.client.client_metrics import alter_subscription, subscription_names, subscription_settings
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.running import Options, ToolError, connect, exactly_one
-from pykbroker.wire.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-)
-from pykbroker.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from pykbroker.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from pykbroker.wire.primitives import uuid_to_str
 
 _ACTIONS: Final = ("alter", "delete", "describe", "list")
-_RESOURCE: Final = 16
-_SET, _DELETE = 0, 1
 #: Options, and the settings that they are.
 _SETTINGS: Final = {"interval": "interval.ms", "metrics": "metrics", "match": "match"}
 _CHANGING: Final = ("generate_name", *_SETTINGS)
@@ -42,15 +26,15 @@ def main(words: list[str]) -> None:
         if action == "alter":
             _alter(client, options)
         elif action == "delete":
-            changes = [AlterableConfig(each.name, _DELETE, None) for each in _settings(client, options.name)]
-            _change(client, options.name, changes)
+            changes = dict.fromkeys(each.name for each in subscription_settings(client, options.name))
+            alter_subscription(client, options.name, changes)
             print_lines(f"Deleted client metrics config for {options.name}.")
         elif action == "list":
-            print_lines(*_names(client))
+            print_lines(*subscription_names(client))
         else:
-            for name in [options.name] if options.name is not None else _names(client):
+            for name in [options.name] if options.name is not None else subscription_names(client):
                 print_lines(f"Client metrics configs for {name} are:")
-                for each in _settings(client, name):
+                for each in subscription_settings(client, name):
                     print_lines(f"  {each.name}={each.value}")
 
 
@@ -81,29 +65,8 @@ def _check(options: argparse.Namespace, action: str) -> None:
 def _alter(client: Client, options: argparse.Namespace) -> None:
     name = uuid_to_str(uuid.uuid4().bytes) if options.generate_name else options.name
     given = {setting: getattr(options, option) for option, setting in _SETTINGS.items()}
-    changes = [
-        AlterableConfig(setting, _SET if value != "" else _DELETE, str(value))
-        for setting, value in given.items()
-        if value is not None
-    ]
-    _change(client, name, changes)
+    changes: dict[str, str | None] = {
+        setting: None if value == "" else str(value) for setting, value in given.items() if value is not None
+    }
+    alter_subscription(client, name, changes)
     print_lines(f"Altered client metrics config for {name}.")
-
-
-def _change(client: Client, name: str, changes: list[AlterableConfig]) -> None:
-    request = IncrementalAlterConfigsRequest(resources=[AlterConfigsResource(_RESOURCE, name, changes)])
-    for answer in client.controller().call(request, IncrementalAlterConfigsResponse).responses:
-        raise_for(answer.error_code, answer.error_message)
-
-
-def _settings(client: Client, name: str) -> Sequence[DescribeConfigsResourceResult]:
-    request = DescribeConfigsRequest(resources=[DescribeConfigsResource(_RESOURCE, name, None)])
-    (answer,) = client.any().call(request, DescribeConfigsResponse).results
-    raise_for(answer.error_code, answer.error_message)
-    return answer.configs
-
-
-def _names(client: Client) -> list[str]:
-    answer = client.any().call(ListConfigResourcesRequest(resource_types=[_RESOURCE]), ListConfigResourcesResponse)
-    raise_for(answer.error_code)
-    return [each.resource_name for each in answer.config_resources]

@@ -96,14 +96,11 @@ class Attempt:
                 self.refused.append((item, without_records(item.index, partition, known=False)))
             return
         try:
-            copied = fetch.replica >= 0 and fetch.broker.store.replication is not None
-            partition.check_served_by(
-                fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only or copied
-            )
-            if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
-                return
-            if copied:
+            if fetch.replica >= 0 and fetch.broker.store.replication is not None:
                 self._read_for_replica(item, partition)
+                return
+            partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only)
+            if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
                 return
             if fetch.rack and self._sent_to_its_rack(item, partition):
                 return
@@ -172,9 +169,13 @@ class Attempt:
         """Read for a follower: to the log end offset, and without a wait where it knows an older high watermark."""
         from pykbroker.replication.following import FetchPlace
 
-        fetch, log, led = self.fetch, partition.log, partition.led
+        fetch = self.fetch
+        partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch)
+        log, led = partition.log, partition.led
         if led is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
+            return
         limit = min(item.max_bytes, self.left)
         plan = log.plan_read(item.fetch_offset, limit, at_least_one=not self.size)
         if fetch.first_look:

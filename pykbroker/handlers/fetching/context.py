@@ -24,6 +24,11 @@ _FROM_ANY_REPLICA_SINCE = 11
 class FetchContext(SessionWaiter):
     """See the module. A waiting fetch subclasses it and watches the partitions."""
 
+    #: The follower that fetches, -1 for a consumer, and the epoch of its broker, -1 where it is not said (KIP-903).
+    replica = replica_epoch = -1
+    #: Whether this is the first look at the partitions: a follower's progress is noted once for each of its requests.
+    first_look = True
+
     def __init__(
         self,
         broker: Broker,
@@ -47,18 +52,17 @@ class FetchContext(SessionWaiter):
         self.committed = request.isolation_level == READ_COMMITTED
         self.max_bytes = min(request.max_bytes, broker.fetch_max_bytes)
         self.leader_only = self.version < _FROM_ANY_REPLICA_SINCE and request.replica_id == _CONSUMER
-        state = request.replica_state
-        #: The follower that fetches, -1 for a consumer, and the epoch of its broker, -1 where it is not said (KIP-903).
-        self.replica, self.replica_epoch = (
-            (request.replica_id, -1) if state is None else (state.replica_id, state.replica_epoch)
-        )
-        #: Whether this is the first look at the partitions: a follower's progress is noted once for each of its requests.
-        self.first_look = True
-        if self.replica >= 0:
+        if request.replica_id >= 0 or request.replica_state is not None:
             self._note_follower()
         self.rack = request.rack_id if broker.reads_by_rack else ""
 
     def _note_follower(self) -> None:
+        request, state = self.request, self.request.replica_state
+        self.replica, self.replica_epoch = (
+            (request.replica_id, -1) if state is None else (state.replica_id, state.replica_epoch)
+        )
+        if self.replica < 0:
+            return
         self.is_replica = True
         if self.session is not None:
             self.session.is_replica = True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
-from pykbroker.http.console import search_offsets
-from pykbroker.http.console.members import ConsoleMember, members_of
+from pykbroker.http.console import search_offsets, share_offsets
+from pykbroker.http.console.members import SHARE, ConsoleMember, members_of
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import GROUP
 from pykbroker.steered.refusal import VerbRefused
@@ -66,11 +66,16 @@ async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     brokers = console.brokers
     coordinator = await brokers.coordinator(name)
     group = await members_of(brokers, coordinator, name)
-    committed = await _committed(brokers, coordinator, name)
+    if group.kind == SHARE:
+        committed, lags = await share_offsets.described(brokers, coordinator, name)
+    else:
+        committed, lags = await _committed(brokers, coordinator, name), {}
     owners = {partition: member for member in group.members for partition in member.partitions}
     everywhere = sorted(committed.keys() | owners.keys())
     ends = await _ends(brokers, everywhere)
     rows = [_row(partition, committed, ends, owners) for partition in everywhere]
+    for partition, row in zip(everywhere, rows, strict=True):
+        row["lag"] = lags.get(partition, row["lag"])
     return {
         "group": name,
         "state": group.state,
@@ -151,8 +156,11 @@ async def reset(console: Console, call: ConsoleCall) -> dict[str, Any]:
     indexes = search_offsets.chosen(call.text("partitions", "", most=1000), len(image.partitions))
     wanted = await _targets(console.brokers, topic, indexes, to, call)
     commits = [OffsetCommitRequestPartition(index, offset) for index, offset in wanted.items()]
-    asked = OffsetCommitRequest(group_id=name, topics=[OffsetCommitRequestTopic(topic, partitions=commits)])
     coordinator = await console.brokers.coordinator(name)
+    if (await members_of(console.brokers, coordinator, name)).kind == SHARE:
+        await share_offsets.altered(console.brokers, coordinator, name, topic, wanted)
+        return {"offsets": wanted}
+    asked = OffsetCommitRequest(group_id=name, topics=[OffsetCommitRequestTopic(topic, partitions=commits)])
     answer = await console.brokers.ask(asked, _COMMIT_VERSION, coordinator)
     for each in answer.topics[0].partitions:
         if each.error_code == ErrorCode.UNKNOWN_MEMBER_ID:

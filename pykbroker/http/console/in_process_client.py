@@ -52,7 +52,7 @@ class _Peer:
     principal = PRINCIPAL
     client_software = ("pykbroker-console", __version__)
     time_spent: TimeSpent | None = None
-    when_lost: Callable[[], None] | None = None
+    when_lost: dict[object, Callable[[], None]] | None = None
     by_token = False
 
     def __init__(self, listener: str, host: str) -> None:

@@ -1,4 +1,4 @@
-"""Members of a group and their assignments, for the classic and the consumer protocol (KIP-848)."""
+"""Members of a group and their assignments: classic groups, those of KIP-848, and share groups (KIP-932)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtoco
 from pykbroker.wire.internal.coordinator import decode_versioned
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest
 
 if TYPE_CHECKING:
     from pykbroker.http.console.in_process_client import InProcessClient
     from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as ConsumerGroup
+    from pykbroker.wire.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 
+SHARE: Final = "share"
 _CONSUMER: Final = "consumer"
 _MOST_LISTED: Final = 200
 
@@ -55,21 +58,24 @@ class ConsoleGroup:
 async def members_of(brokers: InProcessClient, coordinator: int, name: str) -> ConsoleGroup:
     """Describe a group. A group that does not exist is Dead and has no members, as before KIP-1043."""
     (found,) = (await brokers.ask(ConsumerGroupDescribeRequest([name]), 1, coordinator)).groups
-    if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+    if found.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
+        raise_for(found.error_code, found.error_message)
+        return _assigned_by_broker("consumer", found)
+    (shared,) = (await brokers.ask(ShareGroupDescribeRequest([name]), 1, coordinator)).groups
+    if shared.error_code != ErrorCode.NONE:  # it is none, or they are not served
         return await _classic(brokers, coordinator, name)
-    raise_for(found.error_code, found.error_message)
-    return _consumer(found)
+    return _assigned_by_broker(SHARE, shared)
 
 
-def _consumer(found: ConsumerGroup) -> ConsoleGroup:
+def _assigned_by_broker(kind: str, found: ConsumerGroup | DescribedShareGroup) -> ConsoleGroup:
     members = [
         ConsoleMember(
-            *(member.member_id, member.instance_id, member.client_id, member.client_host),
+            *(member.member_id, getattr(member, "instance_id", None), member.client_id, member.client_host),
             sorted((of.topic_name, index) for of in member.assignment.topic_partitions for index in of.partitions),
         )
         for member in found.members
     ]
-    return ConsoleGroup("consumer", found.group_state, found.assignor_name, members)
+    return ConsoleGroup(kind, found.group_state, found.assignor_name, members)
 
 
 async def _classic(brokers: InProcessClient, coordinator: int, name: str) -> ConsoleGroup:

@@ -14,7 +14,7 @@ from aiohttp import web
 _TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _INDEX: Final = "index.html"
 _VIEWS: Final = (
-    *("acls", "brokers", "faults", "group", "groups", "metadata", "overview", "quotas", "settings"),
+    *("acls", "brokers", "clients", "faults", "group", "groups", "metadata", "overview", "quotas", "settings"),
     *("topic", "topics", "transactions"),
 )
 NAMES: Final = (

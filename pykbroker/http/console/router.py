@@ -15,6 +15,7 @@ from pykbroker.http.body import read_object
 from pykbroker.http.console import (
     acls,
     brokers,
+    clients,
     counters,
     groups,
     metadata,
@@ -61,6 +62,8 @@ _LOOKS: Final[dict[str, Handler]] = {
     "/tail": tail.follow,
     "/groups": groups.listed,
     "/group": groups.one,
+    "/clients": clients.listed,
+    "/client": clients.one,
     "/transactions": transactions.listed,
     "/settings": settings.listed,
     "/acls": acls.listed,

@@ -108,8 +108,8 @@ NOT_PREFERRED = gauge(
 )
 UNCLEAN = counter(
     "kafka_controller_controllerstats_uncleanleaderelections_total",
-    "Unclean leader elections. Replicas of one process share their log, so there are none.",
-    moves="It does not.",
+    "Unclean leader elections. Where replicas share their log there are none.",
+    moves="More than 0: acknowledged records may be lost; see unclean.leader.election.enable.",
 )
 FETCH_SESSIONS = gauge(
     "kafka_server_fetchsessioncache_numincrementalfetchsessions",
@@ -154,7 +154,8 @@ class BrokerCollector:
         page.add(ACTIVE, len(active))
         page.add(FENCED, len(image.brokers) - len(active))
         page.add(TOPICS, len(image.topics))
-        page.add(UNCLEAN, 0)
+        own_stores = cluster.local_controller.own_stores
+        page.add(UNCLEAN, 0 if own_stores is None else own_stores.partition_log.unclean_elections)
         page.add(ISR_SHRINKS, self._shrinks)
         page.add(ISR_EXPANDS, self._expands)
         page.add(LEADER_CHANGES, self._leader_changes)

@@ -9,6 +9,7 @@ from typing import Final
 from pykbroker.http.metrics import (
     brokers,
     certificates,
+    client_metrics,
     connections,
     groups,
     partitions,
@@ -30,6 +31,7 @@ _SUBJECTS: Final = {
     "Groups": groups,
     "Transactions": transactions,
     "Log directories and compaction": storage,
+    "Client telemetry": client_metrics,
     "Process": process,
 }
 

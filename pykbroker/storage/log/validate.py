@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import Enum
 from struct import Struct
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.rejections import NotOneBatch
@@ -102,7 +102,14 @@ def validate_batch(
     if origin is Origin.CLIENT:
         if not batch_crc_ok(records, 0, size):
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc})")
-        _check_client_batch(header)
+        count = header.record_count
+        if (
+            count <= 0
+            or header.last_offset_delta + 1 != count
+            or attributes & CONTROL_BIT
+            or header.base_sequence < 0 <= header.producer_id
+        ):
+            _refuse_client_batch(header)
     if attributes & CONTROL_BIT:
         return header, records
     if (
@@ -167,7 +174,8 @@ def _not_one(message: str) -> NotOneBatch:
     return NotOneBatch(ErrorCode.INVALID_RECORD, message)
 
 
-def _check_client_batch(header: BatchHeader) -> None:
+def _refuse_client_batch(header: BatchHeader) -> NoReturn:
+    """Raises KafkaError INVALID_RECORD with the rule that is broken, in Kafka's order."""
     count = header.record_count
     if header.last_offset_delta < 0:
         raise _invalid(f"Batch has an invalid offset range: [{header.base_offset}, {header.last_offset}]")
@@ -179,10 +187,9 @@ def _check_client_batch(header: BatchHeader) -> None:
         )
     if header.attributes & CONTROL_BIT:
         raise _invalid("Clients are not allowed to write control records")
-    if header.producer_id >= 0 and header.base_sequence < 0:
-        raise _invalid(
-            f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id}"
-        )
+    raise _invalid(
+        f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id}"
+    )
 
 
 def _begins_well(records: Buffer, header: BatchHeader) -> bool:

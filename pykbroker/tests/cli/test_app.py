@@ -30,6 +30,7 @@ _COMMANDS = [
     "transactions",
     "reassignments",
     "quotas",
+    "client-metrics",
     "records",
     "brokers",
     "perf",

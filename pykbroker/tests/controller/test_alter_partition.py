@@ -71,6 +71,7 @@ def test_no_change_is_answered_with_the_present_state_and_writes_nothing(control
         (ErrorCode.INVALID_REQUEST, {"members": [(2, -1), (3, -1)]}),
         (ErrorCode.INVALID_REQUEST, {"members": []}),
         (ErrorCode.INVALID_REQUEST, {"state": 1}),
+        (ErrorCode.INVALID_REQUEST, {"state": 7}),
         (ErrorCode.INVALID_REQUEST, {"members": [(1, -1)], "state": 1}),
         (ErrorCode.INELIGIBLE_REPLICA, {"members": [(1, -1), (2, 10**9)]}),
     ],

@@ -105,6 +105,33 @@ def test_an_unclean_shutdown_ends_eligibility() -> None:
     assert topic.state == (-1, [], [1], [1])
 
 
+def test_the_last_known_leader_waits_for_who_is_eligible() -> None:
+    topic = Replicated()
+    topic.fence(3, 2, 1)
+    topic.back(1)
+    assert topic.state == (-1, [], [2], [1])
+    topic.back(2, clean=True)
+    assert topic.state == (2, [2], [], [])
+
+
+def test_a_last_known_leader_that_is_away_is_waited_for() -> None:
+    topic = Replicated()
+    topic.fence(3, 2, 1)
+    topic.back(1)
+    topic.fence(1)
+    topic.back(2)
+    assert topic.state == (-1, [], [], [1])
+    topic.back(1)
+    assert topic.state == (1, [1], [], [])
+
+
+def test_a_removed_replica_is_not_eligible() -> None:
+    topic = Replicated()
+    topic.reassign(2)
+    assert topic.partition.replicas == [2]
+    assert topic.state == (2, [2], [], [])
+
+
 def test_the_last_known_leader_leads_if_nobody_is_eligible_and_recovers_first() -> None:
     topic = Replicated(min_isr=1)
     topic.fence(3, 2, 1)
@@ -113,6 +140,8 @@ def test_the_last_known_leader_leads_if_nobody_is_eligible_and_recovers_first() 
     now = topic.partition
     assert topic.state == (1, [1], [], [])
     assert now.leader_recovery_state == 1
+    topic.back(2)
+    assert topic.isr(1, 2, recovery_state=1).error_code == ErrorCode.INVALID_REQUEST
     assert topic.isr(1, recovery_state=0).leader_recovery_state == 0
     assert topic.partition.leader_recovery_state == 0
 

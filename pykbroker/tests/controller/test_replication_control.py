@@ -5,10 +5,25 @@ The model of the data is the set of replicas that have every committed record. A
 
 from __future__ import annotations
 
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+import contextlib
+import inspect
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any, cast
 
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from pykbroker.controller import alter_partition, assignments, own_stores, partition_changes, replication_control
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.elections import ElectionType
 from pykbroker.controller.partition_changes import RECOVERING
@@ -16,6 +31,7 @@ from pykbroker.controller.reassignments import Reassignment
 from pykbroker.controller.replication_control import ReplicationControl
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import NO_LEADER, TOPIC_RESOURCE, PartitionImage
+from pykbroker.tests.controller import test_alter_partition, test_own_stores, test_remote_brokers
 from pykbroker.tests.kit.depth import examples
 from pykbroker.tests.kit.metadata import alter, make_replicating_controller, own_registration, records_in, replayed
 from pykbroker.wire.errors import ErrorCode
@@ -193,3 +209,111 @@ class Replication(RuleBasedStateMachine):
 
 Replication.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestReplication = Replication.TestCase
+
+
+#: Each rule and what it is without: module, text, and the text in its place. The text occurs once.
+MUTATIONS: dict[str, tuple[ModuleType, str, str]] = {
+    "who is eligible leads if nobody is in sync": (partition_changes, "target.isr or eligible", "target.isr"),
+    "a leader runs": (partition_changes, "if replica in complete and around.may_lead(replica)", "if replica in complete"),
+    "a leader is complete": (partition_changes, "if replica in complete and around.may", "if around.may"),
+    "the last known leader is the last resort": (partition_changes, "keeps_eligible and not complete and", "keeps_eligible and"),
+    "it must run": (partition_changes, "if around.may_lead(last_leader):", "if True:"),
+    "an unclean election is asked for": (partition_changes, "if election is Election.UNCLEAN:", "if True:"),
+    "and then takes place": (partition_changes, "if election is Election.UNCLEAN:", "if False:"),
+    "its leader recovers": (partition_changes, "record.leader_recovery_state = RECOVERING", "pass"),
+    "its leader is alone": (partition_changes, "isr, eligible = [elected.leader], []", "eligible = []"),
+    "nobody is eligible beside a large ISR": (partition_changes, "if len(target.isr) >= around.min_isr:", "if False:"),
+    "nor after an unclean shutdown": (partition_changes, ", *target.after_unclean_shutdown}", "}"),
+    "nor if it was removed": (partition_changes, "if each in target.replicas and each", "if each"),
+    "who led last is noted": (partition_changes, "record.last_known_elr = [before.leader]", "pass"),
+    "and forgotten": (partition_changes, "record.last_known_elr = []", "pass"),
+    "an eligible leader is the ISR": (partition_changes, "isr = [elected.leader]\n            eligible.", "eligible."),
+    "a removed replica needs a new epoch": (
+        partition_changes,
+        "<= set(target.replicas):\n        return True",
+        "<= set(target.replicas):\n        return False",
+    ),
+    "a reassignment waits for its copies": (assignments, "not needed <= set(in_sync)", "False"),
+    "another leader's time is over": (alter_partition, "wanted.leader_epoch < partition.leader_epoch", "False"),
+    "only a leader asks": (alter_partition, "broker_id != partition.leader", "False"),
+    "of the present state": (alter_partition, "wanted.partition_epoch < partition.partition_epoch", "False"),
+    "and not of a later one": (alter_partition, "wanted.leader_epoch > partition.leader_epoch or", ""),
+    "members are replicas": (alter_partition, "not set(isr) <= set(partition.replicas) or", ""),
+    "each once": (alter_partition, "len(set(isr)) < len(isr) or", ""),
+    "the leader is one": (alter_partition, "or partition.leader not in isr", ""),
+    "members run": (alter_partition, "and broker.active", ""),
+    "and did not restart": (alter_partition, "and member.broker_epoch in (_UNKNOWN_EPOCH, broker.epoch)", ""),
+    "a leader that recovers is alone": (alter_partition, "len(isr) > 1 or", ""),
+    "the asking broker did not restart": (alter_partition, "check_epoch(control.image", "(lambda *_: None)(control.image"),
+    "who lost leadership learns it": (alter_partition, "record.leader not in (NO_LEADER_CHANGE, broker_id)", "False"),
+    "an unclean shutdown is one": (own_stores, "known.epoch == broker.previous_epoch", "True"),
+    "a clean one is one": (own_stores, "known.epoch == broker.previous_epoch", "False"),
+    "a stopping broker leaves each ISR": (own_stores, "[leaving(broker), *self.control.without(broker.id)]", "[leaving(broker)]"),
+    "a fenced one, too": (own_stores, "[*self.control.without(broker.id), fencing(broker)]", "[fencing(broker)]"),
+    "a broker leads what had no leader": (own_stores, "unfencing(draft.image.brokers[broker_id]), *changes", "unfencing(draft.image.brokers[broker_id])"),
+    "only topics that allow it elect uncleanly": (replication_control, 'lower() == "true"', 'lower() != ""'),
+    "as they say": (replication_control, 'lower() == "true"', 'lower() == "?"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", MUTATIONS)
+def test_each_rule_is_needed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch_off(*MUTATIONS[rule], monkeypatch)
+    assert is_noticed()
+
+
+def switch_off(module: ModuleType, text: str, instead: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the functions of a module have the code that they would have with another text."""
+    source = inspect.getsource(module)
+    assert source.count(text) == 1
+    changed: dict[str, Any] = {"__name__": module.__name__}
+    exec(compile(source.replace(text, instead), str(module.__file__), "exec"), changed)
+    for name, function in functions(vars(module), module.__name__):
+        other = dict(functions(changed, module.__name__))[name]
+        monkeypatch.setattr(function, "__code__", other.__code__)
+
+
+def functions(namespace: dict[str, Any], module: str) -> Iterator[tuple[str, FunctionType]]:
+    """Those that a module defines, and those of its classes."""
+    for name, value in namespace.items():
+        if isinstance(value, FunctionType) and value.__module__ == module:
+            yield name, value
+        elif isinstance(value, type) and value.__module__ == module:
+            found = {key: getattr(each, "__func__", each) for key, each in vars(value).items()}
+            yield from (
+                (f"{name}.{key}", each)
+                for key, each in found.items()
+                if isinstance(each, FunctionType) and not key.startswith("__")
+            )
+
+
+def is_noticed() -> bool:
+    """Whether a story of brokers, a refusal, or the model shows a difference."""
+    stories = [
+        each for name, each in vars(test_own_stores).items() if name.startswith("test_") and not _parameters(each)
+    ]
+    refusals = test_alter_partition.test_refusals
+    with contextlib.suppress(Exception, pytest.fail.Exception):
+        for story in stories:
+            story()
+        test_alter_partition.test_a_fenced_broker_that_still_leads_by_its_own_view_is_refused(four_brokers())
+        test_alter_partition.test_a_replica_that_restarted_since_the_leader_saw_it_cannot_join(four_brokers())
+        for error, given in refusals.pytestmark[0].args[1]:
+            refusals(four_brokers(), error, given)
+        test_remote_brokers.test_who_did_not_stop_cleanly_is_no_more_eligible(
+            make_replicating_controller(1), clean=False
+        )
+        run_state_machine_as_test(Replication, settings=WITHOUT_SHRINKING)
+        return False
+    return True
+
+
+WITHOUT_SHRINKING = settings(max_examples=60, deadline=None, database=None, phases=[Phase.generate])
+
+
+def four_brokers() -> Controller:
+    return cast("Controller", test_alter_partition.controller.__wrapped__())
+
+
+def _parameters(test: Any) -> int:
+    return len(inspect.signature(test).parameters)

@@ -81,6 +81,7 @@ from pykbroker.wire.messages import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    push_telemetry,
     read_share_group_state,
     read_share_group_state_summary,
     share_acknowledge,
@@ -490,6 +491,8 @@ ROWS: dict[ApiKey, Row | str] = {
         1,
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: lambda: (consumer_group_describe.ConsumerGroupDescribeRequest(groups(), True), 1),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: SMALL,
+    ApiKey.PUSH_TELEMETRY: lambda: (push_telemetry.PushTelemetryRequest(b"x" * 16, 0, metrics=b"\n\0" * 500_000), 0),
     ApiKey.LIST_CONFIG_RESOURCES: lambda: (list_config_resources.ListConfigResourcesRequest([2] * 10), 1),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda: (
         describe_topic_partitions.DescribeTopicPartitionsRequest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from random import Random
 from typing import Any
 
@@ -207,3 +208,19 @@ def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert produce() is None
     places.empty(Place.OBSERVE)
     assert produce()
+
+
+@pytest.mark.parametrize("usual", [True, False])
+def test_a_refused_batch_leaves_nothing_to_the_collector(usual: bool) -> None:
+    """The error of an append refers to the frames that it passed, which refer to the received bytes."""
+    broker = Broker(usual=usual)
+    batch = encode_batch([Record(timestamp=START_MS, value=bytes(900))])
+    frame = encoded((broker,), (9, [("small", [PartitionProduceData(0, batch)])], 1, None, False), 1)[0]
+    broker.answer(frame)
+    gc.collect()
+    gc.disable()
+    try:
+        broker.answer(frame)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

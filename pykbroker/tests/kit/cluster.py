@@ -116,7 +116,7 @@ class MemoryCluster:
         config = BrokerConfig(self.settings)
         self.cluster = Cluster.open(
             config,
-            Path("/data"),
+            Path("/data/1" if self.own_stores else "/data"),
             self.disk,
             self.clock,
             self.random,
@@ -132,7 +132,7 @@ class MemoryCluster:
     def open_store(self, broker: int) -> Store:
         """The store of a broker that has copies of its own, on what the disk holds."""
         logs = LogManager(
-            Path("/data" if broker == 1 else f"/data{broker}"),
+            Path(f"/data/{broker}"),
             self.disk,
             self.clock,
             node_id=broker,

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from pykbroker.brokers.cluster import Cluster
+from pykbroker.controller.registrations import unfencing
+from pykbroker.controller.topics import NewTopic
+from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.process.cleaner import Order
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.storage.compaction import compaction
@@ -16,6 +19,7 @@ from pykbroker.storage.directories import manager
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.brokers.test_broker import OwnNodes, produce
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.metadata import alter
 from pykbroker.tests.storage.support import append, batch
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -182,3 +186,19 @@ def test_every_store_of_the_process_has_its_rounds() -> None:
     assert starts == [3, 3]
     for folder in ("/data", "/data2"):
         assert b" 0 3" in world.disk.read(f"{folder}/log-start-offset-checkpoint")
+
+
+def test_topics_that_allow_it_get_a_leader_after_a_while_where_brokers_have_copies_of_their_own() -> None:
+    world = MemoryCluster(brokers=2, own_stores=True, unclean_leader_election_interval_ms=str(INTERVAL_MS))
+    world.create(NewTopic("t", 1, 2))
+    Housekeeping(world.cluster, durable=False, cleaner=InThisThread(world)).start()
+    first = world.image.partition("t", 0)
+    follower = next(each for each in first.replicas if each != first.leader)
+    for broker in (follower, first.leader):
+        _ = world.cluster.controller.fence_broker(broker).value
+    alter(world.cluster.controller, TOPIC_RESOURCE, "t", unclean_leader_election_enable="true")
+    known = world.image.brokers[follower]
+    world.cluster.local_controller.commit([unfencing(known)])
+    assert world.image.partition("t", 0).leader == -1
+    rounds(world.cluster, 2)
+    assert world.image.partition("t", 0).leader == follower

@@ -36,8 +36,8 @@ class GroupDeadlines:
     def touch(self, member: Member, timeout_ms: int | None = None) -> None:
         """Restart the member's session timeout."""
         ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
-        member.deadline = self._clock.monotonic() + ms / 1000
-        self.wake_at = min(self.wake_at, member.deadline)
+        member.deadline = deadline = self._clock.monotonic() + ms / 1000
+        self.wake_at = min(self.wake_at, deadline)
 
     def give_out(self, members: Membership, member_id: str, session_timeout_ms: int) -> None:
         """Remember an id that a client must use within one session timeout."""

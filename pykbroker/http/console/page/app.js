@@ -10,6 +10,7 @@ const VIEWS = [
   ["topics", "Topics", "t"],
   ["groups", "Groups", "g"],
   ["transactions", "Transactions", "x"],
+  ["clients", "Clients", "c"],
   ["brokers", "Brokers", "b"],
   ["settings", "Settings", "s"],
   ["acls", "Access lists", "a"],

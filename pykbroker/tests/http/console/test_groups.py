@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
+from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.tests.http.http_client import WithHttp
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 _EVIL = "<img src=x onerror=alert(1)>"
 
@@ -103,3 +106,29 @@ def test_delete(http: WithHttp) -> None:
     assert http.changed("/groups/delete", group="goes").json["title"].startswith("GROUP_ID_NOT_FOUND")
     gone = http.look("/group", group="goes")
     assert (gone["state"], gone["members"], gone["offsets"]) == ("Dead", [], [])
+
+
+def test_a_share_group_has_start_offsets_and_is_reset(http: WithHttp) -> None:
+    http.kafka.create_topic("jobs")
+    for number in range(5):
+        http.kafka.produce("jobs", f"job {number}")
+    member = str(uuid.UUID(int=7))
+    with Client(parse_bootstrap(http.kafka.bootstrap_servers), timeout_s=30) as client:
+
+        def beat(epoch: int) -> None:
+            request = ShareGroupHeartbeatRequest("work", member, epoch, None, ["jobs"] if epoch == 0 else None)
+            answer = client.coordinator("work").call(request, ShareGroupHeartbeatResponse)
+            assert answer.error_code == 0, answer.error_message
+
+        beat(0)
+        http.kafka.wait_for_share_group("work", lambda group: ("jobs", 0) in group.partitions)
+        found = http.look("/group", group="work")
+        assert (found["type"], found["state"], found["members_in_all"]) == ("share", "Stable", 1)
+        assert http.changed("/groups/reset", group="work", topic="jobs", to="offset", offset=2).status == 409
+        beat(-1)
+    http.change("/groups/reset", group="work", topic="jobs", to="offset", offset=2)
+    found = http.look("/group", group="work")
+    (row,) = found["offsets"]
+    assert (row["committed"], row["end"], row["lag"], found["lag"]) == (2, 5, 3, 3)
+    http.change("/groups/delete", group="work")
+    assert http.kafka.share_group("work").state == "Dead"

@@ -17,8 +17,8 @@ from pykbroker.http.metrics.metric import Metric
 from pykbroker.tests.http.http_client import set_quotas, with_http
 
 ROOT = Path(__file__).parents[4]
-#: What prometheus_client itself tells of a process is not ours to describe.
-_OF_OTHERS = re.compile(r"(process|python)_\w+")
+#: What prometheus_client itself tells of a process, and clients of themselves, is not ours to describe.
+_OF_OTHERS = re.compile(r"(process|python|kafka_client)_\w+")
 
 
 def _metrics() -> dict[str, Metric]:
@@ -67,7 +67,11 @@ def families() -> Iterator[dict[str, list[tuple[str, set[str]]]]]:
         consumer.assign([TopicPartition("t", 0, 0)])
         assert len(consumer.consume(1, 20)) == 1
         consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
+        http.kafka.subscribe_client_metrics(interval_ms=100)
+        watched = Producer({**settings, "client.id": "watched"})
+        http.kafka.wait_for_client_metrics("watched", timeout=20)
         text = http.ask("/metrics").text
+        del watched
         consumer.close()
     with with_http(security="ssl") as http:
         secured = http.ask("/metrics").text

@@ -31,7 +31,7 @@ export async function show(root, params, life) {
     columns: [
       ["Topic", (each) => link("topic", { name: each.topic, partitions: each.partition }, each.topic)],
       ["Partition", (each) => each.partition, "number"],
-      ["Committed offset", (each) => number(each.committed), "number"],
+      [found.type === "share" ? "Start offset" : "Committed offset", (each) => number(each.committed), "number"],
       ["End offset", (each) => number(each.end), "number"],
       ["Lag", (each) => number(each.lag), "number"],
       ["Client", (each) => each.member ?? ""],

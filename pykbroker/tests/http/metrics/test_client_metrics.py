@@ -1,0 +1,59 @@
+"""Metrics of clients on the page: names, labels, kinds, and those of strangers."""
+
+from __future__ import annotations
+
+from pykbroker.http.metrics.client_metrics import ClientMetricCollector
+from pykbroker.http.metrics.page import Page
+from pykbroker.telemetry.otlp import Kind, Point
+from pykbroker.telemetry.received import ClientValues
+from pykbroker.tests.kit.cluster import MemoryCluster
+
+
+def page_of(*points: Point, client_id: str = "c") -> list[str]:
+    """The lines of a client that has sent these points."""
+    cluster = MemoryCluster()
+    cluster.broker.telemetry.received.take(ClientValues("i", client_id, "test 1"), points, 1000)
+    page = Page()
+    for _ in ClientMetricCollector().collect(cluster.cluster, page):
+        pass
+    lines = b"".join(page.chunks()).decode().splitlines()
+    return [line for line in lines if "kafka_client_" in line and "# HELP" not in line]
+
+
+def test_a_gauge_and_a_sum_under_the_clients_own_names() -> None:
+    assert page_of(
+        Point("org.apache.kafka.producer.record.queue.time.avg", (("node.id", "1"),), Kind.GAUGE, 2.5),
+        Point("org.apache.kafka.producer.record.send.total", (), Kind.DELTA, 3.0),
+        Point("org.apache.kafka.consumer.poll", (), Kind.TOTAL, float("inf")),
+    ) == [
+        "# TYPE kafka_client_producer_record_queue_time_avg gauge",
+        'kafka_client_producer_record_queue_time_avg{client_id="c",client_instance_id="i",node_id="1"} 2.5',
+        "# TYPE kafka_client_producer_record_send_total counter",
+        'kafka_client_producer_record_send_total{client_id="c",client_instance_id="i"} 3.0',
+        "# TYPE kafka_client_consumer_poll_total counter",
+        'kafka_client_consumer_poll_total{client_id="c",client_instance_id="i"} +Inf',
+    ]
+
+
+def test_a_stranger_s_names_and_labels_are_escaped_and_stay_under_the_prefix() -> None:
+    hostile = (("client_id", "somebody"), ('a"}\n9', 'v"\n'), ("1", "x"))
+    lines = page_of(Point('kafka_consumergroup_lag{a="b"} 1\n', hostile, Kind.GAUGE, 1.0), client_id='c"\n')
+    assert lines == [
+        "# TYPE kafka_client_kafka_consumergroup_lag_a__b___1_ gauge",
+        'kafka_client_kafka_consumergroup_lag_a__b___1_{client_id="c\\"\\n",client_instance_id="i",a___9="v\\"\\n",_1="x"} 1.0',
+    ]
+
+
+def test_names_that_are_alike_are_told_once_and_in_one_kind() -> None:
+    lines = page_of(
+        Point("a.b", (), Kind.GAUGE, 1.0),
+        Point("a_b", (), Kind.GAUGE, 2.0),
+        Point("a.b.total", (), Kind.GAUGE, 3.0),
+        Point("a.b", (("x", "y"),), Kind.DELTA, 4.0),
+    )
+    assert lines == [
+        "# TYPE kafka_client_a_b gauge",
+        'kafka_client_a_b{client_id="c",client_instance_id="i"} 1.0',
+        "# TYPE kafka_client_a_b_total gauge",
+        'kafka_client_a_b_total{client_id="c",client_instance_id="i"} 3.0',
+    ]

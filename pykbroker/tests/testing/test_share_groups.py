@@ -1,0 +1,96 @@
+"""Share groups as a test sees them: members, where a group is, and what its members hold."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pykbroker.client.client import Client, parse_bootstrap
+from pykbroker.testing import Kafka
+from pykbroker.testing.share_groups import DeliveredRange
+from pykbroker.wire.messages.share_fetch import (
+    AcknowledgementBatch,
+    FetchPartition,
+    FetchTopic,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+
+MEMBER = str(uuid.UUID(int=7))
+SETTINGS = {"group.share.min.heartbeat.interval.ms": 200, "group.share.heartbeat.interval.ms": 200}
+
+
+class Worker:
+    """A member of the share group ``work``, which reads partition 0 of ``jobs``."""
+
+    def __init__(self, client: Client, kafka: Kafka) -> None:
+        self._client = client
+        (self._topic,) = kafka.node.cluster.metadata.image.topics_by_id.keys() - self._internal(kafka)
+        self._epoch = 0
+        self._session = 0
+
+    @staticmethod
+    def _internal(kafka: Kafka) -> set[bytes]:
+        return {each.id for each in kafka.node.cluster.metadata.image.topics.values() if each.internal}
+
+    def beat(self, epoch: int | None = None) -> None:
+        request = ShareGroupHeartbeatRequest(
+            "work",
+            MEMBER,
+            self._epoch if epoch is None else epoch,
+            subscribed_topic_names=["jobs"] if self._epoch == 0 else None,
+        )
+        answer = self._client.coordinator("work").call(request, ShareGroupHeartbeatResponse)
+        assert answer.error_code == 0, answer.error_message
+        self._epoch = answer.member_epoch
+
+    def fetch(self, *acknowledged: AcknowledgementBatch) -> None:
+        request = ShareFetchRequest(
+            "work",
+            MEMBER,
+            share_session_epoch=self._session,
+            max_wait_ms=5000,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            max_records=4,
+            batch_size=4,
+            topics=[FetchTopic(self._topic, [FetchPartition(0, acknowledgement_batches=list(acknowledged))])],
+        )
+        answer = self._client.leader("jobs", 0).call(request, ShareFetchResponse)
+        assert answer.error_code == 0, answer.error_message
+        self._session += 1
+
+
+@contextmanager
+def working(kafka: Kafka) -> Iterator[Worker]:
+    with Client(parse_bootstrap(kafka.bootstrap_servers), timeout_s=30) as client:
+        yield Worker(client, kafka)
+
+
+def test_a_share_group_from_its_first_member_to_its_end() -> None:
+    with Kafka(SETTINGS) as kafka:
+        kafka.create_topic("jobs")
+        assert kafka.share_group("work").state == "Dead"
+        with working(kafka) as worker:
+            worker.beat()
+            joined = kafka.wait_for_group("work", "Stable", members=1)
+            assert joined.type == "share"
+            kafka.wait_for_share_group("work", lambda group: ("jobs", 0) in group.partitions)
+            worker.fetch()  # begins at the end
+            for number in range(10):
+                kafka.produce("jobs", f"job {number}")
+            worker.fetch()
+            seen = kafka.wait_for_share_group("work", lambda group: group.partitions["jobs", 0].acquired)
+            assert seen.members[0].member_id == MEMBER
+            first = seen.partitions["jobs", 0].in_flight[0]
+            assert (first.first, first.state, first.deliveries, first.member) == (0, "acquired", 1, MEMBER)
+            assert seen.lag == 10
+            worker.fetch(AcknowledgementBatch(0, 0, [1]))
+            done = kafka.wait_for_share_group("work", lambda group: group.lag == 9)
+            assert done.partitions["jobs", 0].start_offset == 1
+            assert all(isinstance(each, DeliveredRange) for each in done.partitions["jobs", 0].in_flight)
+            worker.beat(-1)
+        kafka.wait_for_group("work", "Empty")
+        kafka.wait_for_share_group("work", lambda group: not group.partitions["jobs", 0].acquired)
