@@ -39,7 +39,7 @@ def list_subscriptions(*, at: ConnectionOptions, as_json: Json = False) -> None:
         out.json(rows)
     elif rows:
         columns = {"name": "NAME", "interval.ms": "INTERVAL MS", "metrics": "METRICS", "match": "CLIENTS"}
-        out.table(columns, [row | {"match": row.get("match") or "(all)"} for row in rows])
+        out.table(columns, [dict.fromkeys(columns, "") | row | {"match": row.get("match") or "(all)"} for row in rows])
     else:
         out.remark("There are no subscriptions: no client is asked for its metrics.")
 

@@ -181,7 +181,8 @@ def test_many_share_sessions_of_one_connection_end() -> None:
     assert len(manager.sessions) == 30
     begin(world)
     with world.turn():
-        peer.when_lost()
+        for tell in peer.when_lost.values():
+            tell()
     run(world)
     assert len(manager.sessions) == 0
     assert world.longest <= MOST

@@ -330,6 +330,7 @@ READERS = {
     "storage/log/log.py": "control batches, which clients cannot write",
     "storage/log/lookup.py": "ListOffsets: here",
     "storage/log/snapshots.py": "control batches, which clients cannot write",
+    "telemetry/manager.py": "PushTelemetry: telemetry.max.bytes bounds it, in a thread, and the memory budget counts it",
 }
 _DECODING = re.compile(
     r"\b(decode_records|decode_some|decode_one_by_one|unpacked|RecordWalk|decompress|decompressed_pieces)\("

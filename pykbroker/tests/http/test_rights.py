@@ -28,6 +28,7 @@ _SECRET = "swordfish"
 _TOPIC, _GROUP, _ID = f"{_SECRET}-topic", f"{_SECRET}-group", f"{_SECRET}-id"
 _BODIES: dict[str, Any] = {
     "addFault": {"api": "*", "drop": True},
+    "beginChaos": {"text": "7 quiet_after=1ms"},
     "advanceClock": {"by": "1h"},
     "loadSeed": {"topics": {_TOPIC: [{"value": "x"}], "another": None}},
     "recordRequests": {"on": True},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import math
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
@@ -166,6 +167,8 @@ class Wire:
 
 class Listening:
     """A listening socket."""
+
+    family = socket.AF_INET
 
     def __init__(self, loop: VirtualLoop, port: int) -> None:
         self._loop = loop

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from pykbroker.network import limited
+from pykbroker.network import limited, sockets
 from pykbroker.network.acceptor import ConnectionAcceptor
 from pykbroker.network.connection import Connection
 from pykbroker.quotas.connections import UNLIMITED, ConnectionLimits, ListenerLimits
@@ -302,6 +302,7 @@ async def life(crowd: Watched) -> None:
 def simulated_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Garbage is not looked for: what is gone goes by itself."""
     monkeypatch.setattr(limited, "taken_over", lambda server, _: server.hand_over())
+    monkeypatch.setattr(sockets, "bound_again", lambda _: [])  # no other program takes a port of this network
     gc.disable()
     yield
     gc.enable()

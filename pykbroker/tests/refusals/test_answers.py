@@ -20,6 +20,7 @@ AS_A_WHOLE = {
     *("alter_partition_reassignments", "elect_leaders", "fetch", "leave_group", "offset_delete", "update_features"),
     *("add_partitions_to_txn", "describe_log_dirs", "describe_quorum"),
     *("share_fetch", "share_acknowledge", "alter_share_group_offsets", "delete_share_group_offsets"),
+    "describe_share_group_offsets",
     # These say less of what they refuse: no name, and 0 for what there is not.
     *("describe_user_scram_credentials", "describe_transactions"),
 }
