@@ -245,7 +245,7 @@ def test_the_token_is_asked_for_and_kept_for_the_tab(opened):
 
 
 def opened_with_token(opened, at: str, *tokens: str):
-    page = opened("topics", at=at, complaints=("401", "ERR_CONNECTION_REFUSED"), waits=False)
+    page = opened("topics", at=at, complaints=("401", "ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE"), waits=False)
     for token in tokens:
         expect(page.locator("dialog")).to_contain_text("Token required")
         expect(page.locator("dialog .wrong")).to_have_text(_REFUSED if token != tokens[0] else "")

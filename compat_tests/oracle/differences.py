@@ -69,13 +69,8 @@ _OPAQUE = (
     "Apache Kafka decompresses every batch it is given; here a batch with a right checksum is not opened unless a setting of the "
     "topic asks for it, so one that says gzip and is not is stored as it came."
 )
-_NOT_SERVED = (
-    "An API that is not served yet is not listed, and neither is a feature of it; docs/compatibility.md says which."
-)
 
 DIFFERENCES: tuple[Difference, ...] = (
-    Difference("ApiVersions/*", "*.api_keys.*", _NOT_SERVED, ours="<missing>"),
-    Difference("ApiVersions/*", "*.finalized_features.*", _NOT_SERVED, ours="<missing>"),
     *(
         Difference(
             "ApiVersions/*",

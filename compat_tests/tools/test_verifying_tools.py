@@ -12,12 +12,8 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
-from compat_tests.conftest import TARGET
-from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.kafka_tools import tool_command
 from compat_tests.harness.records import LIMIT_S, values, write
-
-OURS = ApacheKafka.name != TARGET
 
 
 def events(out: str, name: str) -> list[dict]:
@@ -99,12 +95,6 @@ def test_replica_verification_finds_no_lag(bootstrap, make_topic, fill):
 
 
 # ---- what is not served, or not without security
-
-
-@pytest.mark.skipif(not OURS, reason="Apache Kafka serves them")
-def test_a_tool_says_what_is_not_served(kafka_tools, bootstrap):
-    said = kafka_tools("streams-groups", "--bootstrap-server", bootstrap, "--describe", "--group", "any").text
-    assert "The node does not support STREAMS_GROUP_DESCRIBE" in said
 
 
 @pytest.mark.parametrize("tool_name", ["share-groups", "streams-groups"])

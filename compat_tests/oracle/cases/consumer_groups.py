@@ -41,7 +41,7 @@ def configure(ask: Ask, group: str, setting: str, value: str) -> None:
     ask.quietly(IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, group, configs)]), 1)
     request = DescribeConfigsRequest([DescribeConfigsResource(GROUP_RESOURCE, group, [setting])])
     deadline = time.monotonic() + 10
-    while ask.quietly(request, 4).results[0].configs[0].value != value:
+    while [each.value for each in ask.quietly(request, 4).results[0].configs] != [value]:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

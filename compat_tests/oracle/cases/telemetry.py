@@ -182,8 +182,8 @@ def pushes_out_of_turn(ask: Ask) -> None:
     ask(PushTelemetryRequest(client, identity, False, 0, good))
     other = b"who-never-asked-"
     ask(PushTelemetryRequest(other, identity, False, 0, good))
-    ask(GetTelemetrySubscriptionsRequest(other))
-    ask(PushTelemetryRequest(other, asked(ask, other).subscription_id, False, 0, good))
+    identity_of_other = ask(GetTelemetrySubscriptionsRequest(other)).subscription_id
+    ask(PushTelemetryRequest(other, identity_of_other, False, 0, good))
     subscribe(ask, name, metrics="*", interval_ms="3500000")
     ask(PushTelemetryRequest(client, identity, False, 0, good))
     subscribe(ask, name)
