@@ -180,7 +180,8 @@ class ShareGroupModel(RuleBasedStateMachine):
             return
         if lost:
             assert member.peer.when_lost is not None
-            member.peer.when_lost()
+            for tell in member.peer.when_lost.values():
+                tell()
         else:
             member.close()
             self.note_time()
