@@ -111,6 +111,25 @@ def check(found: Sequence[Finding], guarantee: str) -> None:
     raise Misjudged(f"not {guarantee}:\n" + "\n".join(lines))
 
 
+def judge_records(
+    source: Iterable[Any],
+    targets: Iterable[Iterable[Any]],
+    effects: Iterable[Hashable] | None,
+    guarantee: str,
+    identity: Callable[[Any], Hashable],
+    key: Callable[[Any], Hashable],
+    *,
+    in_order: bool,
+) -> None:
+    """Hold the records of ``targets``, and what was done outside of Kafka, against those of ``source``. Raises Misjudged, and ValueError
+    for an unknown guarantee.
+    """
+    written = [of_records(target, identity, key) for target in targets]
+    if effects is not None:
+        written.append(of_effects(effects))
+    check(findings(of_records(source, identity, key), written, guarantee, in_order=in_order), guarantee)
+
+
 def of_records(
     records: Iterable[Any], identity: Callable[[Any], Hashable], key: Callable[[Any], Hashable]
 ) -> list[Occurrence]:

@@ -231,6 +231,15 @@ class MembersTopics:
         return response
 
     def _may_see(self, checked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
+        names = yield from self._names(group)
+        for name in sorted(names):
+            if not checked.may(DESCRIBE, TOPIC, name):
+                return False
+            yield WEIGHT
+        return True
+
+    def _names(self, group: Any) -> Generator[float, None, set[str]]:
+        """The topics of a group."""
         names = set()
         for member in group.members:
             target = getattr(member, "target_assignment", member.assignment)
@@ -239,11 +248,7 @@ class MembersTopics:
                     names.add(partitions.topic_name)
                     yield WEIGHT_OF_LITTLE
             yield WEIGHT_OF_LITTLE
-        for name in sorted(names):
-            if not checked.may(DESCRIBE, TOPIC, name):
-                return False
-            yield WEIGHT
-        return True
+        return names
 
 
 class TopologyTopics:
@@ -272,40 +277,23 @@ class TopologyTopics:
         return (yield from checked.refusal(ERROR_OF[TOPIC])) if is_denied else proceed()
 
 
-class DescribedTopology:
+class DescribedTopology(MembersTopics):
     """StreamsGroupDescribe requires DESCRIBE on all topics of a group's topology."""
-
-    acts = True
 
     rows = (
         Row(TOPIC, (DESCRIBE,), "every topic of a group's topology", ERROR_OF[TOPIC], "the group, without its members"),
     )
     _WORDS = "The described group uses topics that the client is not authorized to describe."
 
-    def __call__(self, checked: CheckedRequest, proceed: Proceed) -> Answer:
-        return later(checked, proceed(), self._permitted)
-
-    def _permitted(self, checked: CheckedRequest, response: Any) -> Work[Any]:
-        groups = []
-        for group in response.groups:
-            may_see = yield from self._may_see(checked, group)
-            groups.append(group if may_see else type(group)(ERROR_OF[TOPIC], self._WORDS, group.group_id))
-            yield WEIGHT
-        response.groups = groups
-        return response
-
-    def _may_see(self, checked: CheckedRequest, group: Any) -> Generator[float, None, bool]:
+    def _names(self, group: Any) -> Generator[float, None, set[str]]:
         names: set[str] = set()
         for each in () if group.topology is None else group.topology.subtopologies:
             names.update(each.source_topics, each.repartition_sink_topics)
             for topic in (*each.repartition_source_topics, *each.state_changelog_topics):
                 names.add(topic.name)
-            yield WEIGHT_OF_LITTLE * (1 + len(each.source_topics))
-        for name in sorted(names):
-            if not checked.may(DESCRIBE, TOPIC, name):
-                return False
-            yield WEIGHT
-        return True
+                yield WEIGHT_OF_LITTLE
+            yield WEIGHT_OF_LITTLE * (1 + len(each.source_topics) + len(each.repartition_sink_topics))
+        return names
 
 
 class TokensForOthers:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from pykbroker.client.client import Client
 from pykbroker.client.connection import BrokerConnection
@@ -117,22 +118,21 @@ def _classic_assignment(data: bytes) -> list[TopicPartition]:
     return sorted(TopicPartition(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions)
 
 
+def _member(found: Any, instance_id: str | None, partitions: Iterable[TopicPartition]) -> MemberDescription:
+    """A member as the descriptions of all kinds but the classic one have it."""
+    host = found.client_host.removeprefix("/")
+    return MemberDescription(found.member_id, instance_id, found.client_id, host, sorted(partitions))
+
+
+def _partitions(assignment: Any) -> Iterator[TopicPartition]:
+    return (TopicPartition(t.topic_name, index) for t in assignment.topic_partitions for index in t.partitions)
+
+
 def _read_consumer(connection: BrokerConnection, name: str) -> GroupDescription:
     request = ConsumerGroupDescribeRequest(group_ids=[name])
     (found,) = connection.call(request, ConsumerGroupDescribeResponse).groups
     raise_for(found.error_code, found.error_message)
-    members = [
-        MemberDescription(
-            m.member_id,
-            m.instance_id,
-            m.client_id,
-            m.client_host.removeprefix("/"),
-            sorted(
-                TopicPartition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions
-            ),
-        )
-        for m in found.members
-    ]
+    members = [_member(m, m.instance_id, _partitions(m.assignment)) for m in found.members]
     return GroupDescription(name, _CONSUMER, found.group_state, found.assignor_name, connection.address, members)
 
 
@@ -140,18 +140,7 @@ def _read_share(connection: BrokerConnection, name: str) -> GroupDescription:
     request = ShareGroupDescribeRequest(group_ids=[name])
     (found,) = connection.call(request, ShareGroupDescribeResponse).groups
     raise_for(found.error_code, found.error_message)
-    members = [
-        MemberDescription(
-            m.member_id,
-            None,
-            m.client_id,
-            m.client_host.removeprefix("/"),
-            sorted(
-                TopicPartition(t.topic_name, index) for t in m.assignment.topic_partitions for index in t.partitions
-            ),
-        )
-        for m in found.members
-    ]
+    members = [_member(m, None, _partitions(m.assignment)) for m in found.members]
     return GroupDescription(name, SHARE, found.group_state, found.assignor_name, connection.address, members)
 
 
@@ -160,16 +149,7 @@ def _read_streams(client: Client, connection: BrokerConnection, name: str) -> Gr
     (found,) = connection.call(request, StreamsGroupDescribeResponse).groups
     raise_for(found.error_code, found.error_message)
     read = _read_by(client, found.topology)
-    members = [
-        MemberDescription(
-            m.member_id,
-            m.instance_id,
-            m.client_id,
-            m.client_host.removeprefix("/"),
-            sorted(_inputs(m.assignment.active_tasks, read)),
-        )
-        for m in found.members
-    ]
+    members = [_member(m, m.instance_id, _inputs(m.assignment.active_tasks, read)) for m in found.members]
     return GroupDescription(name, STREAMS, found.group_state, found.assignor_name or "", connection.address, members)
 
 

@@ -156,6 +156,6 @@ def _of_cluster(said: Any, kind: Disturbance) -> ClusterOutcome:
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31:
         raise ValueError("no whole number")
     return value

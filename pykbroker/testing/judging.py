@@ -39,8 +39,6 @@ class Judging(Queries):
         """
         from pykbroker import judge
 
-        read = judge.of_records(self.records(source), identity, key)
-        written = [judge.of_records(self.records(target), identity, key) for target in targets]
-        if effects is not None:
-            written.append(judge.of_effects(effects))
-        judge.check(judge.findings(read, written, guarantee, in_order=in_order), guarantee)
+        judge.judge_records(
+            *(self.records(source), map(self.records, targets), effects, guarantee, identity, key), in_order=in_order
+        )

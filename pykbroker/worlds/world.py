@@ -155,11 +155,9 @@ class World:
         ``in_order`` asks for the order of each key, too. Raises Misjudged with what is lost, doubled, torn (in one target and
         not in another), out of order or made up, and where it stands.
         """
-        read = judge.of_records(kafka.records(source), identity, key)
-        written = [judge.of_records(kafka.records(target), identity, key) for target in targets]
-        if effects is not None:
-            written.append(judge.of_effects(effects))
-        judge.check(judge.findings(read, written, guarantee, in_order=in_order), guarantee)
+        judge.judge_records(
+            *(kafka.records(source), map(kafka.records, targets), effects, guarantee, identity, key), in_order=in_order
+        )
 
     def note(self, words: str) -> None:
         """Add a line to the timeline, under the host whose turn it is."""

@@ -99,3 +99,8 @@ def check_group_id(group_id: str) -> None:
     """Raise KafkaError INVALID_GROUP_ID for an empty id."""
     if not group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+
+def group_not_found(group_id: str) -> KafkaError:
+    """GROUP_ID_NOT_FOUND with Kafka's message."""
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.group import group_not_found
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -55,8 +56,3 @@ class NoGroup(GroupKind[None]):  # type: ignore[type-var]  # None stands for the
 
     def check_fetch(self, group: None, request: OffsetFetchRequestGroup, /) -> None:
         """It has no offsets, which is no error."""
-
-
-def group_not_found(group_id: str) -> KafkaError:
-    """GROUP_ID_NOT_FOUND with Kafka's message."""
-    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.group import Group, find_of_kind
+from pykbroker.coordination.groups.member_group import MemberGroup
 from pykbroker.coordination.groups.surroundings import Surroundings
 
 G = TypeVar("G", bound=Group)
+K = TypeVar("K", bound=MemberGroup[Any])
 
 #: A group and the class of groups that ended: any, or those of one kind.
 Ended = tuple[str, type[Group]]
@@ -35,6 +37,18 @@ class ReplayedGroups:
     def add(self, group: G) -> G:
         """Add a new group, in place of one of another kind with its id."""
         self._groups[group.group_id] = group
+        return group
+
+    def of_record(self, key: Any, value: Any, kind: type[K], *, ends: bool) -> K | None:
+        """The group that a record of a kind is of, a new one if there is none: a classic group that only holds offsets has no record
+        to end it. None for a record that ends it, and for a tombstone of a group that is not there.
+        """
+        if ends:
+            self.end(key.group_id, kind)
+            return None
+        group = self.get(key.group_id, kind)
+        if group is None and value is not None:
+            group = self.add(kind(key.group_id, self.around))
         return group
 
     def begin_classic(self, group_id: str) -> ClassicGroup:

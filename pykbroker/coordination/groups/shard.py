@@ -12,9 +12,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from pykbroker.coordination.groups import committing
 from pykbroker.coordination.groups.committed import Committed
 from pykbroker.coordination.groups.forgetting import Forgetting, Gone
-from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.group import Group, group_not_found
 from pykbroker.coordination.groups.kinds import Kinds
-from pykbroker.coordination.groups.no_group import group_not_found
 from pykbroker.coordination.groups.offsets import CommittedOffset
 from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.groups.replaying import Replaying

@@ -50,6 +50,7 @@ def test_a_torn_last_line_is_left_out() -> None:
         ([header("7"), '{"outcome": "short fetch", "client": "c", "api": "Produce", "number": 1, "fault": {"api": "Fetch", "short": true}}'], "line 2"),
         ([header("7"), '{"outcome": "broker lost", "at_ms": -1, "broker": 1, "down_ms": 1}'], "line 2"),
         ([header("7"), '{"outcome": "broker lost", "at_ms": 1, "broker": true, "down_ms": 1}'], "line 2"),
+        ([header("7"), '{"outcome": "broker lost", "at_ms": 1' + "0" * 400 + ', "broker": 1, "down_ms": 1}'], "line 2"),
     ],
 )  # fmt: skip
 def test_what_is_no_tape_is_refused(lines: list[str], words: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from pykbroker.coordination.groups.classic.joining import KNOWN_ID_SINCE, Joining
-from pykbroker.coordination.groups.consumer import checking, migration, regexes
+from pykbroker.coordination.groups.consumer import migration, regexes
 from pykbroker.coordination.groups.consumer.embedded_protocol import (
     read_subscription,
     reported,
@@ -24,6 +24,7 @@ from pykbroker.coordination.groups.consumer.member import ConsumerMember, Member
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
 from pykbroker.coordination.groups.group import Find, find_of_kind
+from pykbroker.coordination.groups.member_group import check_instance
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.waits import Deferred
@@ -50,7 +51,7 @@ def join(group: ConsumerGroup, joining: Joining, find: Find) -> Outcome:
         )
     is_unknown = request.member_id == ""
     member_id = uuid_to_str(random_id(group.around.random)) if is_unknown else request.member_id
-    checking.check_room(group, member_id)
+    group.check_room(member_id, group.settings.max_size)
     if not group.supports_classic(request.protocol_type, joining.names):
         raise _inconsistent(f"Member {member_id}'s protocols are not supported.")
     if is_unknown and request.group_instance_id is None and joining.context.api_version >= KNOWN_ID_SINCE:
@@ -71,8 +72,8 @@ def _member(group: ConsumerGroup, joining: Joining, member_id: str, records: lis
     if instance_id is None:
         return group.members.get(member_id) or ConsumerMember(member_id)
     if joining.request.member_id:
-        member = checking.known_instance(group, instance_id)
-        checking.check_instance(member, member_id, instance_id)
+        member = group.known_instance(instance_id)
+        check_instance(member, member_id, instance_id)
         return member
     former = group.static_member(instance_id)
     if former is None:
@@ -230,9 +231,9 @@ def leave(group: ConsumerGroup, request: LeaveGroupRequest, reply: Deferred[Leav
 def _identified(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
     if identity.group_instance_id is None:
         return group.member(identity.member_id)
-    member = checking.known_instance(group, identity.group_instance_id)
+    member = group.known_instance(identity.group_instance_id)
     if identity.member_id:  # an administrator does not know it
-        checking.check_instance(member, identity.member_id, identity.group_instance_id)
+        check_instance(member, identity.member_id, identity.group_instance_id)
     return member
 
 
@@ -240,8 +241,8 @@ def _classic_member(group: ConsumerGroup, member_id: str, instance_id: str | Non
     if instance_id is None:
         member = group.member(member_id)
     else:
-        member = checking.known_instance(group, instance_id)
-        checking.check_instance(member, member_id, instance_id)
+        member = group.known_instance(instance_id)
+        check_instance(member, member_id, instance_id)
     if member.classic is None:
         message = f"Member {member.member_id} does not use the classic protocol."
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)

@@ -25,10 +25,9 @@ from enum import Enum
 from pykbroker.coordination.groups.consumer.deadlines import MemberDeadlines
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
-from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.member_group import MemberGroup
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
-from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _FIRST_EPOCH = 1
 
@@ -52,7 +51,7 @@ class ResolvedRegex:
     timestamp_ms: int
 
 
-class ConsumerGroup(Group):
+class ConsumerGroup(MemberGroup[ConsumerMember]):
     """A group whose members are assigned their partitions by the coordinator."""
 
     __slots__ = (
@@ -62,12 +61,10 @@ class ConsumerGroup(Group):
         "_owners",
         "_patterns",
         "_static",
-        "around",
         "deadlines",
         "epoch",
         "has_old_metadata",
         "is_dead",
-        "members",
         "metadata_hash",
         "metadata_is_stale",
         "regexes",
@@ -77,19 +74,16 @@ class ConsumerGroup(Group):
     )
 
     type_name = "consumer"
-    members: dict[str, ConsumerMember]
     protocol_type = "consumer"
 
     def __init__(self, group_id: str, around: Surroundings) -> None:
-        super().__init__(group_id)
-        self.around = around
+        super().__init__(group_id, around)
         self.epoch = _FIRST_EPOCH
         #: The hash of the subscribed topics' metadata; 0 if there are none.
         self.metadata_hash = 0
         self.target_epoch = _FIRST_EPOCH
         #: When the target was computed, epoch milliseconds; 0 before the first.
         self.target_timestamp_ms = 0
-        self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         #: Whether the log holds the topics' metadata in Kafka 4.0's form, which needs a tombstone.
@@ -138,19 +132,6 @@ class ConsumerGroup(Group):
     @property
     def assignment_interval_ms(self) -> int:
         return self.settings.assignment_interval_of(self.around.group_configs(self.group_id))
-
-    def member(self, member_id: str) -> ConsumerMember:
-        """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            message = f"Member {member_id} is not a member of group {self.group_id}."
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)
-        return member
-
-    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member with a ``group.instance.id``."""
-        member_id = None if instance_id is None else self._static.get(instance_id)
-        return None if member_id is None else self.members.get(member_id)
 
     def target_of(self, member: ConsumerMember) -> Target:
         """The target assignment of a member. One that replaces a static member inherits its target."""

@@ -24,6 +24,7 @@ from pykbroker.coordination.groups.consumer.member import (
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
 from pykbroker.coordination.groups.group import Find, find_of_kind
+from pykbroker.coordination.groups.member_group import check_instance
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
@@ -113,7 +114,7 @@ class Heartbeat:
         UNRELEASED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, or UNKNOWN_SERVER_ERROR if no assignment can be computed.
         """
         request = self.request
-        checking.check_room(group, request.member_id)
+        group.check_room(request.member_id, group.settings.max_size)
         before = self._member(group, records)
         step = GroupStep(group, before, self._stated(before), self._reported(), records)
         step.change_subscription()
@@ -140,7 +141,7 @@ class Heartbeat:
             member = group.members.get(member_id) or ConsumerMember(member_id)
         else:
             member = group.member(member_id)
-        checking.check_epoch(member, request.member_epoch, request.topic_partitions)
+        checking.check_epoch(group, member, request.member_epoch, request.topic_partitions)
         if joins:
             log.info("Group %s: member %s joins", group.group_id, member_id)
         return member
@@ -149,8 +150,8 @@ class Heartbeat:
         self, group: ConsumerGroup, member_id: str, instance_id: str, records: list[CoordinatorRecord], *, joins: bool
     ) -> ConsumerMember:
         if not joins:
-            member = checking.known_instance(group, instance_id)
-            checking.check_instance(member, member_id, instance_id)
+            member = group.known_instance(instance_id)
+            check_instance(member, member_id, instance_id)
             return member
         former = group.static_member(instance_id)
         if former is None:

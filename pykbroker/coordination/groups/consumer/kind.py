@@ -37,17 +37,9 @@ class ConsumerKind(GroupKind[ConsumerGroup]):
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:
         """A record of a group, which ends a group of another kind with the id, or the end of a group."""
-        group_id = key.group_id
-        if replaying.ends_group(key, value):
-            groups.end(group_id, ConsumerGroup)
-            return
-        group = groups.get(group_id, ConsumerGroup)
-        if group is None:
-            if value is None:
-                return
-            # A classic group that only holds offsets has no record to end it.
-            group = groups.add(ConsumerGroup(group_id, groups.around))
-        replaying.replay(group, key, value)
+        group = groups.of_record(key, value, ConsumerGroup, ends=replaying.ends_group(key, value))
+        if group is not None:
+            replaying.replay(group, key, value)
 
     def tick(self, group: ConsumerGroup, find: Find, /) -> Outcome:
         """Do what is due."""

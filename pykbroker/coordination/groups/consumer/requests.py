@@ -9,7 +9,8 @@ from pykbroker.coordination.groups.consumer import describing, leaving
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat, nothing_new
 from pykbroker.coordination.groups.consumer.migration import upgrade_for
-from pykbroker.coordination.groups.no_group import group_not_found
+from pykbroker.coordination.groups.group import group_not_found
+from pykbroker.coordination.groups.member_group import existing, of_another_kind
 from pykbroker.coordination.groups.records import group_tombstone
 from pykbroker.coordination.outcome import Decision, Outcome
 from pykbroker.metadata.features import GROUP_VERSION
@@ -65,19 +66,10 @@ def _beat(group: Group | None, beat: Heartbeat) -> Outcome:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
         return beat.beat_in_new([])
     if request.member_epoch != 0 or not isinstance(group, ClassicGroup):
-        raise _not_consumer(group)
+        raise of_another_kind(group.group_id, ConsumerGroup)
     return beat.beat_in_new([group_tombstone(group.group_id)]) if group.is_empty else upgrade_for(beat, group)
 
 
 def describe(shard: GroupShard, group_id: str) -> DescribedGroup:
     """ConsumerGroupDescribe of one group. Raises KafkaError GROUP_ID_NOT_FOUND for one of another kind, too."""
-    group = shard.groups.get(group_id)
-    if group is None:
-        raise group_not_found(group_id)
-    if not isinstance(group, ConsumerGroup):
-        raise _not_consumer(group)
-    return describing.described(group)
-
-
-def _not_consumer(group: Group) -> KafkaError:
-    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group.")
+    return describing.described(existing(shard.groups.get, group_id, ConsumerGroup))

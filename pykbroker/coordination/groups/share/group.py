@@ -13,11 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.member_group import MemberGroup
 from pykbroker.coordination.groups.share.settings import ShareSettings
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
-from pykbroker.wire.errors import ErrorCode, KafkaError
 
 #: Topic id to partitions.
 Partitions = dict[bytes, frozenset[int]]
@@ -61,20 +60,18 @@ class TopicState:
     since_ms: int = 0
 
 
-class ShareGroup(Group):
+class ShareGroup(MemberGroup[ShareMember]):
     """See the module."""
 
     __slots__ = (
         "_names",
         "_sessions",
         "_wake_at",
-        "around",
         "deleting",
         "epoch",
         "initialized",
         "initializing",
         "is_dead",
-        "members",
         "metadata_hash",
         "metadata_is_stale",
         "state_gone",
@@ -91,14 +88,12 @@ class ShareGroup(Group):
     empty_since_ms = None
 
     def __init__(self, group_id: str, around: Surroundings) -> None:
-        super().__init__(group_id)
-        self.around = around
+        super().__init__(group_id, around)
         self.epoch = _FIRST_EPOCH
         self.metadata_hash = 0
         self.target_epoch = _FIRST_EPOCH
         #: When the target was computed, epoch milliseconds; 0 before the first.
         self.target_timestamp_ms = 0
-        self.members: dict[str, ShareMember] = {}
         self.targets: dict[str, Partitions] = {}
         #: By topic id.
         self.initialized: dict[bytes, TopicState] = {}
@@ -143,14 +138,6 @@ class ShareGroup(Group):
     @property
     def assignment_interval_ms(self) -> int:
         return self.settings.assignment_interval_of(self.around.group_configs(self.group_id))
-
-    def member(self, member_id: str) -> ShareMember:
-        """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            message = f"Member {member_id} is not a member of group {self.group_id}."
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)
-        return member
 
     def subscribes(self, topic: str) -> bool:
         """Whether its members subscribe to this topic."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.group import Find, find_of_kind
+from pykbroker.coordination.groups.member_group import check_not_blank, invalid
 from pykbroker.coordination.groups.share import initializing
 from pykbroker.coordination.groups.share.group import ShareGroup, ShareMember
 from pykbroker.coordination.groups.share.records import (
@@ -50,13 +51,13 @@ class ShareHeartbeat:
         UNKNOWN_SERVER_ERROR if no assignment can be computed.
         """
         request = self.request
-        _check_room(group, request.member_id)
+        group.check_room(request.member_id, group.settings.max_size)
         if request.member_epoch == 0:
             before = group.members.get(request.member_id) or ShareMember(request.member_id)
             log.info("Share group %s: member %s joins", group.group_id, request.member_id)
         else:
             before = group.member(request.member_id)
-            _check_epoch(before, request.member_epoch)
+            _check_epoch(group, before, request.member_epoch)
         stated = self._stated(before)
         epoch, bumped = self._epoch(group, before, stated)
         target_epoch, target = group.target_epoch, group.targets.get(stated.member_id, {})
@@ -171,31 +172,16 @@ def check_request(request: ShareGroupHeartbeatRequest) -> None:
     if not request.member_id.strip():
         raise KafkaError(ErrorCode.INVALID_REQUEST)  # without a message, as Apache Kafka's
     for text, name in ((request.group_id, "GroupId"), (request.rack_id, "RackId")):
-        if text is not None and not text.strip():
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
+        check_not_blank(text, name)
     if request.member_epoch == 0 and not request.subscribed_topic_names:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "SubscribedTopicNames must be set in first request.")
+        raise invalid("SubscribedTopicNames must be set in first request.")
     if request.member_epoch < -1:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
+        raise invalid("MemberEpoch is invalid.")
 
 
-def _check_room(group: ShareGroup, member_id: str) -> None:
-    most = group.settings.max_size
-    if len(group.members) >= most and member_id not in group.members:
-        message = f"The share group has reached its maximum capacity of {most} members."
-        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
-
-
-def _check_epoch(member: ShareMember, epoch: int) -> None:
+def _check_epoch(group: ShareGroup, member: ShareMember, epoch: int) -> None:
     """Raises KafkaError FENCED_MEMBER_EPOCH unless the epoch is the member's, or its previous one."""
     if epoch == member.epoch or (epoch < member.epoch and epoch == member.previous_epoch):
         return
-    compared, previous = "greater", ""
-    if epoch < member.epoch:
-        compared = "smaller"
-        previous = f", and it does not match the previous member epoch ({member.previous_epoch})"
-    raise KafkaError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The share group member has a {compared} member epoch ({epoch}) than the one known by the group coordinator "
-        f"({member.epoch}){previous}. The member must abandon all its partitions and rejoin.",
-    )
+    smaller = f", and it does not match the previous member epoch ({member.previous_epoch})"
+    raise group.fenced(member, epoch, smaller if epoch < member.epoch else "")

@@ -27,16 +27,9 @@ class ShareKind(GroupKind[ShareGroup]):
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:
         """A record of a group, or the end of one."""
-        group_id = key.group_id
-        if replaying.ends_group(key, value):
-            groups.end(group_id, ShareGroup)
-            return
-        group = groups.get(group_id, ShareGroup)
-        if group is None:
-            if value is None:
-                return
-            group = groups.add(ShareGroup(group_id, groups.around))
-        replaying.replay(group, key, value)
+        group = groups.of_record(key, value, ShareGroup, ends=replaying.ends_group(key, value))
+        if group is not None:
+            replaying.replay(group, key, value)
 
     def tick(self, group: ShareGroup, find: Find, /) -> Outcome:
         """Do what is due."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.member_group import existing
 from pykbroker.coordination.groups.share import initializing
 from pykbroker.coordination.groups.share.group import ShareGroup, TopicState
 from pykbroker.coordination.groups.share.records import state_record
-from pykbroker.coordination.groups.share.requests import existing
 from pykbroker.coordination.outcome import Decision, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -51,7 +51,9 @@ def alter(shard: GroupShard, group_id: str, topics: Topics) -> Decision[int]:
 
 def altered(shard: GroupShard, group_id: str, topics: Topics) -> Decision[None]:
     """The share coordinator has them. Raises KafkaError GROUP_ID_NOT_FOUND."""
-    return Decision(None, Outcome(initializing.done(existing(shard, group_id), topics, initialized=True)))
+    return Decision(
+        None, Outcome(initializing.done(existing(shard.groups.get, group_id, ShareGroup), topics, initialized=True))
+    )
 
 
 def delete(shard: GroupShard, group_id: str, topic_ids: Iterable[bytes]) -> Decision[dict[bytes, frozenset[int]]]:
@@ -76,7 +78,7 @@ def delete(shard: GroupShard, group_id: str, topic_ids: Iterable[bytes]) -> Deci
 
 def deleted(shard: GroupShard, group_id: str, topic_ids: Iterable[bytes]) -> Decision[None]:
     """The share coordinator has them no longer. Raises KafkaError GROUP_ID_NOT_FOUND."""
-    group = existing(shard, group_id)
+    group = existing(shard.groups.get, group_id, ShareGroup)
     gone = frozenset(topic_ids)
     deleting = {topic_id: name for topic_id, name in group.deleting.items() if topic_id not in gone}
     if deleting == group.deleting:
@@ -107,7 +109,7 @@ def begin_deletion(shard: GroupShard, group_id: str) -> Decision[dict[bytes, fro
 
 
 def _empty(shard: GroupShard, group_id: str) -> ShareGroup:
-    group = existing(shard, group_id)
+    group = existing(shard.groups.get, group_id, ShareGroup)
     if not group.is_empty:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     return group

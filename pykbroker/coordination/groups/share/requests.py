@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.no_group import group_not_found
+from pykbroker.coordination.groups.member_group import existing
 from pykbroker.coordination.groups.share.describing import described
 from pykbroker.coordination.groups.share.group import LEAVING, ShareGroup
 from pykbroker.coordination.groups.share.heartbeats import ShareHeartbeat
@@ -40,20 +40,10 @@ def heartbeat(
         return Decision(reply, beat.beat(ShareGroup(request.group_id, shard.around)))
     if request.group_id not in shard.groups and request.member_epoch != LEAVING:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found.")
-    group = existing(shard, request.group_id)
+    group = existing(shard.groups.get, request.group_id, ShareGroup)
     return Decision(reply, beat.leave(group) if request.member_epoch == LEAVING else beat.beat(group))
 
 
 def describe(shard: GroupShard, group_id: str) -> DescribedGroup:
     """ShareGroupDescribe of one group. Raises KafkaError GROUP_ID_NOT_FOUND for one of another kind, too."""
-    return described(existing(shard, group_id))
-
-
-def existing(shard: GroupShard, group_id: str) -> ShareGroup:
-    """The share group. Raises KafkaError GROUP_ID_NOT_FOUND."""
-    group = shard.groups.get(group_id)
-    if group is None:
-        raise group_not_found(group_id)
-    if not isinstance(group, ShareGroup):
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
-    return group
+    return described(existing(shard.groups.get, group_id, ShareGroup))

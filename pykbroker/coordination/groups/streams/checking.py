@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pykbroker.coordination.groups.member_group import check_not_blank, invalid
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.member import LEAVING_FOR_NOW, StreamsMember
 from pykbroker.coordination.groups.streams.tasks import Tasks, tasks_of
@@ -15,37 +16,37 @@ from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbea
 def check_request(request: StreamsGroupHeartbeatRequest) -> None:
     """Raises KafkaError INVALID_REQUEST or STREAMS_INVALID_TOPOLOGY."""
     if request.topology is not None and any(each.source_topic_regex for each in request.topology.subtopologies):
-        raise _invalid("Regular expressions for source topics are not supported yet.")
-    _not_blank(request.member_id, "MemberId")
-    _not_blank(request.group_id, "GroupId")
-    _not_blank(request.instance_id, "InstanceId")
-    _not_blank(request.rack_id, "RackId")
+        raise invalid("Regular expressions for source topics are not supported yet.")
+    check_not_blank(request.member_id, "MemberId")
+    check_not_blank(request.group_id, "GroupId")
+    check_not_blank(request.instance_id, "InstanceId")
+    check_not_blank(request.rack_id, "RackId")
     if request.member_epoch == 0:
         _check_join(request)
     elif request.member_epoch == LEAVING_FOR_NOW:
         if request.instance_id is None:
-            raise _invalid("InstanceId can't be null.")
+            raise invalid("InstanceId can't be null.")
     elif request.member_epoch < LEAVING_FOR_NOW:
-        raise _invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+        raise invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
     roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
     if any(each is None for each in roles) and not all(each is None for each in roles):
-        raise _invalid("If one task-type is non-null, all must be non-null.")
+        raise invalid("If one task-type is non-null, all must be non-null.")
     if request.member_epoch != 0 and request.topology is not None:
-        raise _invalid("Topology can only be provided when (re-)joining.")
+        raise invalid("Topology can only be provided when (re-)joining.")
 
 
 def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == -1:
-        raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+        raise invalid("RebalanceTimeoutMs must be provided in first request.")
     for role, tasks in (
         ("Active", request.active_tasks),
         ("Standby", request.standby_tasks),
         ("Warmup", request.warmup_tasks),
     ):
         if tasks is None or tasks:
-            raise _invalid(f"{role}Tasks must be empty when (re-)joining.")
+            raise invalid(f"{role}Tasks must be empty when (re-)joining.")
     if request.topology is None:
-        raise _invalid("Topology must be non-null when (re-)joining.")
+        raise invalid("Topology must be non-null when (re-)joining.")
     _check_changelogs(request.topology)
 
 
@@ -59,26 +60,7 @@ def _check_changelogs(topology: Topology) -> None:
                 )
 
 
-def _not_blank(text: str | None, field: str) -> None:
-    if text is not None and not text.strip():
-        raise _invalid(f"{field} can't be empty.")
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)
-
-
-def check_room(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
-    """Raises KafkaError GROUP_MAX_SIZE_REACHED unless the member is in the group or the group is below its maximum size."""
-    most = group.settings.max_size
-    if group.static_member(request.instance_id) is None and (
-        len(group.members) >= most and request.member_id not in group.members
-    ):
-        message = f"The streams group has reached its maximum capacity of {most} members."
-        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
-
-
-def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
+def check_epoch(group: StreamsGroup, member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
     """Raises KafkaError FENCED_MEMBER_EPOCH unless the epoch is the member's; 0, to rejoin, is always valid.
 
     The previous epoch is valid too if the member reports no more than it has: the answer with the new one was lost.
@@ -86,14 +68,9 @@ def check_epoch(member: StreamsMember, request: StreamsGroupHeartbeatRequest) ->
     epoch = request.member_epoch
     if epoch in (0, member.epoch):
         return
-    compared = "greater" if epoch > member.epoch else "smaller"
-    if compared == "smaller" and epoch == member.previous_epoch and _owns_all(member, request):
+    if epoch < member.epoch and epoch == member.previous_epoch and _owns_all(member, request):
         return
-    raise KafkaError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {compared} member epoch ({epoch}) than the one known by the group coordinator "
-        f"({member.epoch}). The member must abandon all its partitions and rejoin.",
-    )
+    raise group.fenced(member, epoch)
 
 
 def _owns_all(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> bool:
@@ -106,13 +83,6 @@ def _owns_all(member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> b
     return all(named is not None and tasks_of(named) <= own for named, own in zip(reported, owned, strict=True))
 
 
-def check_instance(member: StreamsMember, member_id: str, instance_id: str) -> None:
-    """Raises KafkaError FENCED_INSTANCE_ID if the ``group.instance.id`` has another member id."""
-    if member.member_id != member_id:
-        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
-        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, message)
-
-
 def check_released(member: StreamsMember, member_id: str, instance_id: str) -> None:
     """Raises KafkaError UNRELEASED_INSTANCE_ID unless the member with this ``group.instance.id`` has left for now."""
     if member.epoch != LEAVING_FOR_NOW:
@@ -123,23 +93,15 @@ def check_released(member: StreamsMember, member_id: str, instance_id: str) -> N
         raise KafkaError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
 
 
-def known_instance(group: StreamsGroup, instance_id: str) -> StreamsMember:
-    """The static member. Raises KafkaError UNKNOWN_MEMBER_ID."""
-    member = group.static_member(instance_id)
-    if member is None:
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    return member
-
-
 def check_tasks(tasks: Mapping[str, int], named: list[TaskIds] | None) -> None:
     """Raises KafkaError INVALID_REQUEST for tasks that the application, with so many by subtopology, does not have."""
     for each in named or ():
         count = tasks.get(each.subtopology_id)
         if count is None:
-            raise _invalid(f"Subtopology {each.subtopology_id} does not exist in the topology.")
+            raise invalid(f"Subtopology {each.subtopology_id} does not exist in the topology.")
         for partition in each.partitions:
             if not 0 <= partition < count:
-                raise _invalid(
+                raise invalid(
                     f"Task {partition} for subtopology {each.subtopology_id} is invalid. Number of tasks for this "
                     f"subtopology: {count}"
                 )

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.member_group import MemberGroup
 from pykbroker.coordination.groups.streams.deadlines import StreamsDeadlines
 from pykbroker.coordination.groups.streams.member import StreamsMember, StreamsMemberState
 from pykbroker.coordination.groups.streams.settings import StreamsSettings
 from pykbroker.coordination.groups.streams.tasks import NO_TARGET, Task, TaskTuple
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
-from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology
@@ -59,7 +58,7 @@ class GroupFacts:
     failed_description_epoch: int = -1
 
 
-class StreamsGroup(Group):
+class StreamsGroup(MemberGroup[StreamsMember]):
     """See the module."""
 
     __slots__ = (
@@ -67,13 +66,11 @@ class StreamsGroup(Group):
         "_standby",
         "_static",
         "_warmup",
-        "around",
         "configured",
         "deadlines",
         "endpoint_epoch",
         "facts",
         "is_dead",
-        "members",
         "metadata_is_stale",
         "offsets",
         "shutdown_requested_by",
@@ -88,13 +85,11 @@ class StreamsGroup(Group):
     empty_since_ms = None
 
     def __init__(self, group_id: str, around: Surroundings) -> None:
-        super().__init__(group_id)
-        self.around = around
+        super().__init__(group_id, around)
         self.facts = GroupFacts()
         self.target_epoch = _FIRST_EPOCH
         #: When the target was computed, epoch milliseconds; 0 before the first.
         self.target_timestamp_ms = 0
-        self.members: dict[str, StreamsMember] = {}
         self.targets: dict[str, TaskTuple] = {}
         self.topology: Topology | None = None
         #: With the topics at the time of the metadata hash; None before the first heartbeat.
@@ -137,19 +132,6 @@ class StreamsGroup(Group):
     def own_configs(self) -> Mapping[str, str]:
         """The settings of this group, as text."""
         return self.around.group_configs(self.group_id)
-
-    def member(self, member_id: str) -> StreamsMember:
-        """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            message = f"Member {member_id} is not a member of group {self.group_id}."
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)
-        return member
-
-    def static_member(self, instance_id: str | None) -> StreamsMember | None:
-        """The member with a ``group.instance.id``."""
-        member_id = None if instance_id is None else self._static.get(instance_id)
-        return None if member_id is None else self.members.get(member_id)
 
     def target_of(self, member_id: str) -> TaskTuple:
         """The target assignment of a member."""

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.group import Find, find_of_kind
+from pykbroker.coordination.groups.member_group import check_instance
 from pykbroker.coordination.groups.streams import answers
 from pykbroker.coordination.groups.streams.checking import (
     check_epoch,
-    check_instance,
     check_released,
-    check_room,
     check_tasks,
-    known_instance,
 )
 from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure
 from pykbroker.coordination.groups.streams.group import NO_OFFSETS, GroupFacts, StreamsGroup, TaskOffsets
@@ -76,7 +74,7 @@ class StreamsHeartbeat:
         UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY and UNKNOWN_SERVER_ERROR.
         """
         if self.request.member_epoch == 0:
-            check_room(group, self.request)
+            self._check_room(group)
         before = self._before(group)
         stated = self._stated(before)
         reassigns = self._record_member(before, stated)
@@ -109,6 +107,11 @@ class StreamsHeartbeat:
 
     # The member
 
+    def _check_room(self, group: StreamsGroup) -> None:
+        """Raises KafkaError GROUP_MAX_SIZE_REACHED; a static member that comes back takes the place of itself."""
+        if group.static_member(self.request.instance_id) is None:
+            group.check_room(self.request.member_id, group.settings.max_size)
+
     def _before(self, group: StreamsGroup) -> StreamsMember:
         """The member as it is known, or a new one."""
         request = self.request
@@ -119,14 +122,14 @@ class StreamsHeartbeat:
             log.info("Streams group %s: member %s joins", group.group_id, request.member_id)
             return group.members.get(request.member_id) or StreamsMember(request.member_id)
         member = group.member(request.member_id)
-        check_epoch(member, request)
+        check_epoch(group, member, request)
         return member
 
     def _known_static(self, group: StreamsGroup) -> StreamsMember:
         instance_id = self.request.instance_id or ""
-        member = known_instance(group, instance_id)
+        member = group.known_instance(instance_id)
         check_instance(member, self.request.member_id, instance_id)
-        check_epoch(member, self.request)
+        check_epoch(group, member, self.request)
         return member
 
     def _static_before(self, group: StreamsGroup, instance_id: str) -> StreamsMember:

@@ -28,16 +28,9 @@ class StreamsKind(GroupKind[StreamsGroup]):
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:
         """A record of a group, which takes the place of a classic group that only holds offsets, or the end of one."""
-        group_id = key.group_id
-        if replaying.ends_group(key, value):
-            groups.end(group_id, StreamsGroup)
-            return
-        group = groups.get(group_id, StreamsGroup)
-        if group is None:
-            if value is None:
-                return
-            group = groups.add(StreamsGroup(group_id, groups.around))
-        replaying.replay(group, key, value)
+        group = groups.of_record(key, value, StreamsGroup, ends=replaying.ends_group(key, value))
+        if group is not None:
+            replaying.replay(group, key, value)
 
     def tick(self, group: StreamsGroup, find: Find, /) -> Outcome:
         """Do what is due."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.group import Find, find_of_kind
-from pykbroker.coordination.groups.streams.checking import check_instance, known_instance
+from pykbroker.coordination.groups.member_group import check_instance
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer
 from pykbroker.coordination.groups.streams.member import LEAVING_FOR_NOW, StreamsMember
@@ -37,7 +37,7 @@ def leave(
     if request.instance_id is None:
         member = group.member(request.member_id)
     else:
-        member = known_instance(group, request.instance_id)
+        member = group.known_instance(request.instance_id)
         check_instance(member, request.member_id, request.instance_id)
     log.info("Streams group %s: member %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
     if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:

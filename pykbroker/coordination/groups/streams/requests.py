@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup
-from pykbroker.coordination.groups.no_group import group_not_found
+from pykbroker.coordination.groups.member_group import existing, of_another_kind
 from pykbroker.coordination.groups.records import group_tombstone
 from pykbroker.coordination.groups.streams.describing import described
 from pykbroker.coordination.groups.streams.group import StreamsGroup
@@ -42,7 +42,9 @@ def heartbeat(
     reply: Deferred[StreamsAnswer] = Deferred()
     group = shard.groups.get(request.group_id)
     if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
-        return Decision(reply, leave(existing(shard, request.group_id), request, reply, shard.groups.get))
+        return Decision(
+            reply, leave(existing(shard.groups.get, request.group_id, StreamsGroup), request, reply, shard.groups.get)
+        )
     return Decision(reply, _beat(shard, group, StreamsHeartbeat(context, request, reply, shard.groups.get)))
 
 
@@ -54,25 +56,11 @@ def _beat(shard: GroupShard, group: Group | None, beat: StreamsHeartbeat) -> Out
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {group_id} not found.")
     if group is not None:
         if not (joins and isinstance(group, ClassicGroup) and group.is_empty):
-            raise _not_streams(group)
+            raise of_another_kind(group_id, StreamsGroup)
         beat.records.append(group_tombstone(group_id))
     return beat.beat(StreamsGroup(group_id, shard.around), is_new=True)
 
 
 def describe(shard: GroupShard, group_id: str) -> DescribedGroup:
     """StreamsGroupDescribe of one group. Raises KafkaError GROUP_ID_NOT_FOUND for one of another kind, too."""
-    return described(existing(shard, group_id))
-
-
-def existing(shard: GroupShard, group_id: str) -> StreamsGroup:
-    """The streams group. Raises KafkaError GROUP_ID_NOT_FOUND."""
-    group = shard.groups.get(group_id)
-    if group is None:
-        raise group_not_found(group_id)
-    if not isinstance(group, StreamsGroup):
-        raise _not_streams(group)
-    return group
-
-
-def _not_streams(group: Group) -> KafkaError:
-    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a streams group.")
+    return described(existing(shard.groups.get, group_id, StreamsGroup))

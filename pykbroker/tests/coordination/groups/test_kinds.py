@@ -9,9 +9,8 @@ from enum import Enum
 import pytest
 
 from pykbroker.coordination.groups import kinds
-from pykbroker.coordination.groups.group import Group
+from pykbroker.coordination.groups.group import Group, group_not_found
 from pykbroker.coordination.groups.kind import GroupKind
-from pykbroker.coordination.groups.no_group import group_not_found
 from pykbroker.coordination.outcome import CoordinatorRecord, Decision, Outcome
 from pykbroker.tests.kit.cluster import GROUP
 from pykbroker.tests.kit.groups import GroupCluster

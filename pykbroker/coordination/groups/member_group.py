@@ -1,0 +1,108 @@
+"""Groups whose members heartbeat with an epoch (KIP-848, KIP-932, KIP-1071): their members, and the checks that all of them make.
+
+Error codes and messages are Kafka's, with the type of the group in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from pykbroker.coordination.groups.group import Find, Group, group_not_found
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.surroundings import Surroundings
+
+
+class MemberWithEpoch(Protocol):
+    """What the checks look at. ``previous_epoch`` is that before the last change."""
+
+    member_id: str
+    epoch: int
+
+
+M = TypeVar("M", bound=MemberWithEpoch)
+G = TypeVar("G", bound="MemberGroup[Any]")
+
+
+class MemberGroup(Group, Generic[M]):
+    """See the module."""
+
+    __slots__ = ("around", "members")
+
+    #: The member of each ``group.instance.id``, in kinds that have static members.
+    _static: Mapping[str, str] = {}
+
+    def __init__(self, group_id: str, around: Surroundings) -> None:
+        super().__init__(group_id)
+        self.around = around
+        self.members: dict[str, M] = {}
+
+    def member(self, member_id: str) -> M:
+        """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)
+        return member
+
+    def static_member(self, instance_id: str | None) -> M | None:
+        """The member with a ``group.instance.id``."""
+        member_id = None if instance_id is None else self._static.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def known_instance(self, instance_id: str) -> M:
+        """The static member. Raises KafkaError UNKNOWN_MEMBER_ID."""
+        member = self.static_member(instance_id)
+        if member is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        return member
+
+    def check_room(self, member_id: str, most: int) -> None:
+        """Raises KafkaError GROUP_MAX_SIZE_REACHED unless the member is in the group or the group is below its maximum size."""
+        if len(self.members) >= most and member_id not in self.members:
+            message = f"The {self.type_name} group has reached its maximum capacity of {most} members."
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
+
+    def fenced(self, member: M, epoch: int, previous: str = "") -> KafkaError:
+        """FENCED_MEMBER_EPOCH for a member that heartbeats with another epoch than its own; ``previous`` says more of that."""
+        compared = "greater" if epoch > member.epoch else "smaller"
+        return KafkaError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The {self.type_name} group member has a {compared} member epoch ({epoch}) than the one known by the group "
+            f"coordinator ({member.epoch}){previous}. The member must abandon all its partitions and rejoin.",
+        )
+
+
+def check_instance(member: MemberWithEpoch, member_id: str, instance_id: str) -> None:
+    """Raises KafkaError FENCED_INSTANCE_ID if the ``group.instance.id`` has another member id."""
+    if member.member_id != member_id:
+        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, message)
+
+
+def invalid(message: str) -> KafkaError:
+    """INVALID_REQUEST."""
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_not_blank(text: str | None, field: str) -> None:
+    """Raises KafkaError INVALID_REQUEST for a text of spaces; None is none."""
+    if text is not None and not text.strip():
+        raise invalid(f"{field} can't be empty.")
+
+
+def existing(find: Find, group_id: str, kind: type[G]) -> G:
+    """The group of a kind. Raises KafkaError GROUP_ID_NOT_FOUND, for one of another kind, too."""
+    group = find(group_id)
+    if group is None:
+        raise group_not_found(group_id)
+    if not isinstance(group, kind):
+        raise of_another_kind(group_id, kind)
+    return group
+
+
+def of_another_kind(group_id: str, kind: type[Group]) -> KafkaError:
+    """GROUP_ID_NOT_FOUND for a group that is there, with Kafka's message."""
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.type_name} group.")
