@@ -22,7 +22,7 @@ from pykbroker.steered.chaos_at_start import read_tape
 
 @with_option_values
 def chaos(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program, behind --.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="The program, behind --.")],
     *,
     of: BrokerOptions,
     seeds: Annotated[int, typer.Option("--seeds", "-n", min=1, max=100_000, help="How many seeds.")] = 20,

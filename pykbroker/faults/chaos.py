@@ -19,6 +19,8 @@ from pykbroker.wire.apis import APIS
 
 #: The most clients and APIs whose requests are counted.
 _MOST_COUNTED: Final = 10_000
+#: The characters of a client id by which it is told from others, since what befalls a client is kept.
+_LONGEST_CLIENT: Final = 200
 
 
 class BadChaos(ValueError):
@@ -104,7 +106,7 @@ class RequestChaos:
 
     def choose(self, client_id: str | None, api_key: int, version: int) -> Rule | None:
         """What befalls a request; None if nothing does."""
-        key = client_id or "", api_key
+        key = (client_id or "")[:_LONGEST_CLIENT], api_key
         if len(self._counts) >= _MOST_COUNTED:
             self._counts.clear()
         number = self._counts[key] = self._counts.get(key, 0) + 1

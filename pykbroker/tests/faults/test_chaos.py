@@ -53,6 +53,14 @@ def test_chaos_is_read_from_text() -> None:
     assert Chaos.parse(str(Chaos(7, "network", 2, 30_000))) == Chaos(7, "network", 2, 30_000)
 
 
+def test_of_a_long_client_id_its_beginning_is_kept() -> None:
+    told: list[Decision] = []
+    befalls = RequestChaos(Chaos(1, intensity=10), told.append)
+    for number in range(30):
+        befalls.choose("c" * 30_000 + str(number), ApiKey.PRODUCE, 9)
+    assert {each.client for each in told if isinstance(each, RequestOutcome)} == {"c" * 200}
+
+
 def test_a_tape_does_what_is_on_it_and_nothing_else() -> None:
     held = RequestOutcome("a", "Produce", 3, "slow request", Fault(delay=7))
     down, moved = ClusterOutcome(900, "broker lost", 2, down_ms=5), ClusterOutcome(20, "leader moved", 1, "t", 0)
