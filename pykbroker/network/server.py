@@ -132,7 +132,7 @@ class Server:
         cluster.runtime.offload_read = partial(self._offload, cluster, self._reading_threads)
         cluster.runtime.breathe = breathe
         cluster.runtime.turns.call_soon = self._loop.call_soon
-        cluster.runtime.wake_queue.schedule = lambda run: self._loop.call_soon(self._in_turn, run)
+        cluster.runtime.wake_queue.run_by(lambda run: self._loop.call_soon(self._in_turn, run))
         cluster.runtime.memory.relieve = partial(self._relieve, cluster)
         self._drive(cluster)
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
@@ -151,7 +151,7 @@ class Server:
         cluster, self._cluster = self._cluster, None
         if cluster is not None:
             cluster.runtime.timers.wake = None
-            cluster.runtime.wake_queue.schedule = None
+            cluster.runtime.wake_queue.run_by(None)
         if self._wake_up is not None:
             self._wake_up.cancel()
             self._wake_up = None

@@ -256,13 +256,18 @@ class WakeQueue:
     """Callbacks to run at the end of the current turn, each at most once however often it is added.
 
     A produce of many batches wakes a waiting fetch many times; it should read once, after the last of them, and the
-    producer's answer should leave first. The shell sets ``schedule`` to the loop's call_soon.
+    producer's answer should leave first. The shell has it run by the loop's call_soon.
     """
 
     def __init__(self) -> None:
         self._queue: dict[Callable[[], None], None] = {}
-        #: Called with ``run`` when the queue becomes non-empty.
-        self.schedule: Callable[[Callable[[], None]], object] | None = None
+        self._schedule: Callable[[Callable[[], None]], object] | None = None
+
+    def run_by(self, schedule: Callable[[Callable[[], None]], object] | None) -> None:
+        """From now on ``schedule`` is called with ``run`` when the queue becomes non-empty, and at once if it is; None for never."""
+        self._schedule = schedule
+        if schedule is not None and self._queue:
+            schedule(self.run)
 
     def __len__(self) -> int:
         """The number of callbacks that have not run."""
@@ -270,8 +275,8 @@ class WakeQueue:
 
     def add(self, callback: Callable[[], None]) -> None:
         """Run ``callback`` at the end of this turn."""
-        if not self._queue and self.schedule is not None:
-            self.schedule(self.run)
+        if not self._queue and self._schedule is not None:
+            self._schedule(self.run)
         self._queue[callback] = None
 
     def run(self) -> None:

@@ -77,7 +77,7 @@ class SimulatedServer:
                 self._random,
             )
             cluster.runtime.offload = cluster.runtime.offload_read = partial(self._offload, cluster)
-            cluster.runtime.wake_queue.schedule = self._turns.append
+            cluster.runtime.wake_queue.run_by(self._turns.append)
             cluster.runtime.slices.weight_of_a_turn = self.weight_of_a_turn
             BrokerLifecycle(cluster).start_all({node: [Endpoint(LISTENER, f"host{node}", 9092)] for node in self.nodes})
         except ProcessDied:

@@ -1,5 +1,6 @@
 import asyncio
 import gc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_a_failure_is_raised_where_the_value_is_read() -> None:
 def test_the_wake_queue_runs_each_callback_once_a_turn() -> None:
     queue = WakeQueue()
     scheduled: list[object] = []
-    queue.schedule = scheduled.append
+    queue.run_by(scheduled.append)
     runs: list[str] = []
 
     def again() -> None:
@@ -57,6 +58,20 @@ def test_the_wake_queue_runs_each_callback_once_a_turn() -> None:
     queue.run()
     queue.run()
     assert runs == ["again"] * 3
+
+
+def test_what_was_queued_before_there_was_a_loop_runs() -> None:
+    """Else it would be queued for ever, and nothing behind it would run: the queue would never become non-empty again."""
+    queue = WakeQueue()
+    ran: list[int] = []
+    queue.add(lambda: ran.append(1))
+    scheduled: list[Callable[[], None]] = []
+    queue.run_by(scheduled.append)
+    (run,) = scheduled
+    run()
+    queue.add(lambda: ran.append(2))
+    scheduled[-1]()
+    assert ran == [1, 2]
 
 
 def test_a_failing_callback_does_not_stop_the_others(caplog) -> None:
