@@ -109,7 +109,6 @@ LISTS = 6000
 #: APIs whose turn may be longer, with the reason.
 LONGER = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 300_000,  # the names of one member are one record, which is written and replayed at once
-    ApiKey.DELETE_GROUPS: 200_000,  # the offsets of one group go together, since nobody may see half of them
     ApiKey.SHARE_GROUP_HEARTBEAT: 500_000,  # the same, and the topics that are to be initialized
     ApiKey.STREAMS_GROUP_HEARTBEAT: 2_000_000,  # a topology is one record, and its topics are looked at together, once
 }
