@@ -88,7 +88,7 @@ class FaultStep:
         if sum(len(topic.partitions) for topic in image.topics.values()) > _MOST_COPIED:
             return
         self._old[node_id] = old_image(image)
-        pause(broker.runtime, ms).map(lambda _: self._old.pop(node_id, None)).or_log("ending old metadata")
+        broker.runtime.client_timers.pause(ms).map(lambda _: self._old.pop(node_id, None)).or_log("ending old metadata")
 
     def released(self, rule: Rule) -> None:
         """Let the requests continue that a removed rule held."""
@@ -117,7 +117,7 @@ class FaultStep:
         if fault.delay is not None and not fault.after:
             assert ctx.connection is not None
             self._delayed.setdefault(ctx.connection, {})[ctx.correlation_id] = rule
-            raise NotYet(pause(broker.runtime, fault.delay))
+            raise NotYet(broker.runtime.client_timers.pause(fault.delay))
         return self._act(rule, broker, ctx, request, proceed)
 
     def _act(
@@ -153,7 +153,7 @@ class FaultStep:
             response.throttle_time_ms = ms
         peer = ctx.connection
         assert peer is not None
-        muted = self._muted[peer] = pause(runtime, ms)
+        muted = self._muted[peer] = runtime.client_timers.pause(ms)
         muted.map(lambda _: self._muted.pop(peer, None)).or_log("ending a throttle")
         return response
 
@@ -187,16 +187,9 @@ def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
     return answer.map(changed) if isinstance(answer, Deferred) else changed(answer)
 
 
-def pause(runtime: Runtime, ms: float) -> Deferred[None]:
-    """A wait of ``ms`` milliseconds."""
-    over: Deferred[None] = Deferred()
-    runtime.client_timers.after(ms, lambda: over.complete(None))
-    return over
-
-
 def _later(runtime: Runtime, ms: int, answer: Answer) -> Answer:
     ready = answer if isinstance(answer, Deferred) else Deferred.completed(answer)
-    return ready.chain(lambda response: pause(runtime, ms).map(lambda _: response))
+    return ready.chain(lambda response: runtime.client_timers.pause(ms).map(lambda _: response))
 
 
 def _unanswered(fault: Fault, request: Any, proceed: Callable[[], Answer]) -> Answer:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.handlers import api_versions
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.runtime.waits import Deferred
 from pykbroker.security.sasl.conversation import (
     AuthenticationFailed,
     Conversation,
@@ -90,9 +89,7 @@ class Authentication:
             if not self._settings.failed_delay_ms:
                 raise CloseConnection(str(ending), ending.last_words) from ending
             self._ending = str(ending), ending.last_words
-            until: Deferred[None] = Deferred()
-            self._runtime.client_timers.after(self._settings.failed_delay_ms, lambda: until.complete(None))
-            raise NotYet(until) from ending
+            raise NotYet(self._runtime.client_timers.pause(self._settings.failed_delay_ms)) from ending
 
     def _answered(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         conversation = self._conversation

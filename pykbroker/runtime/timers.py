@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 
 from pykbroker.runtime.clock import Clock
+from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,12 @@ class Timers:
         if len(heap) > self._sweep_at:
             self._sweep()
         return timer
+
+    def pause(self, ms: float) -> Deferred[None]:
+        """A wait of ``ms`` milliseconds."""
+        over: Deferred[None] = Deferred()
+        self.after(ms, lambda: over.complete(None))
+        return over
 
     def every(self, interval_ms: float, callback: Callable[[], None]) -> None:
         """Call ``callback`` each ``interval_ms`` milliseconds, first after one of them; a failing call is logged by

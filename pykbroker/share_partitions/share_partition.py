@@ -188,17 +188,19 @@ class SharePartition:
         if batch.last < self.start_offset:
             return  # done with since it was acquired
         self._check_known(batch)
-        for first, last, kind in _ranges(batch, self.start_offset):
-            for run in self.in_flight.among(first, last):
-                _check_held(run, member)
-            for run in self.in_flight.cut(first, last):
-                if kind is Acknowledge.RENEW:
-                    run.deadline = deadline
-                else:
-                    _begin(change, run, _acknowledged(kind, run.count, limits), run.count)
-                    run.rejected = kind is Acknowledge.REJECT and limits.dead_letters
-        if Acknowledge.RENEW in batch.types:
-            self.in_flight.join(batch.first, batch.last)
+        try:
+            for first, last, kind in _ranges(batch, self.start_offset):
+                for run in self.in_flight.among(first, last):
+                    _check_held(run, member)
+                for run in self.in_flight.cut(first, last):
+                    if kind is Acknowledge.RENEW:
+                        run.deadline = deadline
+                    else:
+                        _begin(change, run, _acknowledged(kind, run.count, limits), run.count)
+                        run.rejected = kind is Acknowledge.REJECT and limits.dead_letters
+        finally:
+            if Acknowledge.RENEW in batch.types:  # also those before an error are renewed
+                self.in_flight.join(batch.first, batch.last)
 
     def _check_known(self, batch: Acknowledged) -> None:
         """As Kafka: an error for offsets before all that is in flight, another for offsets after it."""

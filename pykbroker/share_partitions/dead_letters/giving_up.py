@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
 from pykbroker.runtime.waits import Deferred
-from pykbroker.share_partitions.dead_letters.writing import LetterSource
+from pykbroker.share_partitions.dead_letters.writing import LetterSource, pause_before
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The pauses before the state is written again, in milliseconds; doubled each time up to the longest.
-_FIRST_PAUSE_MS: Final = 1000
-_LONGEST_PAUSE_MS: Final = 30_000
 #: Ranges of offsets that a line of the log has.
 _LOGGED: Final = 5
 
@@ -70,7 +67,7 @@ class GivingUp:
                     break
                 if self._leader.has_ended:
                     return
-                yield self._pause(number)
+                yield pause_before(number + 1, self._runtime)
                 attempt = self._leader.write(change)
             yield from self._archiving(change.given_up, None)
 
@@ -116,12 +113,6 @@ class GivingUp:
                     leader.key,
                     persisted.error,
                 )
-
-    def _pause(self, number: int) -> Deferred[None]:
-        over: Deferred[None] = Deferred()
-        pause_ms = min(_FIRST_PAUSE_MS << min(number, 5), _LONGEST_PAUSE_MS)
-        self._runtime.timers.after(pause_ms, lambda: over.complete(None))
-        return over
 
     def _ended(self, _: None) -> None:
         self._under_way -= 1

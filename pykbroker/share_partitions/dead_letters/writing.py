@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
 from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.dead_letters.letters import LetterForm, fits, size_of
+from pykbroker.share_partitions.dead_letters.offsets import GivenUpOffsets
 from pykbroker.share_partitions.dead_letters.reading import records_between
 from pykbroker.share_partitions.dead_letters.topic import DeadLetterTopics
 from pykbroker.wire.batch_header import HEADER_SIZE
@@ -18,12 +19,14 @@ from pykbroker.wire.records import Record, encode_batch
 if TYPE_CHECKING:
     from pykbroker.coordination.share.state import SharePartitionKey
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.runtime import Runtime
     from pykbroker.share_partitions.group_settings import ShareGroupSettings
     from pykbroker.share_partitions.host import ShareHost
     from pykbroker.share_partitions.states import GivenUp
 
-#: Attempts to create the topic, and to find its leader; the pause before the second one, doubled each time up to the longest.
+#: Attempts to create the topic, and to find its leader.
 _ATTEMPTS: Final = 5
+#: The pause before a second attempt, in milliseconds, doubled each time up to the longest.
 _FIRST_PAUSE_MS: Final = 1000
 _LONGEST_PAUSE_MS: Final = 30_000
 #: Letters of a batch, which one step encodes and appends, and the weight of one (``runtime/slices.py``).
@@ -32,6 +35,11 @@ _WEIGHT: Final = 2
 #: The weight of decoding and looking at a record of the dead-letter topic, or of one that is copied.
 _LOOKING: Final = 2
 _AGAIN: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+
+
+def pause_before(attempt: int, runtime: Runtime) -> Deferred[None]:
+    """The pause before an attempt after the first one, which is 0."""
+    return runtime.timers.pause(min(_FIRST_PAUSE_MS << min(attempt - 1, 5), _LONGEST_PAUSE_MS))
 
 
 class LetterSource(Protocol):
@@ -99,7 +107,7 @@ class DeadLetters:
         """The partition of the topic, at its leader."""
         for number in range(_ATTEMPTS):
             if number:
-                yield self._pause(number)
+                yield pause_before(number, self._host.runtime)
             name = source.settings.dead_letter_topic
             self._topics.check(name)
             created = self._topics.create(name)
@@ -114,12 +122,6 @@ class DeadLetters:
                 return found
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the dead-letter topic has no leader")
 
-    def _pause(self, number: int) -> Deferred[None]:
-        over: Deferred[None] = Deferred()
-        pause_ms = min(_FIRST_PAUSE_MS << number - 1, _LONGEST_PAUSE_MS)
-        self._host.runtime.timers.after(pause_ms, lambda: over.complete(None))
-        return over
-
     def _search(
         self, target: Partition, form: LetterForm, given_up: Sequence[GivenUp], since_ms: int, written: set[int]
     ) -> WaitingWork[None]:
@@ -128,14 +130,14 @@ class DeadLetters:
         beginning = self._host.runtime.offload_read(target.log.offset_for_timestamp, since_ms, end)
         yield beginning
         place = beginning.value
-        wanted = [range(each.first, each.last + 1) for each in given_up]
+        wanted = GivenUpOffsets(given_up)
         for found in () if place is None else records_between(self._host.runtime, target, place.offset, end):
             if isinstance(found, Deferred):
                 yield found
                 continue
             for record in found:
                 offset = form.offset_of(record)
-                if offset is not None and any(offset in each for each in wanted):
+                if offset is not None and offset in wanted:
                     written.add(offset)
             yield _LOOKING * len(found)
 
@@ -195,7 +197,7 @@ class DeadLetters:
             except KafkaError as error:
                 if error.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     raise
-                yield self._pause(1)
+                yield pause_before(1, self._host.runtime)
                 continue
             yield _WEIGHT * len(batch.letters)
             if appended.committed is not None:

@@ -19,6 +19,19 @@ def test_fires_in_order_of_deadline_then_of_setting() -> None:
     assert fired == ["first", "second", "late"]
 
 
+def test_a_pause_is_over_when_its_time_has_passed() -> None:
+    clock = ManualClock()
+    timers = Timers(clock)
+    over = timers.pause(10)
+    clock.advance(9)
+    timers.run_due()
+    assert not over.done
+    clock.advance(1)
+    timers.run_due()
+    assert over.done
+    assert over.error is None
+
+
 def test_a_cancelled_timer_never_fires_and_is_no_deadline() -> None:
     clock = ManualClock()
     timers = Timers(clock)

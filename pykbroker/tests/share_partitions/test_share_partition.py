@@ -113,6 +113,16 @@ def test_a_renewed_lock_lasts_longer() -> None:
     assert world.share.wake_at == 1.5
 
 
+def test_a_renewal_before_an_error_leaves_no_cut() -> None:
+    """The last record is another member's: that the first was renewed at the same moment changes nothing."""
+    world = World()
+    world.acquire(most=9, strict=True)
+    world.acquire("other")
+    types = [Acknowledge.RENEW, Acknowledge.ACCEPT]
+    assert refused(world, 8, 9, *types) is ErrorCode.INVALID_RECORD_STATE
+    assert [(run.first, run.last) for run in world.share.in_flight] == [(0, 8), (9, 9)]
+
+
 def test_a_closed_session_releases() -> None:
     world = World(max_deliveries=2)
     world.acquire()
