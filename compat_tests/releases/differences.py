@@ -17,6 +17,13 @@ _LISTS = "Several settings were texts and became lists with 4.0; the values are 
 _STARTED = "The two brokers were started otherwise, or the setting says what this broker is made of."
 _TWICE = "Who names the same twice was not told so, and is now."
 
+
+def _unlisted(*keys: int) -> tuple[Difference, ...]:
+    """APIs that a listener of the release lists and this broker does not serve for it (docs/compatibility.md)."""
+    why = "Requests between brokers and of voters are not listed."
+    return tuple(Difference("ApiVersions/*", f"*.api_keys.[{key}]", why, ours="<missing>") for key in keys)
+
+
 _BOTH = (
     Difference("ApiVersions/what_is_served", "*.api_keys.*.min_version", _RANGES, kafka=0),
     Difference("DescribeConfigs/*", "*.config_type", _LISTS),
@@ -35,6 +42,7 @@ _BOTH = (
 )
 
 _OF_3_9 = (
+    *_unlisted(80, 81),
     *(
         Difference("DescribeConfigs/every_setting_of_a_broker", f"*.[{name}]*", why)
         for name, why in {
@@ -76,6 +84,7 @@ _OF_3_9 = (
 )
 
 _OF_2_8 = (
+    *_unlisted(4, 5, 6, 7, 56),
     *(
         Difference("DescribeConfigs/every_setting_of_a_broker", f"*.[{name}]*", _STARTED)
         for name in ("log.initial.task.delay.ms", "node.id", "zookeeper.connect")

@@ -46,6 +46,19 @@ def configure(ask: Ask, group: str, setting: str, value: str) -> None:
         time.sleep(0.01)
 
 
+def wait_until_applied(ask: Ask) -> None:
+    """Waits until the coordinator goes by the settings of groups so far: Apache Kafka describes them a little before, and applies
+    them in order, so another group's setting tells.
+    """
+    fence = ask.name("fence")
+    ask.quietly(joins(fence, "f"), ask.version)
+    configure(ask, fence, "consumer.heartbeat.interval.ms", "7000")
+    deadline = time.monotonic() + 10
+    while ask.quietly(beats(fence, "f", 1), ask.version).heartbeat_interval_ms != 7000:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def joins(group: str, member: str, *topics: str, **options: Any) -> ConsumerGroupHeartbeatRequest:
     stated = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": list(topics), "topic_partitions": [], **options}
     return ConsumerGroupHeartbeatRequest(group_id=group, member_id=member, member_epoch=0, **stated)
@@ -238,6 +251,7 @@ def a_target_that_has_to_wait(ask: Ask) -> None:
     ask(joins(name, "two", topic))
     looks(ask, name)
     configure(ask, name, "consumer.assignment.interval.ms", "0")
+    wait_until_applied(ask)
     ask(beats(name, "two", 2, topic_partitions=[]))
     looks(ask, name)
 
