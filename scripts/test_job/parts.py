@@ -22,6 +22,10 @@ from scripts.jars import ROOT
 
 #: Seconds between lines of progress: on a terminal, where the line is rewritten, and elsewhere.
 TERMINAL_S, ELSEWHERE_S = 1.0, 60.0
+#: Seconds without the end of a test after which a part is interrupted, since CI ends a whole run without saying what hung; and those
+#: that it then has to stop its brokers. The longest test of a run takes three minutes, those of long runs up to an hour.
+STALLED_S = 4 * 3600.0 if os.environ.get("PYKBROKER_LONG") else 900.0
+ENDING_S = 60.0
 #: The last line of a pytest run, as in ``== 1 failed, 4 passed in 2.50s ==``.
 _CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ .*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
 #: Lines in which pytest names failures.
@@ -41,7 +45,10 @@ class Part:
     seconds: float = field(init=False, default=0.0)
     #: Processor seconds of the run and of its descendants that it waited for.
     processor_seconds: float = field(init=False, default=0.0)
+    stalled: str = field(init=False, default="")
     _said: str = field(init=False, default="collecting")
+    _seen: str = field(init=False, default="")
+    _moved: float = field(init=False, default_factory=time.monotonic)
 
     @property
     def log(self) -> Path:
@@ -53,10 +60,11 @@ class Part:
 
     def run(self) -> int:
         """Run to the end; returns pytest's exit status."""
-        begun = time.monotonic()
+        begun = self._moved = time.monotonic()
         self._progress.unlink(missing_ok=True)
         plugins = ("-p", "scripts.test_job.progress", "-p", "scripts.test_job.garbage")
-        command = [self.python, "-m", "pytest", *plugins, *self.arguments]
+        stacks = ("-o", f"faulthandler_timeout={STALLED_S * 0.9}")  # are in the log before it is interrupted
+        command = [self.python, "-m", "pytest", *plugins, *stacks, *self.arguments]
         path = os.pathsep.join((str(Path(self.python).parent), os.environ["PATH"]))
         environment = {**os.environ, "PATH": path, "TEST_PROGRESS": str(self._progress)}
         with self.log.open("wb") as log:
@@ -76,10 +84,23 @@ class Part:
         if self.process is not None and self.running:
             self.process.send_signal(signal.SIGINT)
 
+    def watch(self) -> None:
+        """Interrupt a run in which no test has started or ended for STALLED_S, and abort it where that does not end it."""
+        with contextlib.suppress(OSError):  # nothing was written yet
+            if (seen := self._progress.read_text()) != self._seen:
+                self._seen, self._moved = seen, time.monotonic()
+        stood = time.monotonic() - self._moved
+        if self.running and stood > STALLED_S and not self.stalled:
+            test = self._seen.partition("\n")[2].strip() or "before its first test"
+            self.stalled = f"{self.name} stalled and was interrupted: {test}"
+            self.interrupt()
+        elif self.process is not None and self.running and stood > STALLED_S + ENDING_S:
+            self.process.send_signal(signal.SIGABRT)  # faulthandler writes what all threads wait for
+
     def progress(self) -> str:
         """Return progress as in ``storage: 120 of 900, 1 failed``."""
         with contextlib.suppress(OSError, ValueError):  # missing or incomplete file: as before
-            finished, wanted, failed = self._progress.read_text().split()
+            finished, wanted, failed = self._progress.read_text().partition("\n")[0].split()
             self._said = f"{finished} of {wanted}{f', {failed} failed' if failed != '0' else ''}"
         return f"{self.name}: {self._said}"
 
@@ -96,7 +117,7 @@ class Part:
 def run(parts: Sequence[Part], at_once: int) -> int:
     """Run all parts, the first ones first; prints their output, failures last, and one closing line.
 
-    The status is 0, or that of the first part with another.
+    The status is 0, or that of the first part with another, or 1 where a part stalled.
     """
     begun = time.monotonic()
     for part in parts:
@@ -114,7 +135,7 @@ def run(parts: Sequence[Part], at_once: int) -> int:
     for part in sorted(parts, key=lambda each: statuses[each.name] != 0):
         _show(part)
     print(closing_line(parts, time.monotonic() - begun), flush=True)
-    return next((status for status in statuses.values() if status), 0)
+    return next((status for status in statuses.values() if status), int(any(part.stalled for part in parts)))
 
 
 def closing_line(parts: Sequence[Part], seconds: float) -> str:
@@ -122,6 +143,7 @@ def closing_line(parts: Sequence[Part], seconds: float) -> str:
     named = [line for part in parts for line in part.lines() if line.startswith(_NAMED)]
     counts: Counter[str] = sum((part.counts() for part in parts), Counter())
     silent = [f"{part.name} ended without a result" for part in parts if not part.counts()]
+    silent += [part.stalled for part in parts if part.stalled]
     first = [word for word in ("failed", "passed") if word in counts]
     words = [f"{counts[word]} {word}" for word in [*first, *(word for word in counts if word not in first)]]
     minutes = f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}"
@@ -149,6 +171,8 @@ def _follow(running: dict[Future[int], Part]) -> None:
             counts = ", ".join(f"{count} {word}" for word, count in part.counts().items())
             took = f"{part.seconds:.0f} s, {part.processor_seconds:.0f} s of a processor"
             print(f"{over}{part.name}: {counts or 'no result'} in {took}", flush=True)
+        for part in running.values():
+            part.watch()
         if time.monotonic() >= shown + (TERMINAL_S if terminal else ELSEWHERE_S):
             shown = time.monotonic()
             line = "; ".join(part.progress() for part in running.values() if part.running)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.tests.kit.depth import is_quick
 from scripts.jars import ROOT
 from scripts.test_job import __main__ as job
 from scripts.test_job.parts import Part, run
@@ -64,6 +65,24 @@ def test_a_part_that_is_killed_is_named(part: Make, capfd) -> None:
     kills = "import os, signal\ndef test_end(): os.kill(os.getpid(), signal.SIGKILL)\n"
     assert run([part("sound", SOUND), part("killed", kills)], 2) == -signal.SIGKILL
     assert "killed ended without a result" in capfd.readouterr().out
+
+
+@pytest.mark.skipif(is_quick(), reason="a quick run does not wait")
+def test_a_part_that_stalls_is_ended_and_its_test_is_named(part: Make, capfd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Ctrl-C; by SIGABRT where that does nothing. What it waited for is in the log."""
+    monkeypatch.setattr("scripts.test_job.parts.STALLED_S", 8.0)
+    monkeypatch.setattr("scripts.test_job.parts.ENDING_S", 1.0)
+    waits = SOUND + "import signal, threading\ndef test_waits(): threading.Event().wait()\n"
+    deaf = (
+        SOUND
+        + "import signal\ndef test_deaf():\n    signal.pthread_sigmask(signal.SIG_BLOCK, {2})\n    signal.pause()\n"
+    )
+    assert run([part("deaf", deaf), part("waiting", waits)], 2) == -signal.SIGABRT
+    said = capfd.readouterr().out
+    for name, stalled, line in (("waiting", "test_waits", 4), ("deaf", "test_deaf", 6)):
+        assert f"{name} stalled and was interrupted: " in said
+        assert f"test_{name}.py::{stalled}" in said.partition(f"{name} stalled")[2]
+        assert f"line {line} in {stalled}" in said
 
 
 def test_ctrl_c_ends_the_parts_in_good_order(tmp_path: Path) -> None:
