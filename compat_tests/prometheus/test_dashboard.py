@@ -53,13 +53,15 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
-        *others, last = self._consumers
-        for consumer in others:
+        # librdkafka's close() hangs where the application has not heard of a rebalance yet: the callback asks the group's thread,
+        # which ends as soon as LeaveGroup is answered, and waits for ever, with the interpreter's lock. So each hears of it first.
+        calm, *moving = self._consumers
+        eventually(
+            lambda: [(each.poll(0.05), len(each.assignment()))[1] for each in moving],
+            lambda assigned: assigned == [PARTITIONS // len(moving)] * len(moving),
+        )
+        for consumer in (calm, *moving):
             consumer.close()
-        # It waited for them in a rebalance. librdkafka's close() hangs where an assignment arrives in the middle of it: its callback
-        # asks the group's thread, which has ended, and waits for ever.
-        eventually(lambda: (last.poll(0.05), last.assignment())[1], lambda assigned: len(assigned) == PARTITIONS)
-        last.close()
 
     def _consumer(self, group: str, topic: str) -> Consumer:
         made = Consumer(
