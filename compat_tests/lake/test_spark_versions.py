@@ -17,12 +17,14 @@ from compat_tests.conftest import LONG
 from compat_tests.harness.process import ROOT
 from compat_tests.lake.conftest import SMALL
 from compat_tests.spark.topics import Topics
-from pykbroker.lake.spark_versions import connector
+from pykbroker.lake.description import Format
+from pykbroker.lake.spark_versions import connector, packages
 from scripts.jars import JARS, POMS, jars
 
 NEWEST = "4.0.5,4.1.4" if LONG else "4.1.4"
 VERSIONS = [each for each in os.environ.get("PYKBROKER_SPARK", NEWEST).split(",") if each]
 FOLDER = ROOT / "build" / "pyspark"
+TABLES = (Format.DELTA, Format.ICEBERG)
 #: Runs commands one after the other in one process, which starts Java once, and prints the status and the output of each.
 IN_ONE_PROCESS = """
 import contextlib, io, json, sys
@@ -62,11 +64,26 @@ def connector_jars(version: str) -> list[Path]:
     return jars(f"spark-{wanted}", pom)
 
 
+def format_jars(version: str) -> list[Path]:
+    """Delta Lake and Iceberg for its line."""
+    pom = (POMS / "lake.xml").read_text()
+    for old, new in zip(packages("4.0.0", TABLES), packages(version, TABLES), strict=True):
+        (_, name, number), (_, new_name, new_number) = old.split(":"), new.split(":")
+        pom = pom.replace(f"{name}</artifactId><version>{number}", f"{new_name}</artifactId><version>{new_number}")
+        if name.startswith("delta-spark"):  # its other half has the same number
+            pom = pom.replace(
+                f"delta-storage</artifactId><version>{number}", f"delta-storage</artifactId><version>{new_number}"
+            )
+    line = version[:3]
+    made = JARS / f"lake-{line}.xml"
+    made.write_text(pom)
+    return jars(f"lake-{line}", made)
+
+
 def commands(version: str, words: list[list[str]]) -> list[tuple[int, str]]:
     """The status and the output of each."""
-    environment = {
-        **os.environ, "PYTHONPATH": f"{installed(version)}:{ROOT}", "PYKBROKER_SPARK_JARS": ",".join(map(str, connector_jars(version))),
-    }  # fmt: skip
+    files = ",".join(map(str, connector_jars(version) + format_jars(version)))
+    environment = {**os.environ, "PYTHONPATH": f"{installed(version)}:{ROOT}", "PYKBROKER_SPARK_JARS": files}
     small = ["--master", "local[1]", *(word for name, value in SMALL.items() for word in ("--conf", f"{name}={value}"))]
     command = [sys.executable, "-c", IN_ONE_PROCESS, json.dumps([[*each, *small] for each in words])]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -79,25 +96,34 @@ def commands(version: str, words: list[list[str]]) -> list[tuple[int, str]]:
 @pytest.mark.skipif(not VERSIONS, reason="PYKBROKER_SPARK names versions of PySpark, as 4.0.5,4.1.4")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_command_runs(version: str, topics: Topics, tmp_path: Path) -> None:
-    topic = topics.create(2, retention_ms="-1")
-    topics.send(topic, ['{"a": 1}', '{"a": 2}', "no json"], 0)
-    lake, at = str(tmp_path / "lake"), ["-b", topics.bootstrap]
-    outputs = commands(
-        version,
-        [
-            ["archive", "--topics", topic, "--to", lake, "--json", *at],
+    """With each format of tables, in one process."""
+    at = ["-b", topics.bootstrap]
+    words: dict[Format, list[list[str]]] = {}
+    for table in Format:
+        topic = topics.create(2, retention_ms="-1")
+        lake = str(tmp_path / table)
+        archive = ["archive", "--topics", topic, "--to", lake, "--format", table, "--json", *at]
+        topics.send(topic, ['{"a": 1}', '{"a": 2}', "no json"], 0)
+        words[table] = [
+            archive,
+            archive,  # which finds nothing new
             ["verify", lake, *at],
             ["decode", lake, "--as", "json", "--json"],
             ["replay", lake, "--prefix", "again-", "--name", topic, "--json", *at],
             ["compact", lake],
-            ["profile", lake, "--to", str(tmp_path / "page.html")],
-        ],
-    )
-    assert json.loads(outputs[0][1])["rows"] == 3
-    decoded = json.loads(outputs[2][1])["topics"][0]
-    assert (decoded["decoded"], decoded["quarantined"]) == (2, 1)
-    assert json.loads(outputs[3][1])["rows"] == 3
-    assert len(topics.receive(f"again-{topic}")) == 3
+            ["verify", lake, *at],
+            ["profile", lake, "--to", str(tmp_path / f"{table}.html")],
+        ]
+    outputs = iter(commands(version, [each for of_table in words.values() for each in of_table]))
+    for table in Format:
+        first, again, _, decode, replay, *_ = [
+            json.loads(next(outputs)[1]) if "--json" in each else next(outputs) for each in words[table]
+        ]
+        assert (first["rows"], again["rows"]) == (3, 0), table
+        decoded = decode["topics"][0]
+        assert (decoded["decoded"], decoded["quarantined"]) == (2, 1), table
+        assert replay["rows"] == 3, table
+        assert len(topics.receive(f"again-{words[table][0][2]}")) == 3, table
 
 
 def test_other_versions_are_refused_before_spark_starts(tmp_path: Path, topics: Topics) -> None:
