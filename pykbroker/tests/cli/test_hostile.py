@@ -16,6 +16,8 @@ import pytest
 import typer.main
 
 from pykbroker.cli.app import application
+from pykbroker.lake.description import FILE, Description, Format
+from pykbroker.lake.ledger import LakePartition, LedgerEntry, PartitionProgress
 from pykbroker.runtime.escaping import escaped_layout
 from pykbroker.tests.cli.conftest import Result
 from pykbroker.tests.kit.hostile import PLAUSIBLE, RECORDS, WORD, Change, HostileBroker
@@ -158,10 +160,11 @@ def run_at(
     *,
     terminal: bool,
     as_json: bool,
+    patience_s: float = 0.2,
 ) -> Result:
     monkeypatch.setenv("COLUMNS", "2000")  # cells of tables are folded on narrow terminals
     monkeypatch.setenv("FORCE_COLOR", "1") if terminal else monkeypatch.delenv("FORCE_COLOR", raising=False)
-    options = ["-b", f"127.0.0.1:{broker.port}", "--timeout", "0.2", *(["--json"] if as_json else [])]
+    options = ["-b", f"127.0.0.1:{broker.port}", "--timeout", str(patience_s), *(["--json"] if as_json else [])]
     return run(*command.split(), *words, *options, stdin=b"secret\n")
 
 
@@ -201,6 +204,20 @@ def test_what_a_broker_says_of_other_groups_does_nothing(
         }
         assert of_this[kind] <= broker.asked
         assert "START" in told if kind == "share" else "COMMITTED" in told
+
+
+def test_the_status_of_a_lake_of_a_hostile_broker(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other commands of the lake print what Spark has read, in the same way."""
+    (tmp_path / FILE).write_text(Description(Format.PARQUET, W).to_json())
+    (tmp_path / "ledger").mkdir()
+    entry = LedgerEntry(0, W, 1, {LakePartition(W, 0): PartitionProgress(0, 1, 1)})
+    (tmp_path / "ledger" / f"{0:012d}.json").write_text(entry.to_json())
+    with closing(HostileBroker(plausible)) as broker:
+        for terminal, as_json in product((False, True), (False, True)):
+            how: dict[str, Any] = {"terminal": terminal, "as_json": as_json, "patience_s": 30}
+            result = run_at(broker, run, monkeypatch, "lake status", [str(tmp_path)], **how)
+            check("lake status", result, terminal=terminal, as_json=as_json)
+            assert (result.status, "FORGED" in result.out) == (0, True), result.err
 
 
 def test_a_dump_of_hostile_files(run: Run, tmp_path: Path) -> None:
