@@ -23,7 +23,7 @@ def opener_with_deadline(
     return urllib.request.build_opener(_Http(), _Https(context=context), *handlers)
 
 
-class HttpConnection(http.client.HTTPConnection):
+class TimedHttpConnection(http.client.HTTPConnection):
     """Its ``timeout`` seconds, counted from when it is made, are for the whole answer. After them, a read raises TimeoutError."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -31,8 +31,8 @@ class HttpConnection(http.client.HTTPConnection):
         _give_up(self)
 
 
-class HttpsConnection(http.client.HTTPSConnection):
-    """As HttpConnection."""
+class TimedHttpsConnection(http.client.HTTPSConnection):
+    """As TimedHttpConnection."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -81,7 +81,7 @@ class _TimedReads(io.RawIOBase):
 
 class _Http(urllib.request.HTTPHandler):
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(HttpConnection, req)
+        return self.do_open(TimedHttpConnection, req)
 
 
 class _Https(urllib.request.HTTPSHandler):
@@ -90,4 +90,4 @@ class _Https(urllib.request.HTTPSHandler):
         self._given = context
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(HttpsConnection, req, context=self._given)
+        return self.do_open(TimedHttpsConnection, req, context=self._given)
