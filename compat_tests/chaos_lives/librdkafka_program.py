@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
@@ -115,8 +116,8 @@ class Life:
             assert offset is not None
             offsets[partition] = offset + 1
         positions = [TopicPartition("orders", partition, offset) for partition, offset in offsets.items()]
-        _repeated(lambda: producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 20))
-        _repeated(lambda: producer.commit_transaction(20))
+        _repeated(lambda: producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 5))
+        _repeated(lambda: producer.commit_transaction(10))
 
     def count(self, work: list[Future[None]]) -> int:
         """How many orders are charged, as soon as all are, or after the limit."""
@@ -146,13 +147,13 @@ class Life:
         return len(seen)
 
 
-def _repeated(call: Any) -> None:
-    """Call again what may be called again. Raises KafkaException."""
-    while True:
+def _repeated(call: Callable[[], None]) -> None:
+    """Call again what may be called again, a few times: who waits longer than that begins anew. Raises KafkaException."""
+    for tries_left in (2, 1, 0):
         try:
             call()
         except KafkaException as error:
-            if not error.args[0].retriable():
+            if not (tries_left and error.args[0].retriable()):
                 raise
         else:
             return
