@@ -170,6 +170,8 @@ def _services(
         return of_node(node, folder, None if seed is None else partial(_load_seed, seed), time)
 
     chaos = None
+    if options.chaos is None and options.chaos_tape is not None:
+        raise ConfigError("--chaos-tape is where --chaos writes what befalls clients: give --chaos SEED, too")
     if options.chaos is not None:
         from pykbroker.steered.chaos_at_start import chaos_of
 
