@@ -156,13 +156,13 @@ class Controller:
         return self._commits.decide(lambda: self._stores.start(broker, self._log.end_offset))
 
     def begin_shutdown(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: _alone(self._if_known(broker_id, self._stores.begin_shutdown)))
+        return self._commits.decide(lambda: _decision(self._if_known(broker_id, self._stores.begin_shutdown)))
 
     def fence_broker(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: _alone(self._if_known(broker_id, self._stores.fence)))
+        return self._commits.decide(lambda: _decision(self._if_known(broker_id, self._stores.fence)))
 
     def unregister_broker(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: _alone(self._stores.unregister(self._registered(broker_id))))
+        return self._commits.decide(lambda: _decision(self._stores.unregister(self._registered(broker_id))))
 
     # What only brokers with a store each ask for
 
@@ -467,10 +467,10 @@ class Controller:
         return [] if broker is None else plan(broker)
 
 
-def _alone(records: Records) -> Deciding[None]:
+def _decision(records: Records) -> Deciding[None]:
     """The decision for records without a result."""
-    return (records, None) if isinstance(records, list) else _alone_in_slices(records)
+    return (records, None) if isinstance(records, list) else _decision_in_slices(records)
 
 
-def _alone_in_slices(steps: Generator[float, None, list[MetadataRecord]]) -> Generator[float, None, Decision[None]]:
+def _decision_in_slices(steps: Generator[float, None, list[MetadataRecord]]) -> Generator[float, None, Decision[None]]:
     return (yield from steps), None
