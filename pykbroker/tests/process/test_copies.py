@@ -49,6 +49,10 @@ def segment(directory: Path, broker: int) -> bytes:
     return (directory / str(broker) / "t-0" / f"{0:020d}.log").read_bytes()
 
 
+def everything(directory: Path) -> list[Path]:
+    return sorted(directory.rglob("*"))
+
+
 def test_every_broker_stops_and_crashes_and_all_copies_are_alike(tmp_path: Path) -> None:
     async def live() -> None:
         node = await started(tmp_path)
@@ -135,10 +139,10 @@ def test_brokers_that_are_there_are_not_left_out(tmp_path: Path, brokers: int, s
         node = Node(BrokerConfig({**texts, "node.id": "5"}), 3, durable=False)
         await node.start()
         await node.stop()
-        before = sorted(str(each) for each in tmp_path.rglob("*"))
-        with pytest.raises(StartFailed, match="start them all, with --brokers 3 and node.id=5"):
+        before = everything(tmp_path)
+        with pytest.raises(StartFailed, match=r"start them all, with --brokers 3 and node\.id=5"):
             await Node(BrokerConfig({**texts, **settings}), brokers, durable=False).start()
-        assert sorted(str(each) for each in tmp_path.rglob("*")) == before
+        assert everything(tmp_path) == before
 
     asyncio.run(live())
 
