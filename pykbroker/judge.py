@@ -17,7 +17,11 @@ _FIELDS: Final = 5
 
 
 class Misjudged(AssertionError):
-    """What was written is not what was promised; the text has every finding with its places."""
+    """What was written is not what was promised; the text has every finding with its places, which are in ``places``, too."""
+
+    def __init__(self, text: str, places: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.places = tuple(places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +106,14 @@ def check(found: Sequence[Finding], guarantee: str) -> None:
     """Raise Misjudged if there are findings."""
     if not found:
         return
-    lines = []
+    lines, places = [], []
     for kind in dict.fromkeys(each.kind for each in found):
         same = [each for each in found if each.kind == kind]
         lines += [str(each) for each in same[:_FIELDS]]
+        places += [place for each in same[:_FIELDS] for place in each.places]
         if len(same) > _FIELDS:
             lines.append(f"and {len(same) - _FIELDS} more {kind}")
-    raise Misjudged(f"not {guarantee}:\n" + "\n".join(lines))
+    raise Misjudged(f"not {guarantee}:\n" + "\n".join(lines), places)
 
 
 def judge_records(

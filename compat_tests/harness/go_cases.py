@@ -22,19 +22,20 @@ class GoCases(ProgramCases):
     declaration = re.compile(r"^func \(c cases\) ([A-Z]\w*)\(", re.MULTILINE)
 
     def command(self, bootstrap: str, wanted: list[str]) -> list[str]:
-        return [str(self._build()), bootstrap, *wanted]
+        return [str(build_go(self.source.parent)), bootstrap, *wanted]
 
-    def _build(self) -> Path:
-        folder = self.source.parent
-        files = sorted([*folder.glob("*.go"), *folder.glob("go.*")])
-        digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-        program = CLASSES / f"go-{folder.name}-{digest}"
-        if not program.exists():
-            assert GO is not None
-            program.parent.mkdir(parents=True, exist_ok=True)
-            done = subprocess.run(
-                [GO, "build", "-o", str(program), "."], cwd=folder, capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                raise RuntimeError(f"go build refused {folder.name}:\n{done.stderr}")
-        return program
+
+def build_go(folder: Path) -> Path:
+    """Build the program of a module, unless it is there already, and return its path. Raises RuntimeError."""
+    files = sorted([*folder.glob("*.go"), *folder.glob("go.*")])
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    program = CLASSES / f"go-{folder.name}-{digest}"
+    if not program.exists():
+        assert GO is not None
+        program.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [GO, "build", "-o", str(program), "."], cwd=folder, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"go build refused {folder.name}:\n{done.stderr}")
+    return program

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -19,7 +21,7 @@ from pykbroker.lake.archive import Archive, ArchiveOptions
 from pykbroker.lake.archive_progress import ArchiveProgress
 from pykbroker.lake.description import Format
 from pykbroker.lake.errors import DataLost, LakeError
-from pykbroker.lake.ledger import NOTHING, LakePartition, Lost, PartitionProgress
+from pykbroker.lake.ledger import NOTHING, LakePartition, LedgerEntry, Lost, PartitionProgress
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.parquet import COMMITS, STAGING, ParquetTable
 from pykbroker.lake.tables.table import Compacted
@@ -278,6 +280,24 @@ def test_no_task_waits_for_records_behind_those_of_its_batch(make: Callable[...,
         workshop = Workshop(make().lake.spark, kafka.bootstrap_servers, tmp_path / "other", Format.PARQUET)
         assert workshop.archive("t").rows == 3
         assert {each.request.max_wait_ms for each in kafka.requests("Fetch")} == {10}
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"sources": [{}]},
+        {"sources": [{"latestOffset": "None"}]},
+        {"sources": 5},
+        {"sources": [{"latestOffset": "None"}], "numInputRows": 1, "processedRowsPerSecond": "fast"},
+        "nothing",
+    ],
+)
+def test_what_is_only_shown_never_ends_the_job(report: Any) -> None:
+    """Reports in the form of another version of Spark."""
+    archive = object.__new__(Archive)
+    archive.progress = ArchiveProgress(LedgerEntry())
+    query: Any = SimpleNamespace(lastProgress=report)
+    assert archive._seen(query) is archive.progress
 
 
 def test_no_topic_is_an_error_and_so_is_one_that_was_deleted(make: Callable[..., Workshop], topics: Topics) -> None:

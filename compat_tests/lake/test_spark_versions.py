@@ -17,12 +17,16 @@ from compat_tests.conftest import LONG
 from compat_tests.harness.process import ROOT
 from compat_tests.lake.conftest import SMALL
 from compat_tests.spark.topics import Topics
-from pykbroker.lake.spark_versions import connector
+from pykbroker.lake.description import Format
+from pykbroker.lake.spark_versions import connector, packages
 from scripts.jars import JARS, POMS, jars
 
 NEWEST = "4.0.5,4.1.4" if LONG else "4.1.4"
 VERSIONS = [each for each in os.environ.get("PYKBROKER_SPARK", NEWEST).split(",") if each]
 FOLDER = ROOT / "build" / "pyspark"
+TABLES = (Format.DELTA, Format.ICEBERG)
+#: Of a run without the variable, the one that asks most of Spark; the others take two minutes of CPU time.
+FORMATS = list(Format) if LONG or "PYKBROKER_SPARK" in os.environ else [Format.ICEBERG]
 #: Runs commands one after the other in one process, which starts Java once, and prints the status and the output of each.
 IN_ONE_PROCESS = """
 import contextlib, io, json, sys
@@ -62,11 +66,26 @@ def connector_jars(version: str) -> list[Path]:
     return jars(f"spark-{wanted}", pom)
 
 
+def format_jars(version: str) -> list[Path]:
+    """Delta Lake and Iceberg for its line."""
+    pom = (POMS / "lake.xml").read_text()
+    for old, new in zip(packages("4.0.0", TABLES), packages(version, TABLES), strict=True):
+        (_, name, number), (_, new_name, new_number) = old.split(":"), new.split(":")
+        pom = pom.replace(f"{name}</artifactId><version>{number}", f"{new_name}</artifactId><version>{new_number}")
+        if name.startswith("delta-spark"):  # its other half has the same number
+            pom = pom.replace(
+                f"delta-storage</artifactId><version>{number}", f"delta-storage</artifactId><version>{new_number}"
+            )
+    line = version[:3]
+    made = JARS / f"lake-{line}.xml"
+    made.write_text(pom)
+    return jars(f"lake-{line}", made)
+
+
 def commands(version: str, words: list[list[str]]) -> list[tuple[int, str]]:
     """The status and the output of each."""
-    environment = {
-        **os.environ, "PYTHONPATH": f"{installed(version)}:{ROOT}", "PYKBROKER_SPARK_JARS": ",".join(map(str, connector_jars(version))),
-    }  # fmt: skip
+    files = ",".join(map(str, connector_jars(version) + format_jars(version)))
+    environment = {**os.environ, "PYTHONPATH": f"{installed(version)}:{ROOT}", "PYKBROKER_SPARK_JARS": files}
     small = ["--master", "local[1]", *(word for name, value in SMALL.items() for word in ("--conf", f"{name}={value}"))]
     command = [sys.executable, "-c", IN_ONE_PROCESS, json.dumps([[*each, *small] for each in words])]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -79,41 +98,52 @@ def commands(version: str, words: list[list[str]]) -> list[tuple[int, str]]:
 @pytest.mark.skipif(not VERSIONS, reason="PYKBROKER_SPARK names versions of PySpark, as 4.0.5,4.1.4")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_command_runs(version: str, topics: Topics, tmp_path: Path) -> None:
-    topic = topics.create(2, retention_ms="-1")
-    topics.send(topic, ['{"a": 1}', '{"a": 2}', "no json"], 0)
-    lake, at = str(tmp_path / "lake"), ["-b", topics.bootstrap]
-    outputs = commands(
-        version,
-        [
-            ["archive", "--topics", topic, "--to", lake, "--json", *at],
-            ["verify", lake, *at],
+    """With each format of tables, in one process."""
+    at = ["-b", topics.bootstrap]
+    words: dict[Format, list[list[str]]] = {}
+    for table in FORMATS:
+        topic = topics.create(2, retention_ms="-1")
+        lake = str(tmp_path / table)
+        archive = ["archive", "--topics", topic, "--to", lake, "--format", table, "--json", *at]
+        topics.send(topic, ['{"a": 1}', '{"a": 2}', "no json"], 0)
+        words[table] = [
+            archive,
+            archive,  # goes on from the checkpoint, and finds nothing new
             ["decode", lake, "--as", "json", "--json"],
             ["replay", lake, "--prefix", "again-", "--name", topic, "--json", *at],
-            ["compact", lake],
-            ["profile", lake, "--to", str(tmp_path / "page.html")],
-        ],
-    )
-    assert json.loads(outputs[0][1])["rows"] == 3
-    decoded = json.loads(outputs[2][1])["topics"][0]
-    assert (decoded["decoded"], decoded["quarantined"]) == (2, 1)
-    assert json.loads(outputs[3][1])["rows"] == 3
-    assert len(topics.receive(f"again-{topic}")) == 3
+            ["compact", lake, "--json"],
+            ["verify", lake, "--json", *at],
+            ["profile", lake, "--to", str(tmp_path / f"{table}.html"), "--json"],
+        ]
+    outputs = iter(commands(version, [each for of_table in words.values() for each in of_table]))
+    for table, lines in words.items():
+        first, again, decoded, replay, *_ = [json.loads(next(outputs)[1]) for _ in lines]
+        assert (first["rows"], again["rows"]) == (3, 0), table
+        counts = [(each["decoded"], each["quarantined"]) for each in decoded["topics"]]
+        assert (counts, replay["rows"]) == ([(2, 1)], 3), table
+        assert len(topics.receive(f"again-{lines[0][2]}")) == 3, table
 
 
-def test_other_versions_are_refused_before_spark_starts(tmp_path: Path, topics: Topics) -> None:
+@pytest.mark.parametrize(
+    ("version", "jars", "said"),
+    [
+        ("3.5.9", "", "PySpark 3.5.9 is installed, and the lake runs on Spark 4.0 and 4.1"),
+        ("4.1.4", "iceberg-spark-runtime-4.0_2.13-1.10.0.jar", "is for Spark 4.0, and PySpark 4.1.4 is installed"),
+    ],
+)
+def test_other_versions_are_refused_before_spark_starts(
+    tmp_path: Path, topics: Topics, version: str, jars: str, said: str
+) -> None:
     """As far as a PySpark says its version; it needs no Java."""
     package = tmp_path / "pyspark"
     package.mkdir()
-    (package / "__init__.py").write_text('__version__ = "3.5.9"')
+    (package / "__init__.py").write_text(f"__version__ = {version!r}")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     command = [
-        *(sys.executable, "-m", "pykbroker", "lake", "archive", "--topics", "t"),
-        "--to",
-        str(tmp_path / "lake"),
-        "-b",
-        topics.bootstrap,
+        *(sys.executable, "-m", "pykbroker", "lake", "archive", "--topics", "t", "--jars", jars),
+        *("--to", str(tmp_path / "lake"), "-b", topics.bootstrap),
     ]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "PySpark 3.5.9 is installed, and the lake runs on Spark 4.0 and 4.1" in " ".join(done.stderr.split())
+    assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr

@@ -26,6 +26,7 @@ QUERIES = [
 VARIABLES = [each for each in DASHBOARD["templating"]["list"] if each["type"] == "query"]
 #: What Grafana puts in place of what is chosen, all being chosen.
 CHOSEN = {"$__rate_interval": "1h", **{f"${each['name']}": each["allValue"] for each in VARIABLES}}
+PARTITIONS = 2
 #: Scrapes before it is asked.
 ENOUGH = 4
 
@@ -41,7 +42,7 @@ class Load:
         self._consumers = [self._consumer("calm", "orders"), self._consumer("moving", "orders")]
 
     def __enter__(self) -> Self:
-        self._kafka.create_topic("orders", 2, replication_factor=2)
+        self._kafka.create_topic("orders", PARTITIONS, replication_factor=2)
         self._kafka.create_topic("small", configs={"max.message.bytes": 100})
         for consumer in self._consumers:
             eventually(lambda consumer=consumer: (consumer.poll(0.05), consumer.assignment())[1], bool)
@@ -52,7 +53,14 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
-        for consumer in self._consumers:
+        # librdkafka's close() hangs where the application has not heard of a rebalance yet: the callback asks the group's thread,
+        # which ends as soon as LeaveGroup is answered, and waits for ever, with the interpreter's lock. So each hears of it first.
+        calm, *moving = self._consumers
+        eventually(
+            lambda: [(each.poll(0.05), len(each.assignment()))[1] for each in moving],
+            lambda assigned: assigned == [PARTITIONS // len(moving)] * len(moving),
+        )
+        for consumer in (calm, *moving):
             consumer.close()
 
     def _consumer(self, group: str, topic: str) -> Consumer:

@@ -10,6 +10,8 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Slices, Steps
     from pykbroker.storage.directories.manager import LogManager
@@ -44,6 +46,11 @@ class Discards:
     def finish(self) -> None:
         """Discard all that is left, now."""
         for key in list(self._left):
+            self.make_room(key)
+
+    def make_room_for(self, keys: Collection[tuple[str, int]]) -> None:
+        """Discard deleted partitions that new ones of the same names (topic, index) replace."""
+        for key in self._left.keys() & keys if self._left else ():
             self.make_room(key)
 
     def make_room(self, key: tuple[str, int]) -> None:

@@ -6,6 +6,7 @@ deletion is answered.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pykbroker.brokers.discarding import Discards
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
-    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.delta import MetadataDelta, PartitionChange
     from pykbroker.metadata.image import MetadataImage, PartitionImage
     from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.metadata.source import MetadataSource
@@ -34,6 +35,17 @@ if TYPE_CHECKING:
 #: The weight of applying settings to a topic, and to each of its partitions (``runtime/slices.py``).
 _TOPIC_WEIGHT = 2
 _PARTITION_WEIGHT = 0.1
+#: That of making a partition.
+_NEW_WEIGHT = 0.3
+
+
+@dataclass(slots=True)
+class _Ready:
+    """The new partitions of a change, and the changes that are no new partition."""
+
+    by_name: dict[tuple[str, int], Partition] = field(default_factory=dict)
+    by_id: dict[tuple[bytes, int], Partition] = field(default_factory=dict)
+    others: list[PartitionChange] = field(default_factory=list)
 
 
 class PartitionTable:
@@ -62,9 +74,11 @@ class PartitionTable:
         self._logs = logs
         self._metadata = metadata
         self._node_id = node_id
+        #: What was made for the change that is to be published next.
+        self._ready: _Ready | None = None
         self._discards = Discards(logs, runtime.slices)
         self._load(metadata.image)
-        self._unsubscribe = metadata.subscribe(self._follow)
+        self._unsubscribe = metadata.subscribe(self._follow, self._make_ready)
 
     def end(self) -> None:
         """Follow the metadata no more: the files belong to another table now."""
@@ -80,14 +94,16 @@ class PartitionTable:
         """The work for a thread before new partitions are committed, None if there is none: no file of earlier partitions with
         their names may survive a crash.
         """
+        new = [record for record in records if isinstance(record, PartitionRecord)]
+        if self._node_id is not None:
+            new = [record for record in new if self._node_id in record.replicas]
+        if not new:
+            return None
         names = {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
-        keys = [
-            (names.get(record.topic_id) or self._name_of(record.topic_id), record.partition_id)
-            for record in records
-            if isinstance(record, PartitionRecord) and (self._node_id is None or self._node_id in record.replicas)
-        ]
-        for key in keys:
-            self._discards.make_room(key)
+        for topic_id in {record.topic_id for record in new} - names.keys():
+            names[topic_id] = self._name_of(topic_id)
+        keys = [(names[record.topic_id], record.partition_id) for record in new]
+        self._discards.make_room_for(keys)
         return self._logs.directories.plan_room(keys)
 
     def open_log(self, partition: Partition) -> Log:
@@ -130,7 +146,12 @@ class PartitionTable:
             for index in range(len(topic.partitions)):
                 self._remove(topic.name, topic.id, index, config)
         self._discards.begin()
-        for change in delta.partitions:
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            self.by_name.update(ready.by_name)
+            self.by_id.update(ready.by_id)
+            self.dormant.new.update(ready.by_id.values())
+        for change in delta.partitions if ready is None else ready.others:
             partition = self.by_id.get((change.topic.id, change.after.index))
             if partition is not None and not self._is_here(change.after):  # reassigned to others
                 self._remove(
@@ -151,6 +172,20 @@ class PartitionTable:
             elif kind == BROKER_RESOURCE:
                 self._apply_broker_settings(image)
                 self.runtime.slices.begin(self._reconfigure_all())
+
+    def _make_ready(self, changes: Sequence[PartitionChange]) -> Steps:
+        """Make the partitions of new topics, which nobody sees yet."""
+        ready = _Ready()
+        for change in changes:
+            topic, index = change.topic, change.after.index
+            if change.before is None and (topic.id, index) not in self.by_id and self._is_here(change.after):
+                partition = Partition(self, topic.name, topic.id, change.after)
+                ready.by_name[topic.name, index] = ready.by_id[topic.id, index] = partition
+                self._logs.directories.place((topic.name, index))
+            else:
+                ready.others.append(change)
+            yield _NEW_WEIGHT
+        self._ready = ready
 
     def _open_replicated(self, delta: MetadataDelta) -> None:
         """Open the logs of partitions that have other replicas now: they lead or follow, unasked."""

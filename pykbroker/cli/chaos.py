@@ -17,7 +17,7 @@ from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError
 from pykbroker.faults.chaos import BadChaos
 from pykbroker.faults.chaos_tape import Tape
-from pykbroker.steered.chaos_at_start import read_tape
+from pykbroker.steered.chaos_at_start import taped
 
 
 @with_option_values
@@ -102,6 +102,7 @@ def _shrink(program: Program, path: Path, tapes: Path, out: Output) -> bool:
         return run.failed
 
     if not fails(whole):
+        least.unlink()
         out.line(
             "The program passes by this tape: what it does is up to more than the tape; try again, or shrink another one."
         )
@@ -119,9 +120,11 @@ def _shrink(program: Program, path: Path, tapes: Path, out: Output) -> bool:
 
 def _tape(path: Path) -> Tape:
     try:
-        return read_tape(path)
+        tape = taped(path).tape
     except BadChaos as error:
         raise ClientError(f"{error}.") from error
+    assert tape is not None
+    return tape
 
 
 def _make(folder: Path) -> None:

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
-from pykbroker.cli.chaos_runs import Program
+from pykbroker.cli.chaos_runs import LISTENERS, Program
 from pykbroker.client.errors import UsageError
+from pykbroker.config import unserved
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.setting import ConfigError
 from pykbroker.faults.chaos import BadChaos, Chaos
 from pykbroker.faults.chaos_catalogue import PROFILES
 from pykbroker.faults.durations import milliseconds
@@ -43,6 +46,12 @@ class BrokerOptions:
         given = dict(each.partition("=")[::2] for each in self.settings or [])
         if "" in given or any("=" not in each for each in self.settings or []):
             raise UsageError("--set takes NAME=VALUE.")
+        try:
+            unserved.check_known(BrokerConfig({**LISTENERS, **given}))
+        except ConfigError as error:
+            raise UsageError(f"--set: {error}") from error
+        if not words[0]:
+            raise UsageError("The program behind -- is an empty word: an empty variable of your shell?")
         return Program(tuple(words), given, self.brokers, _duration("--limit", self.limit) / 1000)
 
 

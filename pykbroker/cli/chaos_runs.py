@@ -21,6 +21,8 @@ from pykbroker.steered.separate import Separate
 PLACE: Final = "{bootstrap}"
 ADDRESS_VARIABLE: Final = "KAFKA_BOOTSTRAP_SERVERS"
 CHAOS_VARIABLE: Final = "PYKBROKER_CHAOS"
+#: Where the brokers listen, unless --set says otherwise.
+LISTENERS: Final = {"listeners": "PLAINTEXT://127.0.0.1:0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,12 @@ class Program:
     limit_s: float
 
     def run(self, chaos: str, tape: Path, output: Path | None = None) -> ProgramRun:
-        """ProgramRun it beside new brokers with chaos, as ``serve --chaos`` takes it. The tape is written to ``tape``, and what the program
+        """Run it beside new brokers with chaos, as ``serve --chaos`` takes it. The tape is written to ``tape``, and what the program
         and the brokers print to ``output``; without one the program prints as if it was started alone. Raises ClientError if
         either cannot be started.
         """
         brokers = Separate(
-            {"listeners": "PLAINTEXT://127.0.0.1:0", **self.settings},
+            {**LISTENERS, **self.settings},
             *(self.brokers, None, None),
             (("--chaos", chaos), ("--chaos-tape", str(tape))),
         )

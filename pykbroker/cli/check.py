@@ -21,6 +21,7 @@ from pykbroker.cli.serve_options import (
 )
 from pykbroker.config import unserved
 from pykbroker.config.setting import ConfigError
+from pykbroker.runtime.escaping import escaped, paragraph
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
@@ -32,12 +33,12 @@ def main(argv: list[str]) -> int:
     try:
         config = checked(options)
     except (ConfigError, ValueError, OSError) as error:
-        print(f"pykbroker: {error}", file=sys.stderr)
+        print(f"pykbroker: {paragraph(str(error))}", file=sys.stderr)
         return EXIT_USAGE
     for warning in unserved.warnings(config):
-        print(f"warning: {warning}")
+        print(f"warning: {paragraph(warning)}")
     listeners = ", ".join(f"{each.name}://{each.host or ''}:{each.port}" for each in config.listeners)
-    print(f"{len(config.explicit)} settings are good: {listeners}, data in {', '.join(config.log_dirs)}")
+    print(escaped(f"{len(config.explicit)} settings are good: {listeners}, data in {', '.join(config.log_dirs)}"))
     return EXIT_OK
 
 

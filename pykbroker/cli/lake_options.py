@@ -158,7 +158,7 @@ def session(
     """Yield a Spark session for tables of this format, or of the lake's; checks that its packages are there first."""
     options = dict(map(name_and_value, conf or ()))
     files = tuple(filter(None, (jars or "").split(",")))
-    requirements.need_spark()
+    requirements.need_spark(files)
     if replays:
         requirements.need_package("confluent_kafka", "spark")
     if replays or tasks:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pykbroker.client.errors import ClientError, Unreachable, UsageError
+from pykbroker.http_deadline import TimedHttpConnection, TimedHttpsConnection
 from pykbroker.runtime.escaping import escaped
 
 _KIND = "application/vnd.schemaregistry.v1+json"
@@ -62,7 +63,5 @@ class RegistryClient:
     def _connection(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
-            return http.client.HTTPSConnection(
-                host, port, timeout=self._timeout_s, context=ssl.create_default_context()
-            )
-        return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
+            return TimedHttpsConnection(host, port, timeout=self._timeout_s, context=ssl.create_default_context())
+        return TimedHttpConnection(host, port, timeout=self._timeout_s)

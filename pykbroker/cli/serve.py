@@ -33,6 +33,7 @@ from pykbroker.cli.serve_options import (
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.process import garbage, log_output
+from pykbroker.runtime.escaping import paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +61,7 @@ def _main(argv: list[str], tell: Callable[[Node], None] | None) -> int:
     try:
         level, levels = log_levels(options)
     except ConfigError as error:
-        print(f"pykbroker: {error}", file=sys.stderr)
+        print(f"pykbroker: {paragraph(str(error))}", file=sys.stderr)
         return EXIT_USAGE
     output = log_output.install(level, levels, as_json=options.log_format == "json")
     try:
@@ -77,7 +78,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
         seed, time = _seed(options.seed), _manual_time(options)
         services = _services(options, config, seed, time)
     except (ConfigError, ValueError, OSError, ModuleNotFoundError) as error:
-        print(f"pykbroker: {error}", file=sys.stderr)
+        print(f"pykbroker: {paragraph(str(error))}", file=sys.stderr)
         return EXIT_USAGE
     if options.config:
         _warn_if_exposed(options.config, config)
@@ -97,7 +98,7 @@ def _serve(options: argparse.Namespace, tell: Callable[[Node], None] | None) -> 
             if security is not None:
                 config = security.configured(config)
         except (ConfigError, OSError) as error:
-            print(f"pykbroker: {error}", file=sys.stderr)
+            print(f"pykbroker: {paragraph(str(error))}", file=sys.stderr)
             return EXIT_USAGE
         return ServerStart(config, options, services, seed, time, security, tell).run()
 
@@ -169,6 +170,8 @@ def _services(
         return of_node(node, folder, None if seed is None else partial(_load_seed, seed), time)
 
     chaos = None
+    if options.chaos is None and options.chaos_tape is not None:
+        raise ConfigError("--chaos-tape is where --chaos writes what befalls clients: give --chaos SEED, too")
     if options.chaos is not None:
         from pykbroker.steered.chaos_at_start import chaos_of
 
@@ -214,7 +217,7 @@ class ServerStart(NamedTuple):
                 runner.run(self._serve())
             except StartFailed as error:
                 logging.root.handlers[0].flush()
-                print(f"pykbroker: {error}", file=sys.stderr)
+                print(f"pykbroker: {paragraph(str(error))}", file=sys.stderr)
                 return EXIT_FAILED
         return EXIT_OK
 

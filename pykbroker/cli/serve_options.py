@@ -207,7 +207,7 @@ def _add_process(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--chaos-tape",
         metavar="FILE",
-        help="write to this file what befalls clients, a line each; --chaos @FILE does the same again",
+        help="with --chaos, write to this file what befalls clients, a line each; --chaos @FILE does the same again",
     )
     made.add_argument("--json", action="store_true", help="print a line of JSON when the broker is ready")
     made.add_argument(

@@ -71,6 +71,16 @@ def _check_quorum(config: BrokerConfig) -> None:
         )
 
 
+def check_known(config: BrokerConfig) -> None:
+    """For tests, which nobody reads the log of: raises ConfigError for a setting that Kafka does not have, with a similar name."""
+    for name in config.unknown:
+        meant = nearest(name, config)
+        raise ConfigError(
+            f"Kafka has no broker setting {name}"
+            + (f"; did you mean {meant}?" if meant else "; see the list of settings in Kafka's documentation")
+        )
+
+
 def warnings(config: BrokerConfig) -> Iterator[str]:
     """Warnings about settings without effect, or with another one than in Kafka, a sentence each."""
     for name in config.unknown:

@@ -17,6 +17,7 @@ from pykbroker.config.setting import ConfigError
 from pykbroker.container import advice, data_directory, derived, health, server_properties, writable_files
 from pykbroker.container.announced import tell_ready
 from pykbroker.container.options import arguments
+from pykbroker.runtime.escaping import paragraph
 from pykbroker.storage.directories.contents import ForeignDirectoryError
 from pykbroker.storage.properties import PropertiesError, load
 
@@ -52,7 +53,7 @@ def configure(path: Path, environment: MutableMapping[str, str] | None = None) -
     except (derived.BadEnvironment, PropertiesError, OSError) as error:
         return _fail(str(error))
     for sentence in advice.on(given):
-        print(f"pykbroker: {sentence}", file=sys.stderr)
+        print(f"pykbroker: {paragraph(sentence)}", file=sys.stderr)
     return 0
 
 
@@ -76,7 +77,7 @@ def launch(path: Path, overrides: Sequence[str] = ()) -> int:
     except (ConfigError, PropertiesError, ForeignDirectoryError, ValueError) as error:
         return _fail(advice.where(str(error), os.environ))
     for sentence in data_directory.notices(config.log_dirs, data_directory.mounts()):
-        print(f"pykbroker: {sentence}", file=sys.stderr)
+        print(f"pykbroker: {paragraph(sentence)}", file=sys.stderr)
     from pykbroker.cli.serve import main as serve
 
     return serve(["--config", str(path), *(f"--set={word}" for word in overrides), *options], tell=tell_ready)
@@ -102,5 +103,5 @@ def prepare(config: BrokerConfig, environment: Mapping[str, str]) -> None:
 
 
 def _fail(message: str) -> int:
-    print(f"pykbroker: {message}", file=sys.stderr)
+    print(f"pykbroker: {paragraph(message)}", file=sys.stderr)
     return _EXIT_USAGE

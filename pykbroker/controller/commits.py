@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -20,9 +20,11 @@ from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.quorum import Quorum
 from pykbroker.metadata.replay import MetadataRecord, replay
-from pykbroker.metadata.source import Subscriber
+from pykbroker.metadata.replay_ahead import Ahead, work_out
+from pykbroker.metadata.source import Readying, Subscriber
 from pykbroker.runtime.runtime import Runtime
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN, Work
+from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.internal.voters_record import VotersRecord
 
 if TYPE_CHECKING:
@@ -34,7 +36,12 @@ T = TypeVar("T")
 
 #: The decision about a change: its records, possibly none, and the result for the caller.
 Decision = tuple[Sequence[MetadataRecord], T]
-
+#: The same, or the steps to it, during which the image does not change.
+Deciding = Decision[T] | Generator[float, None, Decision[T]]
+#: The records of a change without a result, or the steps to them.
+Records = list[MetadataRecord] | Generator[float, None, list[MetadataRecord]]
+#: Records from which on a change is encoded and worked out in slices.
+MANY = 300
 
 #: Called with the records of a change in the turn in which they are appended; a thread does the work that it returns before
 #: they are synced, since that waits for the disk.
@@ -79,6 +86,14 @@ class RecordLog(Protocol):
         """
         ...
 
+    def encode(self, records: Sequence[MetadataRecord]) -> Generator[float, None, list[bytes]]:
+        """Encode many records in slices, for ``append_encoded``; nothing is appended meanwhile."""
+        ...
+
+    def append_encoded(self, batches: Sequence[bytes]) -> int:
+        """Write encoded records, as ``append`` does."""
+        ...
+
     def sync(self, first: int) -> None:
         """Sync what was appended from offset ``first`` on, or take it back. In any thread, which waits for the disk. Raises
         KafkaError KAFKA_STORAGE_ERROR.
@@ -104,7 +119,7 @@ class RecordLog(Protocol):
 class _Change:
     """A requested change; ``first`` is the offset of its records once they are appended."""
 
-    decide: Callable[[], Decision[Any]]
+    decide: Callable[[], Deciding[Any]]
     done: Deferred[Any]
     records: Sequence[MetadataRecord] = ()
     result: Any = None
@@ -122,21 +137,25 @@ class Commits:
         self.log = log
         self._runtime = runtime
         self._subscribers: list[Subscriber] = []
+        self._readying: list[Readying] = []
         self._preparation: Preparation | None = None
         self._requested: deque[_Change] = deque()
-        #: The change that is appended and not published yet.
+        #: The change that is being decided, or is appended and not published yet.
         self._under_way: _Change | None = None
         self._writes_snapshot = False
         self._advancing = False
 
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call ``subscriber(image, delta)`` after each change, before its caller gets the result. Returns the function that
-        ends the subscription.
+    def subscribe(self, subscriber: Subscriber, readying: Readying | None = None) -> Callable[[], None]:
+        """Call ``subscriber(image, delta)`` after each change, before its caller gets the result. ``readying``: see
+        ``metadata/source.py``. Returns the function that ends the subscription.
         """
         self._subscribers.append(subscriber)
+        if readying is not None:
+            self._readying.append(readying)
 
         def end() -> None:
             self._subscribers = [each for each in self._subscribers if each is not subscriber]
+            self._readying = [each for each in self._readying if each is not readying]
 
         return end
 
@@ -144,7 +163,7 @@ class Commits:
         """Call ``preparation`` with the records of each change before they are synced."""
         self._preparation = preparation
 
-    def decide(self, decide: Callable[[], Decision[T]]) -> Deferred[T]:
+    def decide(self, decide: Callable[[], Deciding[T]]) -> Deferred[T]:
         """Call ``decide`` in its turn, and commit its decision; its result, once that is durable and published.
 
         Fails with what ``decide`` raises, and with KafkaError KAFKA_STORAGE_ERROR if the log cannot be written: then nothing
@@ -171,7 +190,7 @@ class Commits:
         """
         self._requested.clear()
         change, self._under_way = self._under_way, None
-        if change is not None:
+        if change is not None and change.first >= 0:
             self._sync(change.prepare, change.first)
             self._publish(change.records)
 
@@ -187,22 +206,74 @@ class Commits:
             self._advancing = False
 
     def _begin(self, change: _Change) -> None:
+        self._under_way = change
         try:
-            change.records, change.result = change.decide()
-            if change.records:
-                change.prepare, change.first = self._append(change.records)
+            found = change.decide()
+            decided = found if isinstance(found, tuple) else self._runtime.slices.run(found)
+            written = (
+                decided.chain(partial(self._decided_later, change))
+                if isinstance(decided, Deferred)
+                else self._decided(change, decided)
+            )
         except Exception as error:  # noqa: BLE001 - passed to the caller
+            self._under_way = None
             change.done.fail(error)
             return
-        if not change.records:
+        if written is None:
+            self._under_way = None
             change.done.complete(change.result)
             return
-        self._under_way = change
-        synced = attempt(self._runtime.offload, self._sync, change.prepare, change.first).recover(
+        written.pass_to(change.done)
+        written.settled().map(lambda _: self._ended(change)).or_log("going on after a change of the metadata")
+
+    def _decided_later(self, change: _Change, decision: Decision[Any]) -> Deferred[Any]:
+        if self._under_way is not change:  # the process is ending
+            return Deferred()
+        return self._decided(change, decision) or Deferred.completed(change.result)
+
+    def _decided(self, change: _Change, decision: Decision[Any]) -> Deferred[Any] | None:
+        """Append, sync and publish; the wait for the result, None if there are no records. Raises KafkaError KAFKA_STORAGE_ERROR."""
+        change.records, change.result = decision
+        if not change.records:
+            return None
+        if len(change.records) >= MANY:
+            work = self._runtime.slices.run(self._append_in_slices(change))
+            return (
+                as_wait(work)
+                .chain(lambda _: self._synced_in_thread(change))
+                .chain(lambda _: self._publish_many(change))
+            )
+        change.prepare, change.first = self._append(change.records)
+        return self._synced_in_thread(change).map(lambda _: self._synced(change))
+
+    def _synced_in_thread(self, change: _Change) -> Deferred[None]:
+        return attempt(self._runtime.offload, self._sync, change.prepare, change.first).recover(
             RuntimeError, partial(self._no_thread, change)
         )
-        synced.map(lambda _: self._synced(change)).pass_to(change.done)
-        synced.settled().map(lambda _: self._ended(change)).or_log("going on after a change of the metadata")
+
+    def _append_in_slices(self, change: _Change) -> Work[None]:
+        batches = yield from self.log.encode(change.records)
+        yield WEIGHT_OF_A_TURN  # that room is made is enough for a turn
+        if self._under_way is not change:
+            return Deferred()  # the process is ending: nobody waits
+        change.prepare = None if self._preparation is None else self._preparation(change.records)
+        change.first = self.log.append_encoded(batches)
+        return None
+
+    def _publish_many(self, change: _Change) -> Deferred[Any]:
+        return as_wait(self._runtime.slices.run(self._publish_in_slices(change)))
+
+    def _publish_in_slices(self, change: _Change) -> Work[Any]:
+        """Work out what the records do, and let subscribers make ready; then publish in one turn."""
+        ahead = yield from work_out(self.image, change.records)
+        if ahead is not None:
+            for readying in list(self._readying):
+                yield from readying(ahead.changes)
+        yield WEIGHT_OF_A_TURN  # that this is seen at once is enough for a turn
+        if self._under_way is change:  # otherwise the process is ending and has completed it
+            self._publish(change.records, ahead)
+        yield WEIGHT_OF_A_TURN  # the answer has its own
+        return change.result
 
     def _no_thread(self, change: _Change, error: RuntimeError) -> None:
         """Take the records back, since the next start would replay a refused change. Raises the error."""
@@ -233,10 +304,12 @@ class Commits:
                 self._write_snapshot()
             self._advance()
 
-    def _publish(self, records: Sequence[MetadataRecord]) -> None:
+    def _publish(self, records: Sequence[MetadataRecord], ahead: Ahead | None = None) -> None:
         self.answers.forget()
         delta = MetadataDelta()
-        for record in records:
+        if ahead is not None:
+            ahead.apply(self.image, delta)
+        for record in records if ahead is None else ():
             if isinstance(record, VotersRecord):
                 self.log.quorum.adopt(record)
                 self.image.kraft_version = self.log.quorum.kraft_version

@@ -6,10 +6,10 @@ It implements ``ControllerPort`` for a process that is a cluster of its own, and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from pykbroker.controller.commits import Commits, Decision, Preparation, RecordLog
+from pykbroker.controller.commits import Commits, Deciding, Decision, Preparation, RecordLog, Records
 from pykbroker.controller.config_alterations import plan_alterations
 from pykbroker.controller.reassignments import without_repeats
 from pykbroker.controller.registrations import BrokerRegistration, check_epoch, fencing
@@ -18,7 +18,7 @@ from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
-from pykbroker.metadata.source import Subscriber
+from pykbroker.metadata.source import Readying, Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -100,11 +100,11 @@ class Controller:
         """Cached Metadata answers since the last change."""
         return self._commits.answers
 
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+    def subscribe(self, subscriber: Subscriber, readying: Readying | None = None) -> Callable[[], None]:
         """Call ``subscriber(image, delta)`` after each change, before it is answered. Changes that it requests are queued.
-        Returns the function that ends the subscription.
+        ``readying``: see ``metadata/source.py``. Returns the function that ends the subscription.
         """
-        return self._commits.subscribe(subscriber)
+        return self._commits.subscribe(subscriber, readying)
 
     def prepare_with(self, preparation: Preparation) -> None:
         """Call ``preparation`` with the records of each change; a thread does the work that it returns before they are synced."""
@@ -156,13 +156,13 @@ class Controller:
         return self._commits.decide(lambda: self._stores.start(broker, self._log.end_offset))
 
     def begin_shutdown(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._if_known(broker_id, self._stores.begin_shutdown), None))
+        return self._commits.decide(lambda: _decision(self._if_known(broker_id, self._stores.begin_shutdown)))
 
     def fence_broker(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._if_known(broker_id, self._stores.fence), None))
+        return self._commits.decide(lambda: _decision(self._if_known(broker_id, self._stores.fence)))
 
     def unregister_broker(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._stores.unregister(self._registered(broker_id)), None))
+        return self._commits.decide(lambda: _decision(self._stores.unregister(self._registered(broker_id))))
 
     # What only brokers with a store each ask for
 
@@ -242,8 +242,8 @@ class Controller:
     def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False, client: ChargedClient | None = None
     ) -> Deferred[Charged[list[TopicResult]]]:
-        def decide(quota: MutationQuota | None) -> Decision[list[TopicResult]]:
-            records, results = self._topics().create_all(topics, quota)
+        def decide(quota: MutationQuota | None) -> Generator[float, None, Decision[list[TopicResult]]]:
+            records, results = yield from self._topics().create_all(topics, quota)
             return [] if validate_only else records, results
 
         return self._charged(client, decide)
@@ -271,14 +271,16 @@ class Controller:
     def create_partitions(
         self, topics: Sequence[NewPartitions], *, validate_only: bool = False, client: ChargedClient | None = None
     ) -> Deferred[Charged[list[tuple[str, KafkaError | None]]]]:
-        def decide(quota: MutationQuota | None) -> Decision[list[tuple[str, KafkaError | None]]]:
-            records, results = self._topics().add_all_partitions(topics, quota)
+        def decide(
+            quota: MutationQuota | None,
+        ) -> Generator[float, None, Decision[list[tuple[str, KafkaError | None]]]]:
+            records, results = yield from self._topics().add_all_partitions(topics, quota)
             return [] if validate_only else records, results
 
         return self._charged(client, decide)
 
     def _charged(
-        self, client: ChargedClient | None, decide: Callable[[MutationQuota | None], Decision[T]]
+        self, client: ChargedClient | None, decide: Callable[[MutationQuota | None], Deciding[T]]
     ) -> Deferred[Charged[T]]:
         """The decision, charged to the client's quota of now; a failure carries the throttle time, too."""
         from pykbroker.controller.mutation_quotas import Charged
@@ -460,8 +462,15 @@ class Controller:
             raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
         return broker
 
-    def _if_known(
-        self, broker_id: int, plan: Callable[[BrokerImage], Sequence[MetadataRecord]]
-    ) -> Sequence[MetadataRecord]:
+    def _if_known(self, broker_id: int, plan: Callable[[BrokerImage], Records]) -> Records:
         broker = self.image.brokers.get(broker_id)
         return [] if broker is None else plan(broker)
+
+
+def _decision(records: Records) -> Deciding[None]:
+    """The decision for records without a result."""
+    return (records, None) if isinstance(records, list) else _decision_in_slices(records)
+
+
+def _decision_in_slices(steps: Generator[float, None, list[MetadataRecord]]) -> Generator[float, None, Decision[None]]:
+    return (yield from steps), None

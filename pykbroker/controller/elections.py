@@ -6,7 +6,7 @@ election finds none either. Where they have a store each, ``replication_control.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from pykbroker.wire.internal.partition_change_record import PartitionChangeRecor
 if TYPE_CHECKING:
     from pykbroker.controller.replication_control import ReplicationControl
 
+#: The weight of an election (``runtime/slices.py``).
+_WEIGHT = 0.3
 #: By topic the error of each partition.
 Results = dict[str, list[tuple[int, KafkaError | None]]]
 
@@ -90,8 +92,8 @@ def plan_elections(
     kind: ElectionType,
     wanted: Iterable[tuple[str, Sequence[int]]] | None,
     control: ReplicationControl | None = None,
-) -> tuple[list[PartitionChangeRecord], Results]:
-    """The records of many elections, and by topic the error of each partition. ``wanted`` None means all partitions that need
+) -> Generator[float, None, tuple[list[PartitionChangeRecord], Results]]:
+    """The records of many elections in slices, and by topic the error of each partition. ``wanted`` None means all partitions that need
     an election; ``control``: see ``plan_election``.
     """
     records: list[PartitionChangeRecord] = []
@@ -104,9 +106,11 @@ def plan_elections(
                 records.append(plan_election(image, kind, topic, index, control))
             except KafkaError as refusal:
                 if wanted is None and refusal.code is ErrorCode.ELECTION_NOT_NEEDED:
+                    yield _WEIGHT
                     continue
                 error = refusal.kept()
             result.append((index, error))
+            yield _WEIGHT
     return records, results
 
 

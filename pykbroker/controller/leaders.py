@@ -18,7 +18,14 @@ from pykbroker.wire.internal.partition_change_record import PartitionChangeRecor
 def leader_changes(
     image: MetadataImage, alive: set[int], *, new_epoch_for: Iterable[int] = ()
 ) -> Iterator[PartitionChangeRecord]:
-    """The records that bring every partition in line with the brokers in ``alive``.
+    """The records that bring every partition in line with the brokers in ``alive``: see ``each_leader_change``."""
+    return (record for record in each_leader_change(image, alive, new_epoch_for=new_epoch_for) if record is not None)
+
+
+def each_leader_change(
+    image: MetadataImage, alive: set[int], *, new_epoch_for: Iterable[int] = ()
+) -> Iterator[PartitionChangeRecord | None]:
+    """The record of each partition that brings it in line with the brokers in ``alive``, None if it is.
 
     A partition led by a broker in ``new_epoch_for`` gets a new leader epoch even if the leader stays: its log may
     have lost records, which clients notice by the epoch (KIP-320).
@@ -40,6 +47,8 @@ def leader_changes(
                     record.leader = leader
                 note_eligible(image, topic, partition, record)
                 yield record
+            else:
+                yield None
 
 
 def preferred_leader_changes(

@@ -6,7 +6,7 @@ The same methods as ``shared_store.SharedStore``, and the requests of brokers in
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.broker_sessions import BrokerSessions
@@ -93,7 +93,7 @@ class OwnStores:
 
     def elect(
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None
-    ) -> tuple[Sequence[MetadataRecord], Results]:
+    ) -> Generator[float, None, tuple[Sequence[MetadataRecord], Results]]:
         """As ``SharedStore.elect``."""
         from pykbroker.controller.elections import plan_elections
 

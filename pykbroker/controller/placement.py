@@ -9,7 +9,7 @@ led, so that the same sets do not repeat.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pykbroker.metadata.image import BrokerImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -106,7 +106,14 @@ class _Racks:
 def place_partitions(
     brokers: Iterable[BrokerImage], count: int, replication_factor: int, rng: random.Random
 ) -> list[list[int]]:
-    """Replica lists for ``count`` new partitions, each with its preferred leader first.
+    """The list of ``placements``; raises as it does."""
+    return list(placements(brokers, count, replication_factor, rng))
+
+
+def placements(
+    brokers: Iterable[BrokerImage], count: int, replication_factor: int, rng: random.Random
+) -> Iterator[list[int]]:
+    """Replica lists for ``count`` new partitions, each with its preferred leader first, worked out as they are taken.
 
     Raises KafkaError INVALID_REPLICATION_FACTOR when there are too few brokers, or none unfenced.
     """
@@ -119,4 +126,4 @@ def place_partitions(
             f"The target replication factor of {replication_factor} cannot be reached because only "
             f"{racks.total} broker(s) are registered or some brokers have all their log directories cordoned.",
         )
-    return [racks.place(replication_factor) for _ in range(count)]
+    return (racks.place(replication_factor) for _ in range(count))

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.leaders import leader_changes, preferred_leader_changes
+from pykbroker.controller.leaders import each_leader_change, leader_changes, preferred_leader_changes
 from pykbroker.controller.reassignments import Reassignment, plan_reassignments
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.features import Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
+from pykbroker.runtime.slices import Steps
 from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
+    from pykbroker.controller.commits import Records
     from pykbroker.controller.elections import ElectionType, Results
     from pykbroker.wire.errors import KafkaError
 
 #: Preferred leaders that are elected in one change. Kafka's MAX_ELECTIONS_PER_IMBALANCE is 1000.
 ELECTIONS_AT_ONCE = 250
+#: The weight of looking at a partition (``runtime/slices.py``).
+_PARTITION_WEIGHT = 0.4
 
 
 class SharedStore:
@@ -47,23 +51,27 @@ class SharedStore:
         records += leader_changes(self._image, here, new_epoch_for=() if clean else here)
         return records, epochs
 
-    def start(self, broker: BrokerRegistration, offset: int) -> tuple[list[MetadataRecord], int]:
-        """The records that register one broker, and its broker epoch."""
-        registered = registration(broker, offset, self._rng, self._features)
-        return [registered, *leader_changes(self._image, self._alive() | {broker.id})], offset
+    def start(
+        self, broker: BrokerRegistration, offset: int
+    ) -> Generator[float, None, tuple[list[MetadataRecord], int]]:
+        """The records that register one broker, and its broker epoch; in slices, as all that looks at every partition."""
+        records = [registration(broker, offset, self._rng, self._features)]
+        yield from self._changed(records, self._alive() | {broker.id})
+        return records, offset
 
-    def begin_shutdown(self, broker: BrokerImage) -> list[MetadataRecord]:
+    def begin_shutdown(self, broker: BrokerImage) -> Records:
         """The records of a controlled shutdown; none for a broker that is fenced."""
         return self._without(broker, leaving)
 
-    def fence(self, broker: BrokerImage) -> list[MetadataRecord]:
+    def fence(self, broker: BrokerImage) -> Records:
         """The records that fence a broker; none if it is fenced."""
         return self._without(broker, fencing)
 
-    def unregister(self, broker: BrokerImage) -> list[MetadataRecord]:
+    def unregister(self, broker: BrokerImage) -> Records:
         """The records that remove a registration."""
-        changes = leader_changes(self._image, self._alive() - {broker.id})
-        return [*changes, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
+        records: list[MetadataRecord] = []
+        yield from self._changed(records, self._alive() - {broker.id})
+        return [*records, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
 
     def elect_preferred(self) -> list[MetadataRecord]:
         """The records that make preferred replicas leaders where they are in sync; ``ELECTIONS_AT_ONCE`` while there are more."""
@@ -72,7 +80,7 @@ class SharedStore:
 
     def elect(
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None
-    ) -> tuple[Sequence[MetadataRecord], Results]:
+    ) -> Generator[float, None, tuple[Sequence[MetadataRecord], Results]]:
         """The records of elections that were asked for, and their results."""
         from pykbroker.controller.elections import plan_elections
 
@@ -84,10 +92,19 @@ class SharedStore:
         """The records of reassignments, each of another partition, and the error of each."""
         return plan_reassignments(self._image, wanted, same_factor=same_factor)
 
-    def _without(self, broker: BrokerImage, record: Callable[[BrokerImage], MetadataRecord]) -> list[MetadataRecord]:
+    def _without(self, broker: BrokerImage, record: Callable[[BrokerImage], MetadataRecord]) -> Records:
         if broker.fenced:
             return []
-        return [record(broker), *leader_changes(self._image, self._alive() - {broker.id})]
+        records = [record(broker)]
+        yield from self._changed(records, self._alive() - {broker.id})
+        return records
+
+    def _changed(self, records: list[MetadataRecord], alive: set[int]) -> Steps:
+        """Add the changes of leaders with the brokers in ``alive``."""
+        for change in each_leader_change(self._image, alive):
+            if change is not None:
+                records.append(change)
+            yield _PARTITION_WEIGHT
 
     def _alive(self) -> set[int]:
         return {broker.id for broker in self._image.brokers.values() if broker.active}

@@ -7,12 +7,12 @@ Pure functions of the image; the controller commits their records. Order of chec
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.assignments import check_assignment, directory_for_new
-from pykbroker.controller.placement import place_partitions
+from pykbroker.controller.placement import placements
 from pykbroker.metadata.batches import MAX_RECORDS_PER_BATCH
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import TOPIC_RESOURCE, MetadataImage, TopicImage
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 #: Checks the settings of a new topic; raises KafkaError INVALID_CONFIG.
 ConfigCheck = Callable[[Mapping[str, str]], None]
+
+
+#: The weight of a topic, and of looking at a partition or making its record (``runtime/slices.py``).
+_TOPIC_WEIGHT = 1
+_PARTITION_WEIGHT = 0.5
 
 
 @dataclass(slots=True)
@@ -97,8 +102,8 @@ class TopicPlanner:
 
     def create_all(
         self, topics: Sequence[NewTopic], quota: MutationQuota | None = None
-    ) -> tuple[list[MetadataRecord], list[TopicResult]]:
-        """The records that create topics, and the result of each. Their partitions are charged to ``quota``.
+    ) -> Generator[float, None, tuple[list[MetadataRecord], list[TopicResult]]]:
+        """The records that create topics, and the result of each, in slices. Their partitions are charged to ``quota``.
 
         Raises KafkaError POLICY_VIOLATION for too many partitions in one request.
         """
@@ -107,7 +112,7 @@ class TopicPlanner:
         records: list[MetadataRecord] = []
         for topic in topics:
             try:
-                planned, result = self.create(topic)
+                planned, result = yield from self.create(topic)
                 if quota is not None:
                     quota.record(result.partitions)
             except KafkaError as error:
@@ -115,13 +120,14 @@ class TopicPlanner:
             else:
                 records += planned
             results.append(result)
+            yield _TOPIC_WEIGHT
         _check_record_total(records)
         return records, results
 
     def add_all_partitions(
         self, topics: Sequence[NewPartitions], quota: MutationQuota | None = None
-    ) -> tuple[list[MetadataRecord], list[tuple[str, KafkaError | None]]]:
-        """The records that give topics more partitions, and the error of each. The partitions are charged to ``quota``.
+    ) -> Generator[float, None, tuple[list[MetadataRecord], list[tuple[str, KafkaError | None]]]]:
+        """The records that give topics more partitions, and the error of each, in slices. The partitions are charged to ``quota``.
 
         Raises KafkaError POLICY_VIOLATION where they are too many for one request.
         """
@@ -130,7 +136,7 @@ class TopicPlanner:
         records: list[MetadataRecord] = []
         for topic in topics:
             try:
-                planned = self.add_partitions(topic)
+                planned = yield from self.add_partitions(topic)
                 if quota is not None:
                     quota.record(len(planned))
                 records += planned
@@ -138,6 +144,7 @@ class TopicPlanner:
                 results.append((topic.name, error.kept()))
             else:
                 results.append((topic.name, None))
+            yield _TOPIC_WEIGHT
         _check_record_total(records)
         return records, results
 
@@ -149,7 +156,7 @@ class TopicPlanner:
             message = "Excessively large number of additional partitions per request."
             raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
 
-    def create(self, new: NewTopic) -> tuple[list[MetadataRecord], TopicResult]:
+    def create(self, new: NewTopic) -> Generator[float, None, tuple[list[MetadataRecord], TopicResult]]:
         """The records that create a topic, and its result for the answer.
 
         Raises KafkaError TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, INVALID_PARTITIONS,
@@ -160,7 +167,7 @@ class TopicPlanner:
         self._check_name(new.name)
         configs = _without_nulls(new.configs)
         self._check_configs(configs)
-        replicas = self._manual_replicas(new) if new.assignments else self._placed_replicas(new)
+        replicas = yield from (self._manual_replicas(new) if new.assignments else self._placed_replicas(new))
         topic_id = random_id(self._rng)
         while topic_id in self._image.topics_by_id:
             topic_id = random_id(self._rng)
@@ -169,10 +176,12 @@ class TopicPlanner:
             ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=new.name, name=name, value=value)
             for name, value in configs.items()
         )
-        records += (self._partition_record(topic_id, index, brokers) for index, brokers in enumerate(replicas))
+        for index, brokers in enumerate(replicas):
+            records.append(self._partition_record(topic_id, index, brokers))
+            yield _PARTITION_WEIGHT
         return records, TopicResult(new.name, None, topic_id, len(replicas), len(replicas[0]))
 
-    def add_partitions(self, wanted: NewPartitions) -> list[MetadataRecord]:
+    def add_partitions(self, wanted: NewPartitions) -> Generator[float, None, list[MetadataRecord]]:
         """The records of a topic's additional partitions.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR or INVALID_REPLICA_ASSIGNMENT.
@@ -185,12 +194,16 @@ class TopicPlanner:
         _check_increase(topic, wanted.count)
         replication_factor = len(topic.partitions[0].replicas)
         if wanted.assignments is None:
-            replicas: Sequence[list[int]] = place_partitions(
+            replicas: Iterable[list[int]] = placements(
                 self._image.brokers.values(), additional, replication_factor, self._rng
             )
         else:
-            replicas = self._manual_additions(wanted.assignments, additional, first, replication_factor)
-        return [self._partition_record(topic.id, first + i, brokers) for i, brokers in enumerate(replicas)]
+            replicas = yield from self._manual_additions(wanted.assignments, additional, first, replication_factor)
+        records = []
+        for i, brokers in enumerate(replicas):
+            records.append(self._partition_record(topic.id, first + i, brokers))
+            yield 2 * _PARTITION_WEIGHT  # it was placed, too
+        return records
 
     def remove(self, topic_id: bytes) -> MetadataRecord:
         """The record that removes a topic. Raises KafkaError UNKNOWN_TOPIC_ID."""
@@ -209,7 +222,7 @@ class TopicPlanner:
             )
         validate_topic_name(name)
 
-    def _placed_replicas(self, new: NewTopic) -> list[list[int]]:
+    def _placed_replicas(self, new: NewTopic) -> Generator[float, None, list[list[int]]]:
         if new.replication_factor < -1 or new.replication_factor == 0:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -222,13 +235,18 @@ class TopicPlanner:
         default_partitions, default_factor = self._defaults()
         partitions = default_partitions if new.partitions == -1 else new.partitions
         factor = default_factor if new.replication_factor == -1 else new.replication_factor
+        replicas = []
+        active = True
         try:
-            replicas = place_partitions(self._image.brokers.values(), partitions, factor, self._rng)
+            for brokers in placements(self._image.brokers.values(), partitions, factor, self._rng):
+                replicas.append(brokers)
+                active = active and bool(self._active(brokers))
+                yield _PARTITION_WEIGHT
         except KafkaError as error:
             raise KafkaError(
                 error.code, f"Unable to replicate the partition {factor} time(s): {error.message}"
             ) from None
-        if not all(map(self._active, replicas)):
+        if not active:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"Unable to replicate the partition {factor} time(s): "
@@ -236,7 +254,7 @@ class TopicPlanner:
             )
         return replicas
 
-    def _manual_replicas(self, new: NewTopic) -> list[list[int]]:
+    def _manual_replicas(self, new: NewTopic) -> Generator[float, None, list[list[int]]]:
         if new.replication_factor != -1:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
@@ -258,6 +276,7 @@ class TopicPlanner:
             self._check_assignment(index, brokers, factor)
             factor = len(brokers)
             replicas[index] = brokers
+            yield _PARTITION_WEIGHT
         if any(index not in replicas for index in range(len(replicas))):
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
@@ -266,7 +285,7 @@ class TopicPlanner:
 
     def _manual_additions(
         self, assignments: Sequence[list[int]], additional: int, first: int, factor: int
-    ) -> Sequence[list[int]]:
+    ) -> Generator[float, None, Sequence[list[int]]]:
         if len(assignments) != additional:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -275,6 +294,7 @@ class TopicPlanner:
             )
         for i, brokers in enumerate(assignments):
             self._check_assignment(first + i, brokers, factor)
+            yield _PARTITION_WEIGHT
         return assignments
 
     def _check_assignment(self, index: int, brokers: list[int], factor: int | None) -> None:

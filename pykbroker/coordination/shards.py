@@ -144,7 +144,7 @@ class Shards(Generic[S]):
 
     def follow(self, delta: MetadataDelta) -> None:
         """Drop shards that have another leader epoch, all if the topic is deleted; load those that the broker leads now."""
-        for change in delta.partitions:
+        for change in delta.by_topic.get(self._topic, ()):
             if change.moves_state_of(self._topic):
                 index = change.after.index
                 self._drop(index)

@@ -6,7 +6,7 @@ does the same to a program that asks the same. A tape (``chaos_tape.py``) takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -40,8 +40,10 @@ class Chaos:
     tape: Tape | None = None
 
     def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**63:
+            raise BadChaos("the seed of chaos is a whole number from 0 on, of 63 bits at most")
         if self.profile not in PROFILES:
-            raise BadChaos(f"there is no chaos profile {self.profile!r}; there are {', '.join(PROFILES)}")
+            raise BadChaos(f"there is no chaos profile {self.profile[:100]!r}; there are {', '.join(PROFILES)}")
         if not 0 < self.intensity <= 10:
             raise BadChaos(f"the intensity of chaos is more than 0 and at most 10, not {self.intensity:g}")
 
@@ -54,9 +56,11 @@ class Chaos:
         """Chaos as text: ``7``, or ``7 profile=network intensity=2 quiet_after=30s``. Raises BadChaos."""
         seed, *words = str(given).split() or [""]
         said = dict(word.partition("=")[::2] for word in words)
+        if len(said) < len(words):
+            raise BadChaos(f"chaos is told one thing twice: {' '.join(words)[:100]!r}")
         unknown = said.keys() - {"profile", "intensity", "quiet_after"}
         if unknown:
-            raise BadChaos(f"chaos has no {min(unknown)}; it has profile, intensity and quiet_after")
+            raise BadChaos(f"chaos has no {min(unknown)[:100]}; it has profile, intensity and quiet_after")
         try:
             quiet = said.get("quiet_after")
             return cls(
@@ -69,7 +73,7 @@ class Chaos:
             raise
         except ValueError as error:
             raise BadChaos(
-                f"{given!r} is no chaos: write a seed, and what else it may have, as in: "
+                f"{str(given)[:100]!r} is no chaos: write a seed, and what else it may have, as in: "
                 "7 profile=network intensity=2 quiet_after=30s"
             ) from error
 
@@ -81,6 +85,15 @@ class Chaos:
     def outcomes(self) -> list[Disturbance]:
         """What is in its profile."""
         return [each for each in CATALOGUE if self.profile == "everything" or self.profile in each.profiles]
+
+    def check_brokers(self, there: Collection[int]) -> None:
+        """Raises BadChaos if something on the tape befalls a broker that is not there."""
+        for each in self.planned() or ():
+            if each.broker not in there:
+                raise BadChaos(
+                    f"the tape is of a cluster with a broker {each.broker}, and these are: {', '.join(map(str, sorted(there)))}; "
+                    "start as many brokers as it was recorded with"
+                )
 
     def planned(self) -> list[ClusterOutcome] | None:
         """What befalls the cluster by the tape, in order of time; None without a tape."""

@@ -31,6 +31,8 @@ class Disturbance(NamedTuple):
     source: str
     #: What a correct client does.
     client: str
+    #: By what means the same answers were seen from Apache Kafka 4.4.0 (compat_tests/testing_faults/test_catalogue_beside_apache.py).
+    seen: str
     #: The fault for a request, from a source of random numbers; None for what befalls the cluster.
     fault: Callable[[Random], Fault] | None = None
     #: The APIs, if not all.
@@ -67,6 +69,7 @@ CATALOGUE: Final = (
         0.04,
         "requests wait for a request handler (queued.max.requests, RequestQueueTimeMs)",
         "waits up to request.timeout.ms",
+        "SIGSTOP to the broker, and SIGCONT",
         lambda rng: Fault(delay=_ms(rng)),
     ),
     Disturbance(
@@ -75,6 +78,7 @@ CATALOGUE: Final = (
         0.04,
         "answers wait for the network thread (ResponseQueueTimeMs, ResponseSendTimeMs)",
         "waits up to request.timeout.ms; what it asked has been done",
+        "a network that holds the answer",
         lambda rng: Fault(delay=_ms(rng), after=True),
     ),
     Disturbance(
@@ -84,6 +88,7 @@ CATALOGUE: Final = (
         "packets are lost, and TCP sends them again after seconds: the frame comes, late, and those behind it on the connection, too",
         "times out and connects again (request.timeout.ms); a member may have lost its partitions, a transaction its time, and what was "
         "asked may still be done",
+        "SIGSTOP until the client has gone: the record comes all the same",
         lambda rng: Fault(delay=_ms(rng, 1000, LONGEST_MS)),
     ),
     Disturbance(
@@ -93,6 +98,7 @@ CATALOGUE: Final = (
         "KIP-13, KIP-124: quotas on bytes and request time may be set at any moment; the answer comes at once, then the connection is "
         "muted (KIP-219)",
         "sends nothing for throttle_time_ms",
+        "a quota on the client, by AlterClientQuotas",
         lambda rng: Fault(throttle=_ms(rng)),
     ),
     Disturbance(
@@ -101,6 +107,7 @@ CATALOGUE: Final = (
         0.05,
         "an answer has records of one segment at most, and of a partition at least one batch, whatever was asked for (KIP-74)",
         "goes on from the last offset that it got",
+        "small segments",
         lambda _: Fault("Fetch", short=True),
         frozenset({ApiKey.FETCH}),
     ),
@@ -110,6 +117,7 @@ CATALOGUE: Final = (
         0.01,
         "connections end at any moment: a killed broker, the network",
         "connects again and repeats the request",
+        "SIGKILL to a broker with the request before it",
         lambda _: Fault(close=True),
     ),
     Disturbance(
@@ -118,6 +126,7 @@ CATALOGUE: Final = (
         0.01,
         "a broker may die between the append and the answer",
         "connects again and repeats the request, which may have been carried out: idempotence tells the producer's apart",
+        "a network that ends with the answer on it",
         lambda _: Fault(close=True, after=True),
     ),
     Disturbance(
@@ -126,6 +135,7 @@ CATALOGUE: Final = (
         0.01,
         "idle connections are closed (connections.max.idle.ms), and those whose session of SASL has expired",
         "connects again, and reports no failure: nothing was under way",
+        "connections.max.idle.ms",
         lambda _: Fault(truncate=_WHOLE),
     ),
     Disturbance(
@@ -134,6 +144,7 @@ CATALOGUE: Final = (
         0.02,
         "each broker applies the metadata log at its own pace (KIP-500): it answers from an older image than others have",
         "takes no leader of an older epoch (KIP-320), and asks again after a refusal",
+        "a topic made while the broker is stopped by SIGSTOP",
         lambda rng: Fault("Metadata", stale=True, delay=_ms(rng)),
         frozenset({ApiKey.METADATA}),
     ),
@@ -143,6 +154,7 @@ CATALOGUE: Final = (
         0.5,
         "ElectLeaders, preferred leader elections, reassignments: carried out by the controller",
         "asks for metadata after NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH, and repeats the request",
+        "a reassignment and ElectLeaders",
     ),
     Disturbance(
         "coordinator moved",
@@ -150,6 +162,7 @@ CATALOGUE: Final = (
         0.25,
         "the same for partitions of __consumer_offsets and __transaction_state",
         "asks for its coordinator after NOT_COORDINATOR, and waits while it loads (COORDINATOR_LOAD_IN_PROGRESS)",
+        "the same of __consumer_offsets",
     ),
     Disturbance(
         "broker restarted",
@@ -157,6 +170,7 @@ CATALOGUE: Final = (
         0.15,
         "a rolling restart: a controlled shutdown (KIP-631), and a start some seconds later",
         "goes on with the other brokers",
+        "SIGTERM, and a start",
     ),
     Disturbance(
         "broker lost",
@@ -164,6 +178,7 @@ CATALOGUE: Final = (
         0.1,
         "a machine fails: its connections are cut, the controller fences it; it is back some seconds later",
         "goes on with the other brokers",
+        "SIGKILL, and a start",
     ),
 )
 PROFILES: Final = ("everything", *dict.fromkeys(name for each in CATALOGUE for name in each.profiles))
@@ -171,10 +186,15 @@ PROFILES: Final = ("everything", *dict.fromkeys(name for each in CATALOGUE for n
 
 def table() -> str:
     """The catalogue as docs/faults.md has it."""
-    rows = ["| outcome | profiles | why Apache Kafka may do it | what a correct client does |", "|---|---|---|---|"]
-    return "\n".join(
-        rows + [f"| {each.name} | {', '.join(each.profiles)} | {each.source} | {each.client} |" for each in CATALOGUE]
+    columns = (
+        "outcome",
+        "profiles",
+        "why Apache Kafka may do it",
+        "what a correct client does",
+        "seen from Apache Kafka 4.4.0 by",
     )
+    told = ((each.name, ", ".join(each.profiles), each.source, each.client, each.seen) for each in CATALOGUE)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (columns, ("---",) * len(columns), *told))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ from zipfile import is_zipfile
 from pykbroker.extras import install_hint
 from pykbroker.lake.description import FILE, Format
 from pykbroker.lake.errors import Missing
-from pykbroker.lake.spark_versions import line_of
+from pykbroker.lake.spark_versions import need_jars_of
 
 JAVA = 17  # the oldest that Spark 4 runs on
 
@@ -30,12 +30,12 @@ def need_package(name: str, extra: str) -> None:
         raise Missing(f"This needs the Python package {name}: {install_hint(extra)}.")
 
 
-def need_spark() -> None:
-    """Raises Missing if PySpark is not installed, or in a version on which the lake does not run."""
+def need_spark(jars: Collection[str] = ()) -> None:
+    """Raises Missing if PySpark is not installed, or in a version on which the lake does not run, or for which one of the jars is not."""
     need_package("pyspark", "spark")
     import pyspark
 
-    line_of(pyspark.__version__)
+    need_jars_of(pyspark.__version__, jars)
 
 
 def need_java() -> None:

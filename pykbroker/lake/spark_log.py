@@ -1,4 +1,4 @@
-"""Directs Spark's log to a file, to keep the terminal for the job's own output."""
+"""Directs what Spark says to a file, to keep the terminal for the job's own output."""
 
 from __future__ import annotations
 
@@ -29,17 +29,22 @@ def logging_to(log: Path) -> str:
 
 
 @contextmanager
-def standard_error_to(file: Path) -> Iterator[None]:
-    """Directs standard error, also of processes started within, to a file: Java and Spark's resolver write to it before logging is set up."""
+def output_to(file: Path) -> Iterator[None]:
+    """Directs standard output and error, also of processes started within, to a file: Java and Spark's resolver write to the one before
+    logging is set up, and Delta Lake to the other, where the command's own results go.
+    """
+    sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(2)
+    kept = {number: os.dup(number) for number in (1, 2)}
     with file.open("ab") as target:
-        os.dup2(target.fileno(), 2)
+        for number in kept:
+            os.dup2(target.fileno(), number)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        for number, descriptor in kept.items():
+            os.dup2(descriptor, number)
+            os.close(descriptor)
 
 
 @contextmanager

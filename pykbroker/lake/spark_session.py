@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from pykbroker.lake.description import Format
 from pykbroker.lake.errors import LakeError, Missing
-from pykbroker.lake.spark_log import LOG, logging_to, standard_error_to
+from pykbroker.lake.spark_log import LOG, logging_to, output_to
 from pykbroker.lake.spark_versions import connector, packages
 
 CONNECTOR = connector(pyspark.__version__)
@@ -124,7 +124,7 @@ def _started(wanted: Mapping[str, str], log: Path) -> SparkSession:
     builder = SparkSession.Builder().appName("pykbroker lake")
     for name, value in wanted.items():
         builder = builder.config(name, value)
-    with standard_error_to(log):
+    with output_to(log):
         return builder.getOrCreate()
 
 

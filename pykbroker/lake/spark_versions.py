@@ -31,6 +31,10 @@ LINES = {
     ),
 }
 SUPPORTED = "4.0 and 4.1"
+#: Names of jars that say which line of Spark they are for. Delta Lake's say it from 4.1 on.
+_OF_A_LINE = re.compile(
+    r"^(?:spark-sql-kafka-0-10_2\.13-|iceberg-spark-runtime-|delta-spark_|delta-spark_2\.13-(?=4\.0\.))(\d+\.\d+)[._]"
+)
 
 
 def line_of(version: str) -> SparkReleases:
@@ -58,6 +62,17 @@ def packages(version: str, tables: Collection[Format], *, whole: bool = False) -
     formats = {Format.DELTA: line.delta, Format.ICEBERG: line.iceberg}
     first = _connector(f"{major}.{minor}.{line.whole_patch}") if whole else connector(version)
     return [first, *(formats[table] for table in tables if table in formats)]
+
+
+def need_jars_of(version: str, jars: Collection[str]) -> None:
+    """Raises Missing for a jar whose name says that it is for another line of Spark: Spark would start, and end in Java's words on the way."""
+    line_of(version)
+    line = "{}.{}".format(*_numbers(version))
+    for jar in jars:
+        found = _OF_A_LINE.search(jar.rpartition("/")[2])
+        if found is not None and found[1] != line:
+            wanted = ", ".join(packages(version, list(Format)))
+            raise Missing(f"{jar} is for Spark {found[1]}, and PySpark {version} is installed. It takes {wanted}.")
 
 
 def _connector(version: str) -> str:

@@ -5,11 +5,11 @@ A batch holds records or control records of the quorum (leader changes, headers 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from pykbroker.metadata.replay import MetadataRecord
-from pykbroker.wire.batch_header import BatchHeader
+from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, read_batch_header, write_batch_header
 from pykbroker.wire.control_records import ControlRecordType, decode_control_key, encode_control_key
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.metadata import decode_metadata_record, encode_metadata_record
@@ -20,6 +20,9 @@ from pykbroker.wire.records import Record, batch_crc_ok, decode_records, encode_
 #: The most partitions, and the most records, of one request (QuorumController.MAX_RECORDS_PER_USER_OP).
 MAX_RECORDS_PER_BATCH = 10_000
 _BROKER_REGISTRATION_CHANGE = 17
+#: Records that are encoded in one step, and the weight of each (``runtime/slices.py``).
+_IN_A_STEP = 50
+_WEIGHT = 0.7
 
 
 @dataclass(slots=True)
@@ -59,6 +62,31 @@ def encode_records(records: Sequence[MetadataRecord], *, base_offset: int, epoch
         base_offset=base_offset,
         leader_epoch=epoch,
     )
+
+
+def encode_many_records(
+    records: Sequence[MetadataRecord], *, base_offset: int, epoch: int, timestamp: int
+) -> Generator[float, None, bytes]:
+    """The same batch in slices: a part of it is encoded as a batch, whose records are those of the whole."""
+    content, last = bytearray(), b""
+    for start in range(0, len(records), _IN_A_STEP):
+        some = records[start : start + _IN_A_STEP]
+        last = encode_batch(
+            [
+                Record(base_offset + start + i, timestamp, None, encode_metadata_record(record, record_version(record)))
+                for i, record in enumerate(some)
+            ],
+            base_offset=base_offset,
+            leader_epoch=epoch,
+        )
+        content += memoryview(last)[HEADER_SIZE:]
+        yield _WEIGHT * len(some)
+    header = read_batch_header(last)
+    header.batch_length = HEADER_SIZE - LOG_OVERHEAD + len(content)
+    header.record_count = len(records)
+    batch = bytearray(HEADER_SIZE) + content
+    write_batch_header(batch, 0, header)
+    return bytes(batch)
 
 
 def encode_controls(

@@ -37,6 +37,8 @@ class MetadataDelta:
     deleted_topics: list[TopicImage] = field(default_factory=list)
     partitions: list[PartitionChange] = field(default_factory=list)
     brokers: set[int] = field(default_factory=set)
+    #: By topic name the same, once it was asked for.
+    _by_topic: dict[str, list[PartitionChange]] | None = None
     #: (resource type, name), as the keys of ``MetadataImage.configs``.
     configs: set[tuple[int, str]] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
@@ -46,3 +48,13 @@ class MetadataDelta:
     scram: bool = False
     #: Ids of delegation tokens that were created or changed (True), and removed, in order.
     delegation_tokens: list[tuple[str, bool]] = field(default_factory=list)
+
+    @property
+    def by_topic(self) -> dict[str, list[PartitionChange]]:
+        """The changes of partitions by the name of their topic, in order. Looked up by subscribers, once all are noted."""
+        found = self._by_topic
+        if found is None:
+            found = self._by_topic = {}
+            for change in self.partitions:
+                found.setdefault(change.topic.name, []).append(change)
+        return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.batches import (
@@ -17,6 +17,7 @@ from pykbroker.metadata.batches import (
     MetadataBatch,
     decode_batch,
     encode_controls,
+    encode_many_records,
     encode_records,
 )
 from pykbroker.metadata.delta import MetadataDelta
@@ -127,9 +128,24 @@ class LocalLog:
         takes them back and fails, since that waits for the disk. A voters record stands alone, and turns static voters into
         dynamic ones: two control records (KIP-853).
         """
-        first = self.end_offset
         self._last_ms = self._clock.now_ms()
-        for batch in self._encode(records, first):
+        return self.append_encoded(self._encode(records, self.end_offset))
+
+    def encode(self, records: Sequence[MetadataRecord]) -> Generator[float, None, list[bytes]]:
+        """The batches of many records in slices, for ``append_encoded``; nothing is appended meanwhile."""
+        self._last_ms = self._clock.now_ms()
+        batches = []
+        for start in range(0, len(records), MAX_RECORDS_PER_BATCH):
+            some = records[start : start + MAX_RECORDS_PER_BATCH]
+            first = self.end_offset + start
+            batch = yield from encode_many_records(some, base_offset=first, epoch=self.epoch, timestamp=self._last_ms)
+            batches.append(batch)
+        return batches
+
+    def append_encoded(self, batches: Sequence[bytes]) -> int:
+        """Write the batches as ``append`` does. Returns the first offset. Raises KafkaError KAFKA_STORAGE_ERROR."""
+        first = self.end_offset
+        for batch in batches:
             try:
                 self._append(batch)
             except KafkaError as error:

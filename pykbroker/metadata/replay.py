@@ -65,7 +65,11 @@ def replay(image: MetadataImage, record: MetadataRecord, delta: MetadataDelta) -
 
 
 def _topic(image: MetadataImage, record: TopicRecord, delta: MetadataDelta) -> None:
-    topic = TopicImage(record.name, record.topic_id)
+    add_topic(image, TopicImage(record.name, record.topic_id), delta)
+
+
+def add_topic(image: MetadataImage, topic: TopicImage, delta: MetadataDelta) -> None:
+    """Put a new topic, which may have its partitions already, into the image."""
     image.topics[topic.name] = topic
     image.topics_by_id[topic.id] = topic
     key = collision_key(topic.name)
@@ -92,7 +96,14 @@ def _remove_topic(image: MetadataImage, record: RemoveTopicRecord, delta: Metada
 
 def _partition(image: MetadataImage, record: PartitionRecord, delta: MetadataDelta) -> None:
     topic = _topic_of(image, record)
-    partition = PartitionImage(
+    partition = new_partition(record)
+    delta.partitions.append(PartitionChange(topic, topic.partitions.get(partition.index), partition))
+    topic.partitions[partition.index] = partition
+
+
+def new_partition(record: PartitionRecord) -> PartitionImage:
+    """The partition of a record."""
+    return PartitionImage(
         record.partition_id,
         record.replicas,
         record.isr,
@@ -106,8 +117,6 @@ def _partition(image: MetadataImage, record: PartitionRecord, delta: MetadataDel
         record.eligible_leader_replicas or [],
         record.last_known_elr or [],
     )
-    delta.partitions.append(PartitionChange(topic, topic.partitions.get(partition.index), partition))
-    topic.partitions[partition.index] = partition
 
 
 def _partition_change(image: MetadataImage, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
@@ -122,7 +131,20 @@ def _partition_change(image: MetadataImage, record: PartitionChangeRecord, delta
 
 def changed(before: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:
     """The partition after a change: each raises the partition epoch; only one that names a leader raises the leader epoch."""
-    after = dataclasses.replace(before, partition_epoch=before.partition_epoch + 1)
+    after = PartitionImage(
+        before.index,
+        before.replicas,
+        before.isr,
+        before.leader,
+        before.leader_epoch,
+        before.partition_epoch + 1,
+        before.directories,
+        before.removing_replicas,
+        before.adding_replicas,
+        before.leader_recovery_state,
+        before.eligible_leader_replicas,
+        before.last_known_elr,
+    )
     if record.leader != NO_LEADER_CHANGE:
         after.leader = record.leader
         after.leader_epoch = before.leader_epoch + 1

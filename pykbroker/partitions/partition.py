@@ -104,14 +104,17 @@ class Partition:
     def mark_deleted(self) -> None:
         """The topic was deleted: notify the watchers, who then find out."""
         self.deleted = True
-        self._end_leadership()
-        self.tell_changed()
-        self.watchers.clear()
+        if self.led is not None:
+            self._end_leadership()
+        if self.watchers:
+            self.tell_changed()
+            self.watchers.clear()
 
     def tell_changed(self) -> None:
         """Notify the watchers of a change, so that waiting fetches read again at once."""
-        for watcher in list(self.watchers):
-            watcher.changed(self)
+        if self.watchers:
+            for watcher in list(self.watchers):
+                watcher.changed(self)
 
     def check_served_by(self, node_id: int, epoch: int, *, leader_only: bool = True) -> None:
         """Check that a broker may answer for the partition; ``epoch`` is the client's current leader epoch, -1 for none.

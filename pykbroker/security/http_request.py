@@ -1,22 +1,19 @@
 """One HTTP request to a token issuer: with a deadline for each answer, a limit on the answer, and redirects only where no
 credentials are sent and none leads from https to http.
 
-``urllib`` alone has a timeout for each read, repeats the Authorization header to whatever host a redirect names, and follows
-redirects from https to http.
+``urllib`` alone repeats the Authorization header to whatever host a redirect names, and follows redirects from https to http.
 """
 
 from __future__ import annotations
 
 import http.client
-import io
 import urllib.request
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
-from pykbroker.runtime.clock import SystemClock
+from pykbroker.http_deadline import opener_with_deadline
 
 if TYPE_CHECKING:
     from http.client import HTTPMessage
@@ -38,9 +35,7 @@ def answer_of(
     credentials, no redirect is followed. Raises OSError, of which HTTPError is for every status but success, and ValueError.
     """
     carries = body is not None or bool(headers)
-    opener = urllib.request.build_opener(
-        _Http(), _Https(context=context), _NoRedirects() if carries else _SafeRedirects()
-    )
+    opener = opener_with_deadline(_NoRedirects() if carries else _SafeRedirects(), context=context)
     request = urllib.request.Request(url, body, dict(headers or {}))  # noqa: S310 - the caller checks the scheme
     try:
         with opener.open(request, timeout=timeout_s) as answer:
@@ -81,69 +76,3 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
         if urlsplit(newurl).scheme.lower() not in ("https", req.type):
             raise HTTPError(req.full_url, code, f"it redirects from {req.type} to {newurl!r}", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-# The deadline: a server that sends one byte a second keeps every read short and the whole endless.
-
-
-class _TimedReads(io.RawIOBase):
-    """The reads of a socket, all of which end by ``due``."""
-
-    def __init__(self, sock: Any, due: float) -> None:
-        self._socket = sock
-        self._raw = sock.makefile("rb", buffering=0)
-        self._due = due
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        left = self._due - SystemClock().monotonic()
-        if left <= 0:
-            raise TimeoutError("the answer took too long")
-        self._socket.settimeout(left)
-        read: int | None = self._raw.readinto(buffer)
-        return read
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _Response(http.client.HTTPResponse):
-    def __init__(self, due: float, sock: Any, *arguments: Any, **more: Any) -> None:
-        super().__init__(sock, *arguments, **more)
-        self.fp.close()
-        self.fp = io.BufferedReader(_TimedReads(sock, due))
-
-
-def _due(connection: http.client.HTTPConnection) -> None:
-    assert connection.timeout is not None
-    due = SystemClock().monotonic() + connection.timeout
-    connection.response_class = partial(_Response, due)  # type: ignore[assignment]
-
-
-class _HttpConnection(http.client.HTTPConnection):
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        _due(self)
-
-
-class _HttpsConnection(http.client.HTTPSConnection):
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        _due(self)
-
-
-class _Http(urllib.request.HTTPHandler):
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_HttpConnection, req)
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, context: SSLContext | None) -> None:
-        super().__init__(context=context)
-        self._given = context
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_HttpsConnection, req, context=self._given)

@@ -43,15 +43,20 @@ class ChaosControl:
 
     def begin_each_life_with(self, chaos: Chaos, record: Path | None = None) -> None:
         """Begin now, and anew in each later life; ``record`` is a file that gets the tape, line by line. Raises OSError if it
-        cannot be written.
+        cannot be written, and BadChaos for a tape of other brokers.
         """
-        if record is not None:
-            record.touch()
-        self._initial, self._record = chaos, record
+        self._record = record
         self.begin(chaos)
+        self._initial = chaos
 
     def begin(self, chaos: Chaos) -> None:
-        """Begin, in place of any other, until the present life of the brokers ends. Raises OSError."""
+        """Begin, in place of any other, until the present life of the brokers ends. Raises OSError, and BadChaos for a tape of
+        other brokers, which leaves what there was.
+        """
+        chaos.check_brokers(self._node.cluster.metadata.image.brokers)
+        self._begin(chaos)
+
+    def _begin(self, chaos: Chaos) -> None:
         self.end()
         self._running = RunningChaos(self._node, chaos, self._record)
 
@@ -76,7 +81,7 @@ class ChaosControl:
     def _began(self, life: Life) -> None:
         life.at_end(self.end)
         if self._initial is not None:
-            self.begin(self._initial)
+            self._begin(self._initial)
 
 
 class RunningChaos:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.faults.chaos import BadChaos, Chaos
 from pykbroker.faults.chaos_tape import BadTape, Tape
+from pykbroker.process.log_directories import StartFailed
 
 if TYPE_CHECKING:
     from pykbroker.steered.steering import Steering
@@ -23,8 +24,15 @@ class ChaosAtStart:
         self._steering = steering
 
     async def open(self) -> None:
-        """Begin. Raises OSError if the tape cannot be written."""
-        self._steering().chaos.begin_each_life_with(self._chaos, self._record)
+        """Begin. Raises StartFailed if the tape cannot be written, or is of other brokers than these."""
+        try:
+            self._steering().chaos.begin_each_life_with(self._chaos, self._record)
+        except OSError as error:
+            raise StartFailed(
+                f"what befalls clients cannot be written to {self._record}: {error.strerror}; name another file as --chaos-tape"
+            ) from error
+        except BadChaos as error:
+            raise StartFailed(str(error)) from error
 
     async def close(self) -> None:
         """Nothing is left to do."""
@@ -32,14 +40,18 @@ class ChaosAtStart:
 
 def chaos_of(given: str, record: str | None) -> Callable[[Callable[[], Steering]], ChaosAtStart]:
     """The service for ``--chaos``, a seed and its words or ``@`` and the file of a tape, and ``--chaos-tape``. Raises BadChaos."""
-    chaos = Chaos.again(read_tape(Path(given[1:]))) if given.startswith("@") else Chaos.parse(given)
+    chaos = taped(Path(given[1:])) if given.startswith("@") else Chaos.parse(given)
     return partial(ChaosAtStart, chaos, None if record is None else Path(record))
 
 
-def read_tape(path: Path) -> Tape:
-    """The tape in a file. Raises BadChaos."""
+def taped(path: Path) -> Chaos:
+    """What is on the tape in a file, again. Raises BadChaos."""
     try:
         with path.open(encoding="utf-8") as file:
-            return Tape.of_lines(file)
-    except (OSError, UnicodeDecodeError, BadTape) as error:
+            return Chaos.again(Tape.of_lines(file))
+    except OSError as error:
+        raise BadChaos(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadChaos(f"{path} cannot be played: it is no text, as a tape of --chaos-tape is") from error
+    except (BadTape, BadChaos) as error:
         raise BadChaos(f"{path} cannot be played: {error}") from error

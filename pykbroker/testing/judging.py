@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pykbroker.testing.queries import Queries
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
+    from pykbroker.steered.request_log import RequestLog
     from pykbroker.testing.records import Record
 
 
@@ -22,6 +24,9 @@ def _key(record: Record) -> Hashable:
 class Judging(Queries):
     """A part of ``Kafka``."""
 
+    #: What clients have asked, as ``Observations`` keeps it.
+    _requests: RequestLog
+
     def judge(
         self,
         source: str,
@@ -35,10 +40,28 @@ class Judging(Queries):
         """Compare what a program has written to the topics ``targets``, or done as ``effects`` (identities in their order), with what
         stands in ``source``, by the identity of each record. ``guarantee`` is at-most-once, at-least-once or exactly-once;
         ``in_order`` asks for the order of each key, too. Raises Misjudged, an AssertionError, with what is lost, doubled, torn (in
-        one target and not in another), out of order or made up, and where it stands, and LookupError for an unknown topic.
+        one target and not in another), out of order or made up, and where it stands, with the producers, transactions and requests
+        that are kept of it, and LookupError for an unknown topic.
         """
         from pykbroker import judge
+        from pykbroker.testing.origins import origins
 
-        judge.judge_records(
-            *(self.records(source), map(self.records, targets), effects, guarantee, identity, key), in_order=in_order
-        )
+        try:
+            judge.judge_records(
+                *(self.records(source), map(self.records, targets), effects, guarantee, identity, key),
+                in_order=in_order,
+            )
+        except judge.Misjudged as found:
+            places = found.places
+            told = self._ask(lambda cluster: list(origins(places, list(self._requests), _names(cluster))))
+            raise judge.Misjudged("\n".join([str(found), *told]), places) from None
+
+
+def _names(cluster: Cluster) -> Callable[[bytes], str | None]:
+    """The name of a topic by its id."""
+
+    def name_of(topic_id: bytes) -> str | None:
+        topic = cluster.metadata.image.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
+    return name_of

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.definition_set import CURRENT, Definitions
-from pykbroker.config.setting import ConfigError
 from pykbroker.steered.clock import MANUAL_CLOCK_SETTINGS
 
 if TYPE_CHECKING:
@@ -43,13 +42,7 @@ def texts(
         **{name: as_text(value) for name, value in (settings or {}).items()},
         **{name.replace("_", "."): as_text(value) for name, value in keywords.items()},
     }
-    config = BrokerConfig(given, definitions)
-    for name in config.unknown:
-        meant = unserved.nearest(name, config)
-        raise ConfigError(
-            f"Kafka has no broker setting {name}"
-            + (f"; did you mean {meant}?" if meant else "; see the list of settings in Kafka's documentation")
-        )
+    unserved.check_known(BrokerConfig(given, definitions))
     return given
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pykbroker.lake.spark_log import logging_to, standard_error_to
+from pykbroker.lake.spark_log import logging_to, output_to
 from scripts.demo_job.data import DAY_MS
 from scripts.demo_job.progress import Progress, watermark_ms
 from scripts.demo_job.topics import DELAYS, FLIGHTS, PLANES
@@ -45,7 +45,7 @@ def start_session(folder: Path) -> SparkSession:
     builder = SparkSession.Builder().master("local[2]").appName("A year of departures")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with standard_error_to(folder / "spark.out"):
+    with output_to(folder / "spark.out"):
         return builder.getOrCreate()
 
 

@@ -104,7 +104,7 @@ class GroupCoordinator:
         if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
             self.settings.refresh(self.host.config)
         changed = {topic.name for topic in (*delta.created_topics, *delta.deleted_topics)}
-        changed.update(change.topic.name for change in delta.partitions)
+        changed.update(delta.by_topic)
         shards = [loaded.shard for loaded in self.shards.loaded.values()] if changed else []
         for shard in shards if delta.created_topics else ():
             shard.around.topics_created_at = image.offset

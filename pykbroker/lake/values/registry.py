@@ -10,13 +10,14 @@ import base64
 import json
 import time
 from collections.abc import Callable
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from ssl import SSLCertVerificationError
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, Request
 
+from pykbroker.http_deadline import opener_with_deadline
 from pykbroker.lake.errors import LakeError
 
 _TIMEOUT_S = 30.0
@@ -29,7 +30,7 @@ _WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """The pauses before a request is repeated."""
 _LONGEST_WAIT_S = 60.0
 _SHOWN = 200
-_CHUNK = 1 << 16
+_MOST_BYTES = 64 * 1024 * 1024
 
 
 class _Passing(Exception):
@@ -59,15 +60,14 @@ class SchemaRegistry:
         *,
         timeout_s: float = _TIMEOUT_S,
         pause: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise LakeError(f"{url!r} is no URL of a schema registry; write it as http://127.0.0.1:8081.")
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
-        self._timeout_s, self._pause, self._clock = timeout_s, pause, clock
-        self._open = build_opener(_RedirectsAsAnswers()).open
+        self._timeout_s, self._pause = timeout_s, pause
+        self._open = opener_with_deadline(_RedirectsAsAnswers()).open
         self._headers = {"Accept": "application/vnd.schemaregistry.v1+json"}
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
@@ -117,10 +117,11 @@ class SchemaRegistry:
     def _fetched(self, path: str) -> dict[str, Any] | None:
         """One request. Raises _Passing if it may be repeated."""
         request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
-        due = self._clock() + self._timeout_s
         try:
             with self._open(request, timeout=self._timeout_s) as answer:
-                return self._schema_in(path, self._whole(answer, due))
+                content = answer.read(_MOST_BYTES + 1)
+                if answer.length and len(content) <= _MOST_BYTES:  # such a `read` does not miss what was announced
+                    raise IncompleteRead(content, answer.length)
         except HTTPError as error:
             self._refused(path, error)
             return None
@@ -129,17 +130,9 @@ class SchemaRegistry:
             if isinstance(getattr(error, "reason", None), SSLCertVerificationError):
                 raise LakeError(said) from None
             raise _Passing(said) from None
-
-    def _whole(self, answer: Any, due: float) -> bytes:
-        """The content of an answer. The timeout of a socket is for each of its pieces."""
-        content = b""
-        while piece := answer.read1(_CHUNK):
-            content += piece
-            if self._clock() > due:
-                raise TimeoutError(f"after {self._timeout_s:g} s only {len(content)} bytes of the answer had come")
-        if answer.length:
-            raise TimeoutError(f"it hung up with {answer.length} bytes of the answer missing")
-        return content
+        if len(content) > _MOST_BYTES:
+            raise LakeError(f"The registry {self.url} answered {path} with more than {_MOST_BYTES} bytes.")
+        return self._schema_in(path, content)
 
     def _refused(self, path: str, error: HTTPError) -> None:
         """Returns if the registry has no such schema. Raises _Passing or LakeError for any other answer."""

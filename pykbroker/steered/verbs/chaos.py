@@ -32,7 +32,7 @@ async def begin(steering: Steering, call: VerbCall) -> dict[str, Any]:
             chaos = Chaos.again(Tape.of_lines(tape))
         else:
             raise VerbRefused(400, "a tape is a list of lines, as they are shown")
-    steering.chaos.begin(chaos)
+        steering.chaos.begin(chaos)
     return steering.chaos.as_json()
 
 

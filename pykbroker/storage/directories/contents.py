@@ -268,14 +268,16 @@ class DirectoryContents:
         It syncs the renames of old directories, so that none returns under its old name after a power loss, and removes
         the old partitions from the checkpoints.
         """
-        if not any(key in self._aside or self._may_be_written(key) for key in keys):
+        if self._aside.keys().isdisjoint(keys) and not self._may_be_written(keys):
             return None
         return partial(self._make_room_for_others, dict(self._aside), self._plan_writing())
 
-    def _may_be_written(self, key: TopicPartition) -> bool:
+    def _may_be_written(self, keys: Collection[TopicPartition]) -> bool:
         """Whether a checkpoint file has, or a pending write may add, an entry of a partition that is gone."""
-        written = list(self._written.values())
-        return self._forgotten.get(key, -1) >= self._carried_out or any(key in offsets for offsets in written)
+        forgotten = self._forgotten  # a thread that has written replaces it
+        if any(forgotten[key] >= self._carried_out for key in forgotten.keys() & keys):
+            return True
+        return not all(offsets.keys().isdisjoint(keys) for offsets in list(self._written.values()))
 
     def _make_room_for_others(self, aside: dict[TopicPartition, str], write_checkpoints: Callable[[], None]) -> None:
         if aside:

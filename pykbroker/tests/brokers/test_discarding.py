@@ -15,7 +15,7 @@ WIDTH = 300
 
 def wide(world: MemoryCluster) -> bytes:
     """A topic with a record in each of its partitions; its id."""
-    world.cluster.controller.create_topics([NewTopic("w", WIDTH, 1)])
+    world.create(NewTopic("w", WIDTH, 1))
     for index in range(WIDTH):
         append_internal(world.cluster.partition("w", index), [(None, b"old")], 1)
     return world.cluster.metadata.image.topic("w").id
@@ -66,7 +66,7 @@ def test_what_was_not_put_aside_when_the_process_ended_does_not_come_back(how):
     world.start()
     if how != "power":  # which may leave a directory without a file
         assert directories(world) == []
-    world.cluster.controller.create_topics([NewTopic("w", WIDTH, 1)])
+    world.create(NewTopic("w", WIDTH, 1))
     assert [world.cluster.partition("w", index).log_end_offset for index in range(WIDTH)] == [0] * WIDTH
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +100,13 @@ def test_a_command_imports_no_other() -> None:
 
 def test_version(run: Run) -> None:
     assert run("--version").out == f"pykbroker {__version__}\n"
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    pages = Path(__file__).parents[3] / "docs"
+    versions = re.findall(r"^## (\S+)", (pages / "changelog.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions[0] == __version__
+    assert len(set(versions)) == len(versions)
 
 
 @pytest.mark.parametrize(

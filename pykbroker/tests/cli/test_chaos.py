@@ -73,16 +73,64 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_started(run: Run, tmp_pa
         (("--limit", "soon"), "--limit"),
         (("--set", "a"), "NAME=VALUE"),
         (("--replay", "a", "--shrink", "b"), "choose one"),
-        (("--replay", "/no/such/tape"), "cannot be played"),
-        (("--set", "num.partitions=x"), "do not start"),
+        (("--replay", "/no/such/tape"), "/no/such/tape cannot be read: No such file"),
+        (("--shrink", "/"), "/ cannot be read: Is a directory"),
+        (("--set", "nope=1"), "Kafka has no broker setting nope"),
+        (("--set", "num.partition=1"), "did you mean num.partitions?"),
+        (("--quiet-after", "-5s"), "--quiet-after"),
+        (("--seeds", "-1"), "--seeds"),
+        (("--first", "-1"), "--first"),
+        (("--brokers", "0"), "--brokers"),
+        (("--set", "num.partitions=x"), "Invalid value x for configuration num.partitions"),
+        (("--set", "listeners=PLAINTEXT://192.0.2.1:0"), "do not start"),
     ],
 )
-def test_what_cannot_be_is_said(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    found = run("chaos", "--tapes", str(tmp_path), *words, "--", "true")
+def test_what_cannot_be_is_said_and_nothing_run(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    found = run("chaos", "--tapes", str(tmp_path), *words, "--", "touch", str(tmp_path / "ran"))
     assert found.status in (1, 2)
     assert said in found.err
+    assert not (tmp_path / "ran").exists()
 
 
-def test_a_program_that_is_not_there(run: Run, tmp_path: Path) -> None:
-    found = run("chaos", "--seeds", "1", "--tapes", str(tmp_path), *AT, "--", "/no/such/program")
-    assert (found.status, "cannot be started" in found.err) == (1, True)
+TAPE = b'{"tape": 1, "chaos": "7"}\n'
+
+
+@pytest.mark.parametrize(
+    ("tape", "said"),
+    [
+        (b"", "this one is empty"),
+        (b"\xff\xfe", "it is no text"),
+        (b'{"tape": 2, "chaos": "7"}\n', "a tape of version 2, and this is read: 1"),
+        (b'{"tape": 1, "chaos": "-7"}\n', "the seed of chaos is a whole number"),
+        (TAPE + b'{"client": "a", "ap\n{}\n', "line 2 of the tape is no JSON"),
+        (
+            TAPE + b'{"at_ms": -5, "outcome": "broker lost", "broker": 1, "down_ms": 5}\n',
+            "line 2 of the tape is nothing",
+        ),
+        (
+            TAPE + b'{"at_ms": 5, "outcome": "broker lost", "broker": 7, "down_ms": 5}\n',
+            "a broker 7, and these are: 1;",
+        ),
+    ],
+)
+@pytest.mark.parametrize("how", ["--replay", "--shrink"])
+def test_a_tape_that_cannot_be_played(run: Run, tmp_path: Path, how: str, tape: bytes, said: str) -> None:
+    (tmp_path / "a.tape").write_bytes(tape)
+    found = run(
+        "chaos", *AT, how, str(tmp_path / "a.tape"), "--tapes", str(tmp_path), "--", "touch", str(tmp_path / "ran")
+    )
+    assert (found.status, said in found.err, "Traceback" in found.err) == (1, True, False), found.err
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(("program", "said"), [("/no/such/program", "cannot be started"), ("", "an empty word")])
+def test_a_program_that_is_not_there(run: Run, tmp_path: Path, program: str, said: str) -> None:
+    found = run("chaos", "--seeds", "1", "--tapes", str(tmp_path), *AT, "--", program)
+    assert (found.status > 0, said in found.err) == (True, True)
+
+
+def test_a_tape_by_which_the_program_passes_leaves_no_least_one(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.tape").write_bytes(TAPE)
+    found = run("chaos", *AT, "--shrink", str(tmp_path / "a.tape"), "--tapes", str(tmp_path / "tapes"), "--", "true")
+    assert (found.status, "passes by this tape" in found.out) == (0, True)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["a.tape"]

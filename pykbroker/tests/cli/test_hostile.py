@@ -16,9 +16,12 @@ import pytest
 import typer.main
 
 from pykbroker.cli.app import application
+from pykbroker.lake.description import FILE, Description, Format
+from pykbroker.lake.ledger import LakePartition, LedgerEntry, PartitionProgress
 from pykbroker.runtime.escaping import escaped_layout
 from pykbroker.tests.cli.conftest import Result
 from pykbroker.tests.kit.hostile import PLAUSIBLE, RECORDS, WORD, Change, HostileBroker
+from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode
 
 Run = Callable[..., Result]
@@ -122,6 +125,11 @@ def authenticating(struct: Any, name: str, value: Any) -> Any:
     return refusing(struct, name, value) if type(struct).__name__ == "SaslAuthenticateResponse" else value
 
 
+def of_kind(kind: str) -> Change:
+    """The groups are of this kind."""
+    return lambda struct, name, value: kind if name == "group_type" else plausible(struct, name, value)
+
+
 CHANGES: dict[str, Change | None] = {
     "all": None,
     "plausible": plausible,
@@ -143,6 +151,23 @@ def check(command: str, result: Result, *, terminal: bool, as_json: bool) -> Non
     assert "FORGED\trow" not in out
 
 
+def run_at(
+    broker: HostileBroker,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    words: list[str],
+    *,
+    terminal: bool,
+    as_json: bool,
+    patience_s: float = 0.2,
+) -> Result:
+    monkeypatch.setenv("COLUMNS", "2000")  # cells of tables are folded on narrow terminals
+    monkeypatch.setenv("FORCE_COLOR", "1") if terminal else monkeypatch.delenv("FORCE_COLOR", raising=False)
+    options = ["-b", f"127.0.0.1:{broker.port}", "--timeout", str(patience_s), *(["--json"] if as_json else [])]
+    return run(*command.split(), *words, *options, stdin=b"secret\n")
+
+
 @pytest.mark.parametrize("change", ["all", "plausible", "refusing", "elsewhere"])
 @pytest.mark.parametrize("command", LINES)
 def test_what_a_broker_says_does_nothing(command: str, change: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,14 +176,48 @@ def test_what_a_broker_says_does_nothing(command: str, change: str, run: Run, mo
         for terminal, words, as_json in product((False, True), LINES[command], (False, True)):
             if as_json and ("-f" in words or command == "produce"):
                 continue
-            monkeypatch.setenv("COLUMNS", "2000")  # cells of tables are folded on narrow terminals
-            monkeypatch.setenv("FORCE_COLOR", "1") if terminal else monkeypatch.delenv("FORCE_COLOR", raising=False)
-            options = ["-b", f"127.0.0.1:{broker.port}", "--timeout", "0.2", *(["--json"] if as_json else [])]
-            result = run(*command.split(), *words, *options, stdin=b"secret\n")
+            result = run_at(broker, run, monkeypatch, command, words, terminal=terminal, as_json=as_json)
             check(command, result, terminal=terminal, as_json=as_json)
             told += result.out + result.err
     if change == "plausible" and command not in NUMBERS:
         assert "FORGED" in told, "the broker's words are not seen at all"
+
+
+@pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
+@pytest.mark.parametrize("command", ["groups describe", "groups list", "groups reset", "groups delete"])
+def test_what_a_broker_says_of_other_groups_does_nothing(
+    kind: str, command: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each kind is described by an API of its own."""
+    told = ""
+    with closing(HostileBroker(of_kind(kind))) as broker:
+        for terminal, words, as_json in product((False, True), LINES[command], (False, True)):
+            result = run_at(broker, run, monkeypatch, command, words, terminal=terminal, as_json=as_json)
+            check(command, result, terminal=terminal, as_json=as_json)
+            told += result.out + result.err
+    assert "FORGED" in told
+    if command == "groups describe":
+        of_this = {
+            "consumer": {ApiKey.CONSUMER_GROUP_DESCRIBE},
+            "share": {ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS},
+            "streams": {ApiKey.STREAMS_GROUP_DESCRIBE},
+        }
+        assert of_this[kind] <= broker.asked
+        assert "START" in told if kind == "share" else "COMMITTED" in told
+
+
+def test_the_status_of_a_lake_of_a_hostile_broker(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other commands of the lake print what Spark has read, in the same way."""
+    (tmp_path / FILE).write_text(Description(Format.PARQUET, W).to_json())
+    (tmp_path / "ledger").mkdir()
+    entry = LedgerEntry(0, W, 1, {LakePartition(W, 0): PartitionProgress(0, 1, 1)})
+    (tmp_path / "ledger" / f"{0:012d}.json").write_text(entry.to_json())
+    with closing(HostileBroker(plausible)) as broker:
+        for terminal, as_json in product((False, True), (False, True)):
+            how: dict[str, Any] = {"terminal": terminal, "as_json": as_json, "patience_s": 30}
+            result = run_at(broker, run, monkeypatch, "lake status", [str(tmp_path)], **how)
+            check("lake status", result, terminal=terminal, as_json=as_json)
+            assert (result.status, "FORGED" in result.out) == (0, True), result.err
 
 
 def test_a_dump_of_hostile_files(run: Run, tmp_path: Path) -> None:

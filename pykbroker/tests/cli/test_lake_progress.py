@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from pykbroker.cli.lake_progress import Tasks
+import threading
+from typing import NoReturn
+
+from pykbroker.cli.lake_progress import Tasks, showing_progress
+from pykbroker.cli.output import Output
 from pykbroker.runtime.clock import ManualClock
 
 
@@ -16,3 +20,14 @@ def test_time_left_is_that_of_the_stages_that_run() -> None:
     tasks.seen({4: (0, 1000), 5: (1, 200)})
     clock.advance(1000)
     assert tasks.line() == "stage 4, 5: 1 of 1,200 tasks, 1199 s left"
+
+
+def test_what_is_only_shown_never_ends_the_job() -> None:
+    looked = threading.Event()
+
+    def look() -> NoReturn:
+        looked.set()
+        raise LookupError("Spark's reports have another form")
+
+    with showing_progress(look, Output(as_json=False), 0.001):
+        assert looked.wait(60)

@@ -15,6 +15,7 @@ pytest.importorskip("grpc_tools")
 
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
+from pykbroker.tests.kit.dripping import ENDLESS, dripping
 from pykbroker.tests.kit.hostile import WORD
 
 Run = Callable[..., Result]
@@ -133,3 +134,11 @@ def test_words_of_a_hostile_registry_are_escaped(
     assert "Traceback" not in result.err
     assert result.status in (0, 1)
     assert not any(each in result.out + result.err for each in "\x1b\x9b\u202e")
+
+
+@pytest.mark.parametrize(("beginning", "piece"), ENDLESS)
+def test_a_registry_that_never_ends_is_given_up(run: Run, beginning: bytes, piece: bytes) -> None:
+    """Each drop comes within the timeout of a socket."""
+    with dripping(beginning, piece) as url:
+        result = run("schemas", "list", "-r", url, "--timeout", "0.2")
+    assert (result.status, "the answer took too long" in result.err) == (3, True), result.err

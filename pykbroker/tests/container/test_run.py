@@ -59,6 +59,15 @@ def test_bad_settings_do_not_start(
     assert not (tmp_path / "data").exists()
 
 
+def test_a_mounted_file_of_others_does_nothing_to_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(f"log.dirs={tmp_path}\nnum.partitions=a\x1b[2J\x9bb\n", encoding="latin-1")
+    assert launch(path, []) == 2
+    assert "a\\x1b[2J\\x9bb" in capsys.readouterr().err
+
+
 def test_words_are_variables(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["serve"]) == 2
     assert "'serve' is not NAME=VALUE" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
-from pykbroker.tests.kit.metadata import CONFIG, LOG_DIR, alter, make_controller
+from pykbroker.tests.kit.metadata import CONFIG, LOG_DIR, PLAIN, MetadataDirectory, alter, make_controller, registration
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 E = ErrorCode
@@ -138,9 +138,15 @@ def test_validate_only_changes_nothing(controller):
         ([NewTopic("n", 10_000, 1)], "Unable to perform excessively large batch operation."),
     ],
 )
-def test_too_many_partitions_at_once(controller, topics, message):
+def test_too_many_partitions_at_once(topics, message):
+    directory = MetadataDirectory(levels=PLAIN)
+    controller = directory.controller
+    controller.start_brokers([registration(1)])
+    created = controller.create_topics(topics)
+    while not created.done:  # many are planned in slices
+        directory.runtime.wake_queue.run()
     with pytest.raises(KafkaError) as caught:
-        _ = controller.create_topics(topics).value.result
+        _ = created.value
     assert (caught.value.code, caught.value.message) == (E.POLICY_VIOLATION, message)
     assert "n" not in controller.image.topics
 

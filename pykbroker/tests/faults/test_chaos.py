@@ -38,13 +38,44 @@ def test_intensity_is_how_often_and_a_profile_is_what() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "7 profile=none", "7 intensity=0", "7 intensity=a", "7 quiet_after=x", "7 seed=2"]
+    "text",
+    [
+        *(
+            "",
+            "x",
+            "-3",
+            "9" * 30,
+            "9" * 6000,
+            "7 profile=none",
+            "7 profile",
+            "7 intensity=0",
+            "7 intensity=-1",
+            "7 intensity=nan",
+        ),
+        *(
+            "7 intensity=a",
+            "7 quiet_after=x",
+            "7 quiet_after=-1s",
+            "7 seed=2",
+            "7 intensity=1 intensity=2",
+            "7 " + "x" * 6000,
+        ),
+    ],
+    ids=lambda text: text[:20],
 )
 def test_what_cannot_be_is_refused(text: str) -> None:
     with pytest.raises(BadChaos, match="chaos") as refused:
         Chaos.parse(text)
     assert "literal" not in str(refused.value)  # Python's words are not for who started it
     assert "convert" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_a_tape_of_brokers_that_are_not_there_is_refused() -> None:
+    chaos = Chaos.again(Tape("7", (ClusterOutcome(5, "broker lost", 3, down_ms=5),)))
+    chaos.check_brokers((1, 2, 3))
+    with pytest.raises(BadChaos, match="a broker 3, and these are: 1, 2; start as many brokers"):
+        chaos.check_brokers((2, 1))
 
 
 def test_chaos_is_read_from_text() -> None:

@@ -17,6 +17,7 @@ def test_every_outcome_is_legal_wherever_it_is_placed() -> None:
     for outcome in CATALOGUE:
         assert outcome.source
         assert outcome.client
+        assert outcome.seen
         for served in SUPPORTED:
             for version in range(served.min_version, served.max_version + 1):
                 if not outcome.befalls(served.key, version):

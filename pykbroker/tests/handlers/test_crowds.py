@@ -16,7 +16,11 @@ from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMem
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
+from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest
+from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -232,6 +236,103 @@ def test_many_preferred_leaders_are_elected() -> None:
     assert elected.done
     assert {each.leader == each.replicas[0] for each in world.image.topics["wide"].partitions.values()} == {True}
     assert world.longest <= MOST
+
+
+#: Kafka creates at most ten thousand partitions by one request.
+WIDE = 6000
+
+
+def wide() -> Counted:
+    """Two brokers, and a topic of many partitions that have copies on both."""
+    world = quiet(Counted(brokers=2))
+    world.create(NewTopic("wide", WIDE, 2))
+    run(world, 60)
+    assert len(world.image.topics["wide"].partitions) == WIDE
+    return world
+
+
+def test_many_partitions_are_created_and_deleted() -> None:
+    """In every turn all of them are there or none, for who asks the image and for who asks a partition."""
+    world = quiet(Counted())
+    world.create(NewTopic("first", 1, 1))
+    begin(world)
+    created = world.post(CreateTopicsRequest([CreatableTopic("wide", WIDE, 1)], 1000), 7)
+    seen = set()
+    for _ in range(TURNS):
+        seen.add(_seen(world))
+        if created.done:
+            break
+        world.run_turn()
+    deleted = world.post(DeleteTopicsRequest(topic_names=["wide"]), 5)
+    run(world)
+    assert deleted.done
+    assert seen == {(0, False, False), (WIDE, True, True)}
+    assert _seen(world) == (0, False, False)
+    assert world.longest <= MOST
+
+
+def _seen(world: Counted) -> tuple[int, bool, bool]:
+    topic = world.image.topics.get("wide")
+    by_name = world.cluster.store.table.by_name
+    return 0 if topic is None else len(topic.partitions), ("wide", 0) in by_name, ("wide", WIDE - 1) in by_name
+
+
+def test_more_partitions_are_added_to_a_topic_of_many() -> None:
+    world = wide()
+    begin(world)
+    answered(world, CreatePartitionsRequest([CreatePartitionsTopic("wide", WIDE + 3000, None)], 1000), 3)
+    assert world.longest <= MOST
+    assert sum(topic == "wide" for topic, _ in world.cluster.store.table.by_name) == WIDE + 3000
+
+
+def test_a_broker_of_many_partitions_stops_and_starts_and_leads_again() -> None:
+    """Nobody sees a part of the partitions led by others."""
+    world = wide()
+    led = sum(each.leader == 2 for each in world.image.topics["wide"].partitions.values())
+    begin(world)
+    with world.turn():
+        world.lifecycle.begin_stop(2)
+    assert _led_by_second(world) == {led, 0}
+    with world.turn():
+        world.lifecycle.stop(2)
+    run(world, 60)
+    with world.turn():
+        world.lifecycle.start(2)
+    run(world, 60)
+    answer = world.post(ElectLeadersRequest(0, None, 1000), 2)
+    assert _led_by_second(world) == {0, led}
+    assert answer.done
+    answered(world, ElectLeadersRequest(0, None, 1000), 2)  # none is needed
+    assert world.longest <= MOST
+
+
+def _led_by_second(world: Counted) -> set[int]:
+    """How many partitions broker 2 leads in each of some turns."""
+    seen = set()
+    for _ in range(60):
+        seen.add(sum(each.leader == 2 for each in world.image.topics["wide"].partitions.values()))
+        world.run_turn()
+    return seen
+
+
+def test_a_process_ends_while_many_partitions_are_being_created() -> None:
+    """What is in the log is published before the end, and what is not yet never is."""
+    outcomes = set()
+    for turns in range(12):
+        world = quiet(Counted())
+        world.create(NewTopic("first", 1, 1))
+        world.cluster.runtime.offload = partial(in_a_thread, world.cluster.runtime)
+        begun = world.controller.log.end_offset
+        waiting = world.post(CreateTopicsRequest([CreatableTopic("wide", 300, 1)], 1000), 7)
+        run(world, turns)
+        written = world.controller.log.end_offset - begun
+        world.controller.stop_brokers()
+        assert _seen(world)[0] == max(written - 1, 0)
+        outcomes.add((written, waiting.done))
+        end = world.controller.log.end_offset
+        run(world)
+        assert world.controller.log.end_offset == end
+    assert outcomes == {(0, False), (301, False), (301, True)}
 
 
 def test_a_share_group_of_many_partitions_is_assigned_in_time_that_grows_with_them() -> None:

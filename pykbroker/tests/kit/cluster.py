@@ -189,8 +189,12 @@ class MemoryCluster:
 
     def stop_broker(self, broker: int) -> None:
         self.lifecycle.begin_stop(broker)
-        self.lifecycle.stop(broker)
+        stopped = self.lifecycle.stop(broker)
         self.run_turn()
+        for _ in range(20 * MOST_TURNS):
+            if stopped.done:
+                break
+            self.run_turn()  # many leaders move in slices
 
     # ---- The metadata
 
@@ -214,7 +218,12 @@ class MemoryCluster:
 
     def create(self, *topics: NewTopic) -> bytes:
         """Create topics; the first one's id."""
-        refused = [result for result in self.cluster.controller.create_topics(topics).value.result if result.error]
+        created = self.cluster.controller.create_topics(topics)
+        for _ in range(20 * MOST_TURNS):
+            if created.done:
+                break
+            self.cluster.runtime.wake_queue.run()  # many are created in slices
+        refused = [result for result in created.value.result if result.error]
         assert not refused, refused
         return self.image.topics[topics[0].name].id
 

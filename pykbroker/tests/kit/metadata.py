@@ -14,6 +14,7 @@ from pykbroker.controller.controller import Controller
 from pykbroker.controller.port import ControllerPort
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.controller.start import open_metadata
+from pykbroker.controller.topics import NewTopic, TopicResult
 from pykbroker.metadata.batches import decode_batch
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.features import ELR_VERSION, METADATA_VERSION
@@ -109,6 +110,14 @@ def make_controller(brokers: int = 1) -> Controller:
     controller = MetadataDirectory(levels=PLAIN).controller
     controller.start_brokers([registration(broker_id) for broker_id in range(1, brokers + 1)])
     return controller
+
+
+def created(controller: Controller, *topics: NewTopic) -> list[TopicResult]:
+    """Create topics, many in slices, and wait for it."""
+    waiting = controller.create_topics(topics)
+    while not waiting.done:
+        controller._runtime.wake_queue.run()
+    return waiting.value.result
 
 
 def make_replicating_controller(brokers: int = 3, *, min_isr: int = 1, elr: int = 1) -> Controller:

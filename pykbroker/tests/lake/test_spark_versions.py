@@ -4,7 +4,7 @@ import pytest
 
 from pykbroker.lake.description import Format
 from pykbroker.lake.errors import Missing
-from pykbroker.lake.spark_versions import connector, line_of, packages
+from pykbroker.lake.spark_versions import connector, line_of, need_jars_of, packages
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,21 @@ def test_other_versions_are_refused(version: str) -> None:
         Missing, match=rf"^PySpark {version} is installed, and the lake runs on Spark 4\.0 and 4\.1: pip install"
     ):
         line_of(version)
+
+
+@pytest.mark.parametrize(
+    ("version", "jar", "line"),
+    [
+        ("4.1.4", "spark-sql-kafka-0-10_2.13-4.0.0.jar", "4.0"),
+        ("4.1.4", "iceberg-spark-runtime-4.0_2.13-1.10.0.jar", "4.0"),
+        ("4.1.4", "delta-spark_2.13-4.0.1.jar", "4.0"),
+        ("4.0.5", "delta-spark_4.1_2.13-4.1.0.jar", "4.1"),
+        ("4.0.5", "iceberg-spark-runtime-3.5_2.12-1.9.0.jar", "3.5"),
+    ],
+)
+def test_jars_for_another_line_are_refused_before_spark_starts(version: str, jar: str, line: str) -> None:
+    own = [f"{name}-{number}.jar" for _, name, number in (each.split(":") for each in packages(version, list(Format)))]
+    good = [*own, "delta-spark_2.13-4.3.1.jar", "https://elsewhere/spark-token-provider-kafka-0-10_2.13-4.0.0.jar"]
+    said = rf"^/jars/{jar} is for Spark {line}, and PySpark {version} is installed\. It takes org\.apache\.spark:.*"
+    with pytest.raises(Missing, match=f"{said}{line_of(version).delta}, {line_of(version).iceberg}"):
+        need_jars_of(version, [*good, f"/jars/{jar}"])

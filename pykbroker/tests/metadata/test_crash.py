@@ -15,7 +15,7 @@ from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.image_records import image_records
 from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.kit.metadata import MetadataDirectory, alteration, registration, replayed, snapshot
+from pykbroker.tests.kit.metadata import MetadataDirectory, alteration, created, registration, replayed, snapshot
 from pykbroker.wire.errors import KafkaError
 from pykbroker.worlds.disk import ProcessDied, SimulatedDisk
 
@@ -126,7 +126,7 @@ def test_a_disk_that_fills_between_the_batches_of_one_decision():
     controller = open_controller(disk)
     controller.start_brokers([registration(1)])
     for name in ("a", "b"):
-        controller.create_topics([NewTopic(name, 9_000, 1)])
+        created(controller, NewTopic(name, 9_000, 1))
     before = state(controller.image)
     writes = []
 

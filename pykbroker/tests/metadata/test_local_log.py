@@ -19,7 +19,7 @@ from pykbroker.metadata.quorum import ForeignQuorumError, Quorum
 from pykbroker.metadata.replay import ReplayError
 from pykbroker.metadata.snapshot import decode_snapshot, encode_snapshot, list_snapshots
 from pykbroker.storage.real_disk import RealDisk
-from pykbroker.tests.kit.metadata import MetadataDirectory, alter, registration, snapshot
+from pykbroker.tests.kit.metadata import MetadataDirectory, alter, created, registration, snapshot
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
@@ -128,7 +128,7 @@ def test_snapshots_come_as_the_log_grows_and_keep_it_short(node):
     start(node)
     seen = set()
     for _ in range(60):
-        (result,) = node.controller.create_topics([NewTopic("t", 500, 1)]).value.result
+        (result,) = created(node.controller, NewTopic("t", 500, 1))
         node.controller.delete_topics([result.topic_id])
         seen |= set(list_snapshots(node.disk, str(node.directory)))
     assert len(seen) >= 2
@@ -141,7 +141,7 @@ def test_snapshots_come_as_the_log_grows_and_keep_it_short(node):
 def test_many_leaders_are_several_batches_of_one_operation(node):
     start(node)
     for name in ("a", "b"):
-        node.controller.create_topics([NewTopic(name, 9_000, 1)])
+        created(node.controller, NewTopic(name, 9_000, 1))
     node.controller.start_brokers([registration(1), registration(2)], clean=False)
     before = node.state()
     assert all(p.leader_epoch == 1 for p in node.image.topic("b").in_order())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import ssl
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from pykbroker.security.http_request import answer_of
 from pykbroker.security.sasl.key_sets import fetch_keys
 from pykbroker.security.sasl.signed_tokens import KeySetError
 from pykbroker.tests.kit.certificates import authority, broker
+from pykbroker.tests.kit.dripping import ENDLESS, dripping
 from pykbroker.tests.kit.tokens import issuer, key_set
 
 
@@ -121,36 +121,7 @@ def test_no_redirect_leads_to_another_protocol(elsewhere: str) -> None:
 # Servers that never finish: each sends a piece well within every timeout of a socket
 
 
-HEAD = b"HTTP/1.1 200 OK\r\nX: "
-BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-@contextmanager
-def dripping(beginning: bytes, piece: bytes) -> Iterator[str]:
-    ended = threading.Event()
-
-    def serve(listening: socket.socket) -> None:
-        with listening.accept()[0] as client:
-            client.recv(65536)
-            client.sendall(beginning)
-            while not ended.wait(0.02):
-                try:
-                    client.sendall(piece)
-                except OSError:
-                    return
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=serve, args=(listening,))
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        ended.set()
-        thread.join()
-
-
-@pytest.mark.parametrize(
-    ("beginning", "piece"), [(HEAD, b"x"), (HEAD, b"x\r\nX: "), (BODY, b" "), (CHUNKED, b"1\r\nx\r\n")]
-)
+@pytest.mark.parametrize(("beginning", "piece"), ENDLESS)
 def test_an_answer_that_never_ends_is_given_up(beginning: bytes, piece: bytes) -> None:
     """It ends at all: the server goes on until the client hangs up."""
     with dripping(beginning, piece) as url, pytest.raises(OSError, match=r"took too long|timed out"):

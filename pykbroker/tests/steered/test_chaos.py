@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from pykbroker.client.client import Client, parse_bootstrap
-from pykbroker.faults.chaos_tape import Tape
+from pykbroker.faults.chaos_tape import ClusterOutcome, Tape
+from pykbroker.process.log_directories import StartFailed
 from pykbroker.steered.separate import Separate
 from pykbroker.testing import Kafka
 from pykbroker.tests.steered.test_control import tell_blocking
 
+LISTENERS = {"listeners": "PLAINTEXT://127.0.0.1:0"}
 #: What does not disturb whoever asks.
 SLOW = "7 profile=overload intensity=10"
 
@@ -59,9 +61,7 @@ def test_a_life_begins_with_the_chaos_of_the_start() -> None:
 def test_a_tape_is_written_and_played(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for chaos, record in ((SLOW, first), (f"@{first}", second)):
-        brokers = Separate(
-            {"listeners": "PLAINTEXT://127.0.0.1:0"}, 1, None, None, (("--chaos", chaos), ("--chaos-tape", str(record)))
-        )
+        brokers = Separate(LISTENERS, 1, None, None, (("--chaos", chaos), ("--chaos-tape", str(record))))
         brokers.start()
         try:
             _ask(brokers.addresses()[0])
@@ -82,9 +82,27 @@ def test_a_tape_is_written_and_played(tmp_path: Path) -> None:
         ({"tape": []}, "empty"),
         ({"tape": "7"}, "a list of lines"),
         ({"tape": ["7"]}, "first line"),
+        ({"text": "-7"}, "from 0 on"),
+        (
+            {"tape": Tape("7", (ClusterOutcome(5, "broker lost", 9, down_ms=5),)).lines()},
+            "a broker 9, and these are: 1;",
+        ),
     ],
 )
 def test_what_is_no_chaos_is_refused(said: dict[str, Any], words: str) -> None:
     with Kafka() as kafka:
         assert words in _tell(kafka, "beginChaos", **said)["error"]
         assert _tell(kafka, "getChaos")["chaos"] is None
+
+
+@pytest.mark.parametrize("path", ["/", "/no/such/folder/tape"])
+def test_a_tape_that_cannot_be_written(path: str) -> None:
+    brokers = Separate(LISTENERS, 1, None, None, (("--chaos", "7"), ("--chaos-tape", path)))
+    with pytest.raises(StartFailed, match=r"cannot be written to .*; name another file") as failed:
+        brokers.start()
+    assert "Traceback" not in str(failed.value)
+
+
+def test_a_tape_without_chaos() -> None:
+    with pytest.raises(StartFailed, match="give --chaos SEED, too"):
+        Separate(LISTENERS, 1, None, None, (("--chaos-tape", "tape"),)).start()

@@ -1,0 +1,57 @@
+"""What ``java-consumer`` doubles, if it does, is this: a Java consumer may work on a partition that it no longer has, and Apache Kafka commits
+that as we do.
+
+A consumer is told its partitions, and asks where to go on in each. Meanwhile its next heartbeat is lost. The one after that says that it
+owns nothing yet, so the coordinator gives a partition to another member, and tells the first one so with the next epoch. With that epoch
+it takes the partitions that it was told before, and commits for all of them, until it has read the newer answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat_tests.harness.process import BrokerProcess
+from compat_tests.oracle.cases.consumer_groups import beats, group, joins
+from compat_tests.oracle.requests import Ask
+from compat_tests.oracle.transacting import GROUP, coordinator_ready
+from pykbroker.testing import Kafka
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+
+def committed_by_both(bootstrap: str, prefix: str) -> list[Any]:
+    """What the two members are assigned, and the errors of their commits for the partition that was given away."""
+    ask = Ask(bootstrap, 1, prefix)
+    try:
+        topic, name = ask.topic(partitions=2), group(ask)
+        coordinator_ready(ask, name, GROUP)
+        first = ask.quietly(joins(name, "one", topic), 1)
+        second = ask.quietly(joins(name, "two", topic), 1)
+        lost = ask.quietly(beats(name, "one", first.member_epoch, topic_partitions=[]), 1)
+        given = ask.quietly(beats(name, "two", second.member_epoch), 1)
+        seen: list[Any] = [
+            [partition for each in answer.assignment.topic_partitions for partition in each.partitions]
+            for answer in (first, lost, given)
+        ]
+        for member, epoch in (("one", lost.member_epoch), ("two", given.member_epoch)):
+            positions = [OffsetCommitRequestPartition(given.assignment.topic_partitions[0].partitions[0], 7)]
+            asked = OffsetCommitRequest(
+                name, epoch, member, topics=[OffsetCommitRequestTopic(topic, partitions=positions)]
+            )
+            seen.append(ask.quietly(asked, 9).topics[0].partitions[0].error_code)
+        return seen
+    finally:
+        ask.close()
+
+
+def test_two_members_may_commit_for_one_partition(kafka: BrokerProcess, name: Callable[..., str]) -> None:
+    prefix = name("both")
+    with Kafka() as ours:
+        here, there = committed_by_both(ours.bootstrap_servers, prefix), committed_by_both(kafka.bootstrap, prefix)
+    kept, other = there[1], there[2]
+    assert (there[0], sorted(kept + other), there[3:]) == ([0, 1], [0, 1], [0, 0])
+    assert here == there

@@ -1,0 +1,68 @@
+"""Each bug is found in the release before its fix, and not in the one with it. Both are installed into folders of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from compat_tests.conftest import takes_long
+from scripts.jars import ROOT
+
+CLIENTS = ROOT / "build" / "clients"
+#: What aiokafka needs beside itself, until 0.9.
+BESIDE = {"aiokafka==0.7.2": "kafka-python==2.0.2", "aiokafka==0.8.0": "kafka-python==2.0.2"}
+
+
+class PublishedBug(NamedTuple):
+    """A bug of a module's BUGS, and the releases before and with its fix."""
+
+    module: str
+    name: str
+    before: str
+    fixed: str
+
+
+BUGS = [
+    PublishedBug("aiokafka_worlds", "solitary_abort", "aiokafka==0.7.2", "aiokafka==0.8.0"),
+    PublishedBug("aiokafka_worlds", "fetcher_ends", "aiokafka==0.10.0", "aiokafka==0.11.0"),
+    PublishedBug("aiokafka_worlds", "coordinator_moves", "aiokafka==0.12.0", "aiokafka==0.13.0"),
+    PublishedBug("with_faults", "positions_forgotten", "kafka-python==2.2.8", "kafka-python==2.2.9"),
+    PublishedBug("with_faults", "read_while_validated", "confluent-kafka==2.1.0", "confluent-kafka==2.1.1"),
+    PublishedBug("with_faults", "validation_for_ever", "confluent-kafka==2.2.0", "confluent-kafka==2.3.0"),
+    PublishedBug("with_faults", "resumed_without_a_pause", "confluent-kafka==2.3.0", "confluent-kafka==2.4.0"),
+]
+
+
+def installed(requirement: str) -> str:
+    """The folder of a release, installed by pip if it is not there."""
+    folder = CLIENTS / requirement
+    if not folder.exists():
+        words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), requirement]
+        subprocess.run(words, check=True)
+    return str(folder)
+
+
+def found(bug: PublishedBug, requirement: str) -> str | None:
+    """How the bug shows in a release."""
+    path = [installed(each) for each in (requirement, BESIDE.get(requirement)) if each]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", f"compat_tests.published_bugs.{bug.module}", bug.name],
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*path, str(ROOT)]), "PYTHONHASHSEED": "5"},
+    )  # fmt: skip
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["release"] == requirement.partition("==")[2]
+    how: str | None = told["found"]
+    return how
+
+
+@takes_long
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_it_is_found_before_its_fix(bug: PublishedBug) -> None:
+    assert found(bug, bug.before) is not None
+    assert found(bug, bug.fixed) is None

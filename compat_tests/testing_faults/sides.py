@@ -1,0 +1,259 @@
+"""Two brokers of Apache Kafka 4.4.0, to which things happen by real means, and two of ours, to which chaos has them happen."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from compat_tests.harness.apache import ApacheBroker, ApacheKafka
+from compat_tests.oracle.connection import Closed, Connection
+from compat_tests.testing_faults.cut_off import CutOff
+from pykbroker.faults.chaos_tape import ClusterOutcome, Decision, RequestOutcome, Tape
+from pykbroker.faults.fault import Fault
+from pykbroker.testing import Kafka
+from pykbroker.tests.steered.test_control import tell_blocking
+from pykbroker.wire.apis import APIS
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntryData,
+    EntityData,
+    OpData,
+)
+from pykbroker.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from pykbroker.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+#: The client ids of raw requests, and of the stock client beside them.
+RAW: Final = "raw"
+STOCK: Final = "stock"
+SETTINGS: Final = {"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "2"}
+#: Broker 2 alone closes idle connections, and after so many milliseconds.
+IDLE_MS: Final = 2500
+_LIMIT_S: Final = 30
+
+
+def wait_until(condition: Callable[[], Any], what: str) -> Any:
+    """What the condition gives as soon as it is true."""
+    ends = time.monotonic() + _LIMIT_S
+    while True:
+        try:
+            found = condition()
+        except (OSError, Closed):
+            found = None
+        if found:
+            return found
+        assert time.monotonic() < ends, what
+        time.sleep(0.02)
+
+
+class Side:
+    """Two brokers. What happens to broker 2 has the name that the catalogue has for it."""
+
+    #: ``host:port`` of each broker.
+    addresses: dict[int, str]
+
+    def __init__(self) -> None:
+        self._connections: list[Connection] = []
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(self.addresses.values())
+
+    def connect(self, broker: int = 2) -> Connection:
+        """A connection for raw requests, until the test ends."""
+        self._connections.append(Connection(self.addresses[broker], RAW))
+        return self._connections[-1]
+
+    def disconnect(self) -> None:
+        """End the connections."""
+        while self._connections:
+            self._connections.pop().close()
+
+    def once(self, request: Message, version: int, broker: int = 1) -> Any:
+        """Ask on a connection of its own, by another client."""
+        connection = Connection(self.addresses[broker], "aside")
+        try:
+            return connection.ask(request, version)
+        finally:
+            connection.close()
+
+    def topic(self, name: str, *replicas: int, **settings: str) -> None:
+        """A topic of one partition, led by the first replica, which both brokers know."""
+        configs = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in settings.items()]
+        made = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, list(replicas))], configs)
+        answer = self.once(CreateTopicsRequest([made], 10_000), 7).topics[0]
+        assert answer.error_code == 0, answer
+        for broker in self.addresses:
+            wait_until(lambda broker=broker: self.leader(name, broker)[0] == replicas[0], f"{name} is not led")
+
+    def leader(self, topic: str, broker: int = 1) -> tuple[int, int]:
+        """The leader and its epoch, as a broker says; both -1 for an unknown topic."""
+        (found,) = self.once(MetadataRequest([MetadataRequestTopic(name=topic)], False), 12, broker).topics
+        if found.error_code:
+            return -1, -1
+        return found.partitions[0].leader_id, found.partitions[0].leader_epoch
+
+
+class Ours(Side):
+    """Brokers of ours, to which happens what is on a tape of one kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kafka = Kafka(SETTINGS, brokers=2)
+        self.kafka.start()
+        self.addresses = dict(enumerate(self.kafka.bootstrap_servers.split(","), 1))
+
+    def close(self) -> None:
+        self.kafka.stop()
+
+    @contextmanager
+    def befalls(self, *decisions: Decision) -> Iterator[None]:
+        """Let these things befall, from now on until the end."""
+        self._tell("beginChaos", tape=Tape("0", decisions).lines())
+        try:
+            yield
+        finally:
+            self._tell("endChaos")
+
+    def _tell(self, command: str, **more: Any) -> None:
+        directory = Path(self.kafka.node.summary()["log_dirs"][0])
+        answer = tell_blocking(directory, json.dumps({"command": command, **more}).encode())
+        assert "error" not in answer, answer
+
+    @contextmanager
+    def request(self, kind: str, api: int) -> Iterator[None]:
+        """A kind befalls the next request of an API, of raw requests and of the stock client."""
+        fault = {
+            "slow request": Fault(delay=400),
+            "slow answer": Fault(delay=400, after=True),
+            "held up": Fault(delay=1000),
+            "throttled": Fault(throttle=500),
+            "short fetch": Fault("Fetch", short=True),
+            "connection lost with the request": Fault(close=True),
+            "connection lost with the answer": Fault(close=True, after=True),
+            "connection closed behind the answer": Fault(truncate=2**31 - 1),
+            "old metadata": Fault("Metadata", stale=True, delay=400),
+        }[kind]
+        with self.befalls(*(RequestOutcome(client, APIS[api].name, 1, kind, fault) for client in (RAW, STOCK))):
+            yield
+
+    def move(self, kind: str, topic: str, to: int) -> None:
+        with self.befalls(ClusterOutcome(0, kind, to, topic, 0)):
+            wait_until(lambda: self.leader(topic)[0] == to, f"{topic} is not led by {to}")
+
+    @contextmanager
+    def down(self, kind: str) -> Iterator[None]:
+        """Broker 2 is down, and comes back within seconds."""
+        with self.befalls(ClusterOutcome(0, kind, 2, down_ms=1500)):
+            yield
+            wait_until(lambda: self.once(MetadataRequest([]), 12, 2), "broker 2 is not back")
+
+
+class Apache(Side):
+    """Brokers of Apache Kafka; the controller is broker 1's process."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.first = ApacheKafka(folder / "1", SETTINGS)
+        self.second = ApacheBroker(folder / "2", self.first, 2, {**SETTINGS, "connections.max.idle.ms": str(IDLE_MS)})
+        for each in (self.first, self.second):
+            each.start()
+        self.addresses = {1: self.first.bootstrap, 2: self.second.bootstrap}
+        wait_until(lambda: len(self.once(MetadataRequest([]), 12).brokers) == 2, "the brokers do not meet")
+
+    def close(self) -> None:
+        for each in (self.second, self.first):
+            each.kill()
+
+    @contextmanager
+    def request(self, kind: str, api: int) -> Iterator[None]:
+        """What befalls whoever asks broker 2 meanwhile."""
+        if kind in ("slow request", "held up", "old metadata"):
+            with self._frozen():
+                yield
+        elif kind in ("slow answer", "connection lost with the answer"):
+            with self._cut_off(0.4 if kind == "slow answer" else None):
+                yield
+        elif kind == "connection lost with the request":
+            with self._frozen(dies=True):
+                yield
+        elif kind == "throttled":
+            self._limit(1000)
+            try:
+                yield
+            finally:
+                self._limit(None)
+        else:
+            yield  # by settings of the broker or the topic
+
+    @contextmanager
+    def _frozen(self, *, dies: bool = False) -> Iterator[None]:
+        """The process of broker 2 gets no turn for a while, and then goes on, or ends and is started again."""
+        os.kill(self.second.pid, signal.SIGSTOP)
+        end = self.second.kill if dies else lambda: os.kill(self.second.pid, signal.SIGCONT)
+        timer = threading.Timer(0.8, end)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.join()
+            if dies:
+                self.second.start()
+
+    @contextmanager
+    def _cut_off(self, holds_s: float | None) -> Iterator[None]:
+        """A network to broker 2 that holds the next answer for so long, or loses it with its connection."""
+        with closing(CutOff(self.addresses[2], holds_s)) as between:
+            self.addresses[2], direct = between.address, self.addresses[2]
+            try:
+                yield
+            finally:
+                self.addresses[2] = direct
+
+    def _limit(self, rate: int | None) -> None:
+        what = OpData("producer_byte_rate", float(rate or 0), rate is None)
+        entries = [
+            AlterClientQuotasRequestEntryData([EntityData("client-id", client)], [what]) for client in (RAW, STOCK)
+        ]
+        answer = self.once(AlterClientQuotasRequest(entries), 1)
+        assert not any(each.error_code for each in answer.entries), answer
+
+    def move(self, kind: str, topic: str, to: int) -> None:
+        del kind
+        order = [ReassignablePartition(0, [to, 3 - to])]
+        moved = AlterPartitionReassignmentsRequest(10_000, topics=[ReassignableTopic(topic, order)])
+        elected = ElectLeadersRequest(0, [TopicPartitions(topic, [0])], 10_000)
+
+        def done() -> bool:
+            self.once(moved, 0)
+            self.once(elected, 2)
+            return all(self.leader(topic, broker)[0] == to for broker in (1, 2))
+
+        wait_until(done, f"{topic} is not led by {to}")
+
+    @contextmanager
+    def down(self, kind: str) -> Iterator[None]:
+        """Broker 2 ends, by a controlled shutdown or at once, and is started again."""
+        ended = threading.Thread(target=self.second.stop if kind == "broker restarted" else self.second.kill)
+        ended.start()
+        yield
+        ended.join()
+        self.second.start()

@@ -1,0 +1,321 @@
+"""Each kind of chaos beside Apache Kafka 4.4.0, to which the same happens by real means: the same answers, and a stock client goes on.
+
+The means are a process that gets no turn (SIGSTOP), is stopped or killed, quotas, reassignments with elections, an idle connection, small
+segments, and a network that loses an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from compat_tests.conftest import takes_long
+from compat_tests.oracle.connection import Closed, Connection
+from compat_tests.oracle.requests import records
+from compat_tests.testing_faults.sides import IDLE_MS, STOCK, Apache, Ours, Side, wait_until
+from pykbroker.faults.chaos_catalogue import CATALOGUE
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
+from pykbroker.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.records import encode_batch
+
+#: Between the two brokers of a side, one of which is restarted, a client has this long.
+LIMIT_S = 60
+BIG = b"x" * 700_000
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ours, Apache]]:
+    ours, apache = Ours(), Apache(tmp_path_factory.mktemp("catalogue"))
+    try:
+        yield ours, apache
+    finally:
+        ours.close()
+        apache.close()
+
+
+@pytest.fixture(autouse=True)
+def _disconnecting(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "sides" in request.fixturenames:
+        for side in request.getfixturevalue("sides"):
+            side.disconnect()
+
+
+# ---- what is asked
+
+
+def producing(topic: str, value: bytes = b"v") -> ProduceRequest:
+    record = records(0, 1)
+    record[0].value = value
+    return ProduceRequest(
+        None, -1, 10_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(0, encode_batch(record))])]
+    )
+
+
+def code(answer: Any) -> tuple[str, int]:
+    """The error and offset of an answer to Produce."""
+    found = answer.responses[0].partition_responses[0]
+    return ErrorCode(found.error_code).name, found.base_offset
+
+
+def produced(connection: Connection, topic: str) -> Any:
+    """The same, or that the connection is closed."""
+    try:
+        return code(connection.ask(producing(topic), 9))
+    except Closed:
+        return "closed"
+
+
+def end_of(side: Side, topic: str, broker: int = 2) -> int:
+    asked = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, -1)])])
+    return side.once(asked, 7, broker).topics[0].partitions[0].offset
+
+
+def fetching(topic: str, offset: int = 0, epoch: int = -1) -> FetchRequest:
+    partitions = [FetchPartition(0, epoch, offset, -1, -1, 1 << 24)]
+    return FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1 << 24, session_epoch=-1,
+                        topics=[FetchTopic(topic, partitions=partitions)])  # fmt: skip
+
+
+# ---- the stock client
+
+
+class Stock:
+    """An idempotent producer of librdkafka that has met the leader."""
+
+    def __init__(self, side: Side, topic: str) -> None:
+        self._side, self._topic = side, topic
+        self._producer = Producer({
+            "bootstrap.servers": side.bootstrap, "client.id": STOCK, "enable.idempotence": True, "linger.ms": 0, "log_level": 0,
+            "socket.timeout.ms": 1000, "retry.backoff.ms": 20, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200,
+        })  # fmt: skip
+        self._producer.produce(topic, b"before")
+        assert self._producer.flush(LIMIT_S) == 0
+
+    def produce(self) -> None:
+        """Begin to write one more."""
+        self._producer.produce(self._topic, b"during")
+        self._producer.poll(0)
+
+    def flush(self) -> None:
+        """Wait until it has been told that all is there."""
+        assert self._producer.flush(LIMIT_S) == 0
+
+    def outcome(self) -> list[bytes | None]:
+        """What of it stands in the topic, when it has been told that all is there."""
+        self.flush()
+        consumer = Consumer(
+            {"bootstrap.servers": self._side.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+        )
+        consumer.assign([TopicPartition(self._topic, 0, 0)])
+        seen: list[bytes | None] = []
+        while b"during" not in seen:
+            message = consumer.poll(LIMIT_S)
+            assert message is not None
+            if message.error() is None:
+                seen.append(message.value())
+        seen += [each.value() for each in consumer.consume(100, 0.3)]
+        consumer.close()
+        return [each for each in seen if each in (b"before", b"during")]
+
+
+# ---- the kinds
+
+
+def waits(side: Side, kind: str, topic: str) -> Any:
+    """A request that is slow, and what became of it."""
+    with side.request(kind, ApiKey.PRODUCE):
+        connection = side.connect()
+        sent = connection.send(producing(topic), 9)
+        waited = not connection.has_news(0.2)
+        return waited, code(connection.receive(ApiKey.PRODUCE, 9, sent))
+
+
+def held_up(side: Side, kind: str, topic: str) -> Any:
+    """Who asked has gone, and it is done all the same."""
+    before = end_of(side, topic)
+    with side.request(kind, ApiKey.PRODUCE):
+        connection = side.connect()
+        connection.send(producing(topic), 9)
+        waited = not connection.has_news(0.2)
+        connection.close()
+        wait_until(lambda: end_of(side, topic) == before + 1, "the record does not come")
+    return waited
+
+
+def _throttled(connection: Connection, topic: str) -> Any:
+    answer: Any = connection.ask(producing(topic, b"x" * 11_500), 9)
+    return answer if answer.throttle_time_ms else None
+
+
+def throttled(side: Side, kind: str, topic: str) -> Any:
+    with side.request(kind, ApiKey.PRODUCE):
+        connection = side.connect()
+        answer = wait_until(lambda: _throttled(connection, topic), "it is not throttled")
+        sent = connection.send(ApiVersionsRequest(), 0)
+        muted = not connection.has_news(0.2)
+        connection.receive(ApiKey.API_VERSIONS, 0, sent)
+        return code(answer)[0], answer.throttle_time_ms > 0, muted
+
+
+def short_fetch(side: Side, kind: str, topic: str) -> Any:
+    """Less than there is and was asked for, and the rest behind it."""
+    connection = side.connect()
+    first, second = (code(connection.ask(producing(topic, BIG), 9))[1] for _ in range(2))
+    with side.request(kind, ApiKey.FETCH):
+        sizes = []
+        for offset in (first, second):
+            found = connection.ask(fetching(topic, offset), 12).responses[0].partitions[0]
+            sizes.append((ErrorCode(found.error_code).name, len(found.records) // len(BIG)))
+    return sizes
+
+
+def lost(side: Side, kind: str, topic: str) -> Any:
+    """Whether it was done, and whether the broker takes the next."""
+    before = end_of(side, topic)
+    with side.request(kind, ApiKey.PRODUCE):
+        seen = produced(side.connect(), topic)
+    wait_until(lambda: side.leader(topic, 2)[0] == 2, "broker 2 does not lead")
+    return seen, end_of(side, topic) - before
+
+
+def closed_behind(side: Side, kind: str, topic: str) -> Any:
+    with side.request(kind, ApiKey.PRODUCE):
+        connection = side.connect()
+        seen = produced(connection, topic)[0]
+        assert connection.has_news(IDLE_MS / 1000 * 4)
+        with pytest.raises(Closed):
+            connection.receive_raw()
+        return seen
+
+
+def old_metadata(side: Side, kind: str, topic: str) -> Any:
+    """A topic that is made while broker 2 is asked about it; that it is behind is a matter of moments in Apache Kafka."""
+    for number in range(20):
+        name = f"{topic}-{number}"
+        with side.request(kind, ApiKey.METADATA):
+            connection = side.connect()
+            asked = MetadataRequest([MetadataRequestTopic(name=name)], False)
+            sent = connection.send(asked, 12)
+            made = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, [1])])
+            answer = side.once(CreateTopicsRequest([made], 10_000), 7)
+            assert answer.topics[0].error_code == 0, answer
+            found = connection.receive(ApiKey.METADATA, 12, sent).topics[0]
+        if found.error_code:
+            then = wait_until(lambda name=name: side.leader(name, 2)[0] == 1, "broker 2 does not learn of it")
+            return ErrorCode(found.error_code).name, then
+    pytest.fail("broker 2 is never behind")
+
+
+def leader_moved(side: Side, kind: str, topic: str) -> Any:
+    """What the leader of before says, and the new one to whoever knows the epoch of before only."""
+    epoch = side.leader(topic)[1]
+    side.move(kind, topic, 1)
+    old, new = side.connect(2), side.connect(1)
+    seen = [
+        code(old.ask(producing(topic), 9))[0],
+        *(
+            ErrorCode(each.ask(fetching(topic, 0, epoch), 12).responses[0].partitions[0].error_code).name
+            for each in (old, new)
+        ),
+    ]
+    return [*seen, side.leader(topic)[1] - epoch, code(new.ask(producing(topic), 9))[0]]
+
+
+def coordinator_moved(side: Side, kind: str, topic: str) -> Any:
+    """What the coordinator of before says, and that the new one is found and answers once it has loaded."""
+    asked = OffsetFetchRequest(topic, None)
+    finding = FindCoordinatorRequest(topic)
+    wait_until(lambda: side.once(finding, 3).error_code == 0, "there is no coordinator")
+    wait_until(lambda: side.once(asked, 5, side.leader("__consumer_offsets")[0]).error_code == 0, "it does not load")
+    before = side.leader("__consumer_offsets")[0]
+    side.move(kind, "__consumer_offsets", 3 - before)
+    refused = wait_until(lambda: side.once(asked, 5, before).error_code, "it goes on")
+    found = wait_until(lambda: side.once(finding, 3).node_id == 3 - before, "the new one is not found")
+    said = set()
+
+    def loaded() -> bool:
+        said.add(ErrorCode(side.once(asked, 5, 3 - before).error_code).name)
+        return "NONE" in said
+
+    wait_until(loaded, "the new one does not load")
+    return ErrorCode(refused).name, found, said <= {"NONE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"}
+
+
+def broker_down(side: Side, kind: str, topic: str) -> Any:
+    """The connection ends, the other broker leads by the next epoch, and takes records; the first one comes back."""
+    connection, epoch = side.connect(), side.leader(topic)[1]
+    connection.ask(ApiVersionsRequest(), 0)
+    with side.down(kind):
+        assert connection.has_news(LIMIT_S)
+        with pytest.raises(Closed):
+            connection.receive_raw()
+        wait_until(lambda: side.leader(topic)[0] == 1, "broker 1 does not lead")
+        seen = side.leader(topic)[1] - epoch, code(side.connect(1).ask(producing(topic), 9))[0]
+    wait_until(lambda: side.leader(topic, 2)[0] == 1, "broker 2 does not know of it")
+    return seen
+
+
+KINDS: dict[str, Callable[[Side, str, str], Any]] = {
+    "slow request": waits,
+    "slow answer": waits,
+    "held up": held_up,
+    "throttled": throttled,
+    "short fetch": short_fetch,
+    "connection lost with the request": lost,
+    "connection lost with the answer": lost,
+    "connection closed behind the answer": closed_behind,
+    "old metadata": old_metadata,
+    "leader moved": leader_moved,
+    "coordinator moved": coordinator_moved,
+    "broker restarted": broker_down,
+    "broker lost": broker_down,
+}
+
+
+def test_every_kind_is_held_beside_apache_kafka() -> None:
+    assert list(KINDS) == [each.name for each in CATALOGUE]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_answers(sides: tuple[Ours, Apache], kind: str) -> None:
+    topic = "t-" + kind.replace(" ", "-")
+    seen = []
+    for side in sides:
+        side.topic(topic, *((2,) if "lost with" in kind else (2, 1)), segment_bytes="1048576")
+        seen.append(KINDS[kind](side, kind, topic))
+    assert seen[0] == seen[1], f"ours, and Apache Kafka's: {seen}"
+
+
+@takes_long
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stock_client_goes_on(sides: tuple[Ours, Apache], kind: str) -> None:
+    topic = "s-" + kind.replace(" ", "-")
+    for side in sides:
+        side.topic(topic, 2, 1)
+        stock = Stock(side, topic)
+        if kind in ("leader moved", "coordinator moved"):
+            side.move(kind, topic, 1)
+            stock.produce()
+        elif kind.startswith("broker"):
+            with side.down(kind):
+                stock.produce()
+                wait_until(lambda side=side: side.leader(topic)[0] == 1, "broker 1 does not lead")
+        else:
+            with side.request(
+                kind, {"short fetch": ApiKey.FETCH, "old metadata": ApiKey.METADATA}.get(kind, ApiKey.PRODUCE)
+            ):
+                stock.produce()
+                stock.flush()
+        assert stock.outcome() == [b"before", b"during"], side

@@ -1,0 +1,93 @@
+"""HTTP connections that are given up at a time: answers of token issuers and schema registries, of which each may be anybody's.
+
+``http.client`` has a timeout for each read: a server that sends one byte a second keeps every read short and the whole endless.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import time
+import urllib.request
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+
+def opener_with_deadline(
+    *handlers: urllib.request.BaseHandler, context: SSLContext | None = None
+) -> urllib.request.OpenerDirector:
+    """An opener of http and https whose ``timeout`` is for the whole answer. After it, a read raises TimeoutError."""
+    return urllib.request.build_opener(_Http(), _Https(context=context), *handlers)
+
+
+class TimedHttpConnection(http.client.HTTPConnection):
+    """Its ``timeout`` seconds, counted from when it is made, are for the whole answer. After them, a read raises TimeoutError."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        _give_up(self)
+
+
+class TimedHttpsConnection(http.client.HTTPSConnection):
+    """As TimedHttpConnection."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        _give_up(self)
+
+
+def _give_up(connection: http.client.HTTPConnection) -> None:
+    assert connection.timeout is not None
+    due = time.monotonic() + connection.timeout
+    connection.response_class = partial(_Response, due)  # type: ignore[assignment]
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, due: float, sock: Any, *arguments: Any, **more: Any) -> None:
+        super().__init__(sock, *arguments, **more)
+        self.fp.close()
+        self.fp = io.BufferedReader(_TimedReads(sock, due))
+
+
+class _TimedReads(io.RawIOBase):
+    """The reads of a socket, all of which end by ``due``."""
+
+    def __init__(self, sock: Any, due: float) -> None:
+        self._socket = sock
+        self._raw = sock.makefile("rb", buffering=0)
+        self._due = due
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._due - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer took too long")
+        self._socket.settimeout(left)
+        try:
+            read: int | None = self._raw.readinto(buffer)
+        except TimeoutError:
+            raise TimeoutError("the answer took too long") from None
+        return read
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(TimedHttpConnection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, context: SSLContext | None) -> None:
+        super().__init__(context=context)
+        self._given = context
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(TimedHttpsConnection, req, context=self._given)
