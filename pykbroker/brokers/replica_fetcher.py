@@ -72,7 +72,7 @@ class ReplicaFetcher:
         self._named: dict[Key, tuple[FetchPlace, int]] = {}
         self._session_id, self._session_epoch = 0, _NEW_SESSION
         #: The answer that is under way.
-        self._asked: Deferred[Message] | None = None
+        self._pending: Deferred[Message] | None = None
         self._resting = self._ended = False
 
     def __len__(self) -> int:
@@ -98,11 +98,11 @@ class ReplicaFetcher:
         self._followed.clear()
 
     def _give_up_waiting(self) -> None:
-        asked = self._asked
-        if asked is None or asked.when_abandoned is None:
+        pending = self._pending
+        if pending is None or pending.when_abandoned is None:
             return  # none, or not there yet, or already answered
-        asked.abandon()
-        self._asked = None
+        pending.abandon()
+        self._pending = None
         if self._session_id:
             self._next_epoch()
         else:
@@ -112,7 +112,7 @@ class ReplicaFetcher:
 
     def _fetch(self) -> None:
         """Send a fetch, unless one is under way, or there is nothing to fetch."""
-        if self._asked is not None or self._resting or self._ended:
+        if self._pending is not None or self._resting or self._ended:
             return
         places = {
             key: place
@@ -121,8 +121,8 @@ class ReplicaFetcher:
         }
         if not places:
             return
-        asked = self._asked = attempt(self._peers.ask, self.leader, self._request(places), FETCH_VERSION)
-        asked.fold(partial(self._answered, places)).or_log("fetching from broker %d", self.leader)
+        pending = self._pending = attempt(self._peers.ask, self.leader, self._request(places), FETCH_VERSION)
+        pending.fold(partial(self._answered, places)).or_log("fetching from broker %d", self.leader)
 
     def _request(self, places: dict[Key, FetchPlace]) -> FetchRequest:
         """The next request of the session: what is new in it, and what has left it."""
@@ -163,9 +163,9 @@ class ReplicaFetcher:
         )
 
     def _answered(self, places: dict[Key, FetchPlace], done: Deferred[Message]) -> None:
-        if self._asked is not done:
+        if self._pending is not done:
             return  # it was given up
-        self._asked = None
+        self._pending = None
         if self._ended:
             return
         if done.error is not None:
