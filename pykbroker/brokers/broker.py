@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.transactions.coordinator import TransactionCoordinator
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.features import Features
-    from pykbroker.metadata.image import Endpoint, MetadataImage
+    from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
@@ -232,6 +232,11 @@ class Broker:
         """Why a partition is not here: it belongs to other brokers, or it does not exist."""
         exists = self.metadata.image.partition(topic, index) is not None
         return ErrorCode.NOT_LEADER_OR_FOLLOWER if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def placed(self, topic: str | bytes, index: int) -> PartitionImage | None:
+        """Where a partition is, whether here or on other brokers, by its topic's name or id; None if it does not exist."""
+        name = topic if isinstance(topic, str) else self.topic_name(topic)
+        return None if name is None else self.metadata.image.partition(name, index)
 
     def partitions(self) -> Iterator[Partition]:
         """All partitions that are here, in no particular order."""

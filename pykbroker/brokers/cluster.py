@@ -19,6 +19,7 @@ from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.runtime import Runtime
+from pykbroker.runtime.waits import gather
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.disk import Disk
 
 
@@ -97,7 +99,6 @@ class Cluster:
         self.authorizer = self.security.authorizer
         #: The levels of the process's loggers that this cluster has altered.
         self.log_levels = LogLevels()
-        #: The store of the process's log directories, which its brokers share unless they have their own.
         #: The way between brokers that have copies of their own; None where they share the store.
         self.peers: MemoryPeers | None = None
         if own is not None and own.peer_handlers is not None:
@@ -107,8 +108,9 @@ class Cluster:
             self.peers = MemoryPeers(self.brokers, runtime, own.peer_handlers)
         #: The stores of brokers with copies of their own, by node id.
         self._own_stores: dict[int, Store] = {}
+        #: The store of the process's log directories, which its brokers share unless they have their own: then the first broker's.
         self.store = self.new_store(logs, None if own is None else own.node_id)
-        self.logs, self.dormant = logs, self.store.dormant
+        self.logs = logs
         controller.prepare_with(self._make_room)
         self._shared = SharedByBrokers(
             config=config,
@@ -217,7 +219,7 @@ class Cluster:
         new = self.new_store(store.logs, node_id)
         new.begin()
         if store is self.store:
-            self.store, self.dormant = new, new.dormant
+            self.store = new
         return new
 
     def _make_room(self, records: Sequence[MetadataRecord]) -> Callable[[], None] | None:
@@ -253,6 +255,18 @@ class Cluster:
             return stores[0].partitions()
         everywhere = (each for store in stores for each in store.partitions())
         return (each for each in everywhere if self.partition(each.topic, each.index) is each)
+
+    def is_closed(self, partition: Partition) -> bool:
+        """Whether the log of this partition is closed since the start."""
+        return any(partition in store.dormant.partitions for store in self.stores())
+
+    def open_logs(self, partitions: Iterable[Partition]) -> Deferred[list[None]]:
+        """Open those of these partitions' logs that are closed; see ``DormantLogs.open``."""
+        wanted = list(partitions)
+        found = [
+            (store.dormant, [each for each in wanted if each in store.dormant.partitions]) for store in self.stores()
+        ]
+        return gather([dormant.open(closed) for dormant, closed in found if closed])
 
     def stores(self) -> list[Store]:
         """Those of the brokers here, running or not, each once."""

@@ -73,6 +73,7 @@ class MemoryPeers:
             return
         ctx = RequestContext(request.API_KEY, version, 0, f"broker-{sender}", "", _LISTENER, _PRINCIPAL)
         handled = attempt(lambda: as_wait(handler.handle(broker, ctx, request)))
+        answer.when_abandoned = handled.abandon
         handled.fold(lambda done: self._later(partial(self._return, sender, node_id, broker, done, answer))).or_log(
             "answering broker %d", sender
         )

@@ -71,14 +71,19 @@ class ReplicaFetcher:
         #: What the session at the leader has of each partition.
         self._named: dict[Key, tuple[FetchPlace, int]] = {}
         self._session_id, self._session_epoch = 0, _NEW_SESSION
-        self._under_way = self._resting = self._ended = False
+        #: The answer that is under way.
+        self._pending: Deferred[Message] | None = None
+        self._resting = self._ended = False
 
     def __len__(self) -> int:
         return len(self._followed)
 
     def add(self, followed: FollowedPartition) -> None:
-        """Fetch this partition, too."""
+        """Fetch this partition, too, and at once: a fetch that waits at the leader for records of others is given up, where Apache Kafka
+        waits for it.
+        """
         self._followed[followed.key] = followed
+        self._give_up_waiting()
         if followed.begin is not None:
             self._carry_out(followed, followed.begin)
         self._runtime.wake_queue.add(self._fetch)
@@ -92,11 +97,22 @@ class ReplicaFetcher:
         self._ended = True
         self._followed.clear()
 
+    def _give_up_waiting(self) -> None:
+        pending = self._pending
+        if pending is None or pending.when_abandoned is None:
+            return  # none, or not there yet, or already answered
+        pending.abandon()
+        self._pending = None
+        if self._session_id:
+            self._next_epoch()
+        else:
+            self._forget_session()
+
     # -- fetching -----------------------------------------------------------------------------------------------------
 
     def _fetch(self) -> None:
         """Send a fetch, unless one is under way, or there is nothing to fetch."""
-        if self._under_way or self._resting or self._ended:
+        if self._pending is not None or self._resting or self._ended:
             return
         places = {
             key: place
@@ -105,11 +121,8 @@ class ReplicaFetcher:
         }
         if not places:
             return
-        self._under_way = True
-        request = self._request(places)
-        attempt(self._peers.ask, self.leader, request, FETCH_VERSION).fold(partial(self._answered, places)).or_log(
-            "fetching from broker %d", self.leader
-        )
+        pending = self._pending = attempt(self._peers.ask, self.leader, self._request(places), FETCH_VERSION)
+        pending.fold(partial(self._answered, places)).or_log("fetching from broker %d", self.leader)
 
     def _request(self, places: dict[Key, FetchPlace]) -> FetchRequest:
         """The next request of the session: what is new in it, and what has left it."""
@@ -150,7 +163,9 @@ class ReplicaFetcher:
         )
 
     def _answered(self, places: dict[Key, FetchPlace], done: Deferred[Message]) -> None:
-        self._under_way = False
+        if self._pending is not done:
+            return  # it was given up
+        self._pending = None
         if self._ended:
             return
         if done.error is not None:
@@ -166,13 +181,16 @@ class ReplicaFetcher:
             self._rest() if response.error_code != ErrorCode.FETCH_SESSION_ID_NOT_FOUND else self._fetch()
             return
         self._session_id = response.session_id
-        self._session_epoch = 1 if self._session_epoch == 0x7FFFFFFF else self._session_epoch + 1
+        self._next_epoch()
         if not response.session_id:
             self._forget_session()
         for topic in response.responses:
             for data in topic.partitions:
                 self._apply((topic.topic_id, data.partition_index), places, data)
         self._fetch()
+
+    def _next_epoch(self) -> None:
+        self._session_epoch = 1 if self._session_epoch == 0x7FFFFFFF else self._session_epoch + 1
 
     def _forget_session(self) -> None:
         self._session_id, self._session_epoch = 0, _NEW_SESSION

@@ -81,7 +81,7 @@ class ServedSecurity:
     def write_files(self, node: Node) -> None:
         """Write a file for --command-config for each user, and settings to paste for the first. Raises OSError."""
         assert self._kept is not None
-        mark(node.cluster.logs.metadata_directory.path, str(self._kept.folder))
+        mark(str(node.directory), str(self._kept.folder))
         write_private(self._pasted, self.to_paste(node) + "\n")
         for user, path in self._files().items():
             write_private(path, text_of({"bootstrap.servers": self._bootstrap(node), **self._made.java(user)}))

@@ -35,7 +35,7 @@ def _log_directory(environment: Mapping[str, str], ready: Path) -> str:
     """The directory of the broker that runs, else that of the next one."""
     running = health.summary(ready)
     if running is not None and not environment.get(data_directory.VARIABLE):
-        return str(running["log_dirs"][0])
+        return str(running["data_dir"])
     return data_directory.default(environment, data_directory.mounts())
 
 

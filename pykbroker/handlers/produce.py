@@ -263,6 +263,10 @@ def _append(
         partition = _find(broker, ctx, topic, data.index)
     except KafkaError as error:
         answer.error_code = error.code
+        named = topic.topic_id if ctx.api_version >= IDS_SINCE else topic.name
+        elsewhere = broker.placed(named, data.index) if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER else None
+        if elsewhere is not None and ctx.api_version >= _LEADER_SINCE:
+            answer.current_leader = LeaderIdAndEpoch(elsewhere.leader, elsewhere.leader_epoch)
         return answer
     if partition.leader != broker.node_id:
         answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER

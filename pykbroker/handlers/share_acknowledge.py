@@ -76,7 +76,7 @@ def _data(broker: Broker, where: tuple[bytes, int], error: KafkaError | None) ->
     data = PartitionData(partition_index=where[1])
     if error is not None:
         data.error_code, data.error_message = error.code, error.given_message
-        partition = broker.partition_by_id(*where)
+        partition = broker.placed(*where)
         if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
             data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
     return data

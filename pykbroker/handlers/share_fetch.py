@@ -248,7 +248,7 @@ class _ShareFetch:
         self.failed = True
         data = self._data(where)
         data.error_code, data.error_message = error.code, error.given_message
-        partition = self.broker.partition_by_id(*where)
+        partition = self.broker.placed(*where)
         if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
             data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
             self.leaders.add(partition.leader)

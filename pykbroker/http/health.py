@@ -39,6 +39,8 @@ def not_ready(cluster: Cluster | None) -> str | None:
         return "every broker of this process is stopped: pykbroker brokers start ID"
     if cluster.logs.metadata_directory.offline:
         return f"the log directory {cluster.logs.metadata_directory.path}, which has the metadata, is offline after a disk error"
-    if all(contents.directory.offline for contents in cluster.logs.directories.of_partitions):
+    if all(
+        contents.directory.offline for store in cluster.stores() for contents in store.logs.directories.of_partitions
+    ):
         return "every log directory is offline after a disk error"
     return None

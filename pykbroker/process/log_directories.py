@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.storage import checkpoints
-from pykbroker.storage.directories.contents import ForeignDirectoryError, check_ours
+from pykbroker.storage.directories.contents import ForeignDirectoryError, brokers_in, check_ours
 from pykbroker.storage.directory_lock import DirectoryLock
 from pykbroker.storage.real_disk import RealDisk
 
@@ -55,11 +56,29 @@ def with_node_id(paths: DirectoryPaths, config: BrokerConfig, disk: Disk | None 
     """The settings, by default with the node id of the log directory, on this machine's disk or another one. Raises StartFailed."""
     if config.is_explicit("node.id"):
         return config
+    disk = disk or RealDisk()
     try:
-        node_id = checkpoints.read_meta_properties(disk or RealDisk(), str(paths.metadata)).get("node.id")
+        node_id = checkpoints.read_meta_properties(disk, str(paths.metadata)).get("node.id")
+        if node_id is None and (kept := brokers_in(disk, str(paths.metadata))):
+            node_id = str(kept[0])
     except OSError as error:
         raise unusable(paths.metadata, error) from error
     return config if node_id is None else config.with_texts({"node.id": node_id})
+
+
+def check_brokers(paths: DirectoryPaths, ids: Sequence[int], disk: Disk) -> None:
+    """Check that brokers with copies of their own, which are there, are among those that start, and the first of them, which has the
+    metadata, is the first: partitions would be offline, or a cluster would begin anew beside them. Raises StartFailed.
+    """
+    try:
+        kept = brokers_in(disk, str(paths.metadata))
+    except OSError as error:
+        raise unusable(paths.metadata, error) from error
+    if kept and (len(ids) == 1 or kept[0] != ids[0] or kept[-1] > ids[-1]):
+        raise StartFailed(
+            f"the log directory {paths.metadata} has folders of the brokers {', '.join(map(str, kept))}, each with its replicas: "
+            f"start them all, with --brokers {kept[-1] - kept[0] + 1} and node.id={kept[0]}"
+        )
 
 
 def lock(paths: DirectoryPaths) -> list[DirectoryLock]:

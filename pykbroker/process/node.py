@@ -14,6 +14,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
@@ -105,9 +106,6 @@ class Node:
     belongs to the event loop that runs when it is created.
     """
 
-    #: Whether each broker has copies of its own, in the folder of its node id in the log directory; set before the start.
-    copies = False
-
     def __init__(
         self,
         config: BrokerConfig,
@@ -123,6 +121,8 @@ class Node:
         machine: Machine | None = None,
     ) -> None:
         self._machine = machine
+        #: Whether each broker has copies of its own, in the folder of its node id in each log directory.
+        self._copies = brokers > 1
         self._paths = log_directories.named_by(config)
         self._config = log_directories.with_node_id(self._paths, config, None if machine is None else machine.disk)
         try:
@@ -221,6 +221,11 @@ class Node:
         return self._lifecycle.cluster
 
     @property
+    def directory(self) -> Path:
+        """The log directory with the metadata; of brokers with copies of their own, the one that has their folders."""
+        return self._paths.metadata
+
+    @property
     def config(self) -> BrokerConfig:
         """The settings of the start."""
         return self._config
@@ -242,10 +247,11 @@ class Node:
         beside = {name: self.services.get(name) for name in ("http", "schema_registry")}
         return {
             "bootstrap": ",".join(self.addresses().values()),
+            "data_dir": str(self.directory),
             "pid": os.getpid(),
             "version": __version__,
             "cluster_id": self.cluster.logs.cluster_id,
-            "log_dirs": [contents.path for contents in self.cluster.logs.directories],
+            "log_dirs": [contents.path for store in self.cluster.stores() for contents in store.logs.directories],
             "brokers": [
                 {
                     "id": node_id,
@@ -284,7 +290,7 @@ class Node:
         self._lifecycle = BrokerLifecycle(cluster)
         cleaner = None if self._machine is None else self._machine.cleaner
         self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
-        stores = self._open_copies(cluster) if self.copies else None
+        stores = self._open_copies(cluster) if self._copies else None
         try:
             self._lifecycle.start_all(
                 {
@@ -307,11 +313,12 @@ class Node:
 
     def _open_copies(self, cluster: Cluster) -> dict[int, Store]:
         """The stores of all brokers but the first."""
-        from pykbroker.process.copies import open_store
+        from pykbroker.process.copies import folders, open_store
 
+        own = dict(zip(self._ids, folders(self._paths, self._ids), strict=True))
         try:
             return {
-                node_id: open_store(cluster, self._paths.metadata, node_id, self._disk_in_use, self._clock)
+                node_id: open_store(cluster, own[node_id], node_id, self._disk_in_use, self._clock)
                 for node_id in self._ids[1:]
             }
         except (KafkaError, OSError, ValueError) as error:
@@ -321,30 +328,30 @@ class Node:
         """The cluster, on the disk and with the randomness of its machine. Raises StartFailed."""
         rng: random.Random
         if self._machine is None:
-            if not self.copies:
-                self._locks = log_directories.lock(self._paths)
+            self._locks = log_directories.lock(self._paths)
             self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
             disk, rng = self._wrap_disk(self._real_disk), random.SystemRandom()
         else:
             disk, rng = self._machine.disk, self._machine.random
         self._disk_in_use = disk
+        log_directories.check_brokers(self._paths, self._ids, disk)
         open_shared = partial(_open_cluster, config, self._paths, disk, self._clock, rng, self._features)
-        if not self.copies:
+        if not self._copies:
             return open_shared()
         from pykbroker.process import copies
 
-        every = copies.folders(self._paths, self._ids)
-        self._locks = copies.take_over(self._paths.metadata, self._ids, disk, rng, open_shared)
+        copies.take_over(self._paths, self._ids, disk, rng, open_shared)
+        first, *others = copies.folders(self._paths, self._ids)
         if self._machine is None:
-            for paths in every:
+            for paths in (first, *others):
                 self._locks += log_directories.lock(paths)
         own = copies.own_store(self._ids[0])
-        return _open_cluster(config, every[0], disk, self._clock, rng, self._features, own)
+        return _open_cluster(config, first, disk, self._clock, rng, self._features, own)
 
     def _tell_started(self, took_s: float) -> None:
         """Log a summary of the start for operators."""
         cluster = self.cluster
-        for contents in cluster.logs.directories:
+        for contents in (each for store in cluster.stores() for each in store.logs.directories):
             state = (
                 "offline"
                 if contents.directory.offline
@@ -420,7 +427,8 @@ def _shut_down(cluster: Cluster, *, in_threads: bool) -> None:
             each = stack.enter_context(ThreadPoolExecutor(max_workers=8)).map
         try:
             cluster.shutdown(each)
-            log.info("Clean shutdown: %d logs closed in %.2f s", len(cluster.logs.logs), monotonic() - began)
+            logs = sum(len(store.logs.logs) for store in cluster.stores())
+            log.info("Clean shutdown: %d logs closed in %.2f s", logs, monotonic() - began)
         except KafkaError as error:
             log.error("Unclean shutdown (%s): the next start recovers the logs", error)
 

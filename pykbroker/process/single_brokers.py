@@ -51,7 +51,8 @@ class SingleBrokers:
         log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
 
     async def start(self, node_id: int) -> None:
-        """Start a stopped broker on its ports. Its replicas are in sync at once; its leaderships return with an election.
+        """Start a stopped broker on its ports. Its replicas are in sync when they have caught up; its leaderships return with an
+        election.
         Raises WrongBroker, OSError if a port is in use, or KafkaError KAFKA_STORAGE_ERROR as ``stop``.
         """
         async with self._changing:

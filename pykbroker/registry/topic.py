@@ -107,8 +107,8 @@ class SchemasTopic:
                 self._partition, self._state, self._next, self._unread = partition, RegistryState(), 0, 0
             if partition is None:
                 return
-            if partition in cluster.dormant.partitions:
-                await self._outcome(cluster.dormant.open([partition]))
+            if cluster.is_closed(partition):
+                await self._outcome(cluster.open_logs([partition]))
                 continue
             self._next = max(self._next, partition.log_start_offset)
             found = next(iter(partition.log.batches(self._next)), None)
@@ -159,6 +159,6 @@ class SchemasTopic:
             found = cluster.partition(TOPIC, 0)
         if found is None:
             raise RegistryError(STORE, f"The topic {TOPIC} is there no more")
-        if found in cluster.dormant.partitions:
-            await self._outcome(cluster.dormant.open([found]))
+        if cluster.is_closed(found):
+            await self._outcome(cluster.open_logs([found]))
         return found

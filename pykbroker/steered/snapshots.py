@@ -37,7 +37,7 @@ class Snapshots:
         disk: DiskFaults | None = None,
     ) -> None:
         self._node = node
-        self._directory = Path(node.cluster.logs.metadata_directory.path)
+        self._directory = node.directory
         self._folder = folder
         #: Whether the data outlives the process, so that reset and restore are refused.
         self.permanent = permanent

@@ -49,6 +49,7 @@ class Aio:
     seed = _awaited(Queries.seed)
     export = _awaited(Queries.export)
     group = _awaited(Queries.group)
+    wait_for_in_sync = _awaited(Queries.wait_for_in_sync)
     wait_for_group = _awaited(Queries.wait_for_group)
     committed = _awaited(Queries.committed)
     wait_for_committed = _awaited(Queries.wait_for_committed)

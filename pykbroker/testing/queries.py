@@ -182,6 +182,19 @@ class Queries(Access):
         writing.check(target, form)
         writing.write(self._ask(dumping.dump_seed, topics), target, form)
 
+    def wait_for_in_sync(self, topic: str | None = None, *, timeout: float = TIMEOUT_S) -> None:
+        """Wait until the replicas on running brokers are in sync, of a topic or of all: after a broker has started again."""
+
+        def look(cluster: Cluster) -> Seen[list[str]]:
+            behind = [
+                f"{each.topic}-{each.index}: {sorted(each.isr)} of {sorted(each.replicas)}"
+                for each in cluster.partitions()
+                if topic in (None, each.topic) and not (set(each.replicas) & cluster.brokers.keys()) <= set(each.isr)
+            ]
+            return Seen(behind, met=not behind)
+
+        self._wait(look, "not all replicas are in sync", timeout)
+
     # ---- groups ------------------------------------------------------------------------------------------------------
 
     def group(self, group_id: str) -> Group:

@@ -22,7 +22,7 @@ INSTEAD: Final = {
     "kafka-metadata-shell": "`pykbroker dump`, or kafka-dump-log --cluster-metadata-decoder",
     "kafka-mirror-maker": _ADDITIONAL,
     "kafka-preferred-replica-election": "kafka-leader-election --election-type preferred",
-    "kafka-replica-verification": "brokers of one process share one copy of the data; `pykbroker dump --verify` checks that",
+    "kafka-replica-verification": "`pykbroker dump --verify` checks the folder of each broker",
     "kafka-share-consumer-perf-test": _ADDITIONAL,
     "kafka-simple-consumer-shell": "kafka-console-consumer --partition N --offset N",
     "kafka-streams-application-reset": _ADDITIONAL,

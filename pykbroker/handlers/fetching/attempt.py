@@ -15,6 +15,7 @@ from pykbroker.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, Part
 
 if TYPE_CHECKING:
     from pykbroker.handlers.fetching.context import FetchContext
+    from pykbroker.metadata.image import PartitionImage
     from pykbroker.partitions.fetch_sessions import FetchItem
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Work
@@ -90,7 +91,10 @@ class Attempt:
         partition = self._resolve(item)
         if isinstance(partition, ErrorCode):
             self.urgent = True
-            if partition is ErrorCode.INCONSISTENT_TOPIC_ID:
+            elsewhere = fetch.broker.placed(item.topic, item.index)
+            if partition is ErrorCode.NOT_LEADER_OR_FOLLOWER and elsewhere is not None:
+                self._fail(item, elsewhere, partition)
+            elif partition is ErrorCode.INCONSISTENT_TOPIC_ID:
                 self.found.append((item, without_records(item.index, partition)))
             else:
                 self.refused.append((item, without_records(item.index, partition, known=False)))
@@ -248,7 +252,7 @@ class Attempt:
         self.found.append((item, data))
         return True
 
-    def _fail(self, item: FetchItem, partition: Partition, code: int) -> None:
+    def _fail(self, item: FetchItem, partition: Partition | PartitionImage, code: int) -> None:
         data = without_records(item.index, code)
         if code in _TELL_LEADER and self.fetch.version >= _LEADER_SINCE:
             data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)

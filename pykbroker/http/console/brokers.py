@@ -72,6 +72,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
         )
     directories = [
         {"path": str(contents.directory.path), "offline": contents.directory.offline}
-        for contents in cluster.logs.directories.of_partitions
+        for store in cluster.stores()
+        for contents in store.logs.directories.of_partitions
     ]
     return {"brokers": rows, "directories": directories}

@@ -63,7 +63,7 @@ async def _sums(console: Console, cluster: Cluster, topic: TopicImage) -> dict[s
         if log is not None:
             records += log.high_watermark - log.log_start_offset
             size += log.size_bytes
-        closed += log is None and each in cluster.dormant.partitions
+        closed += log is None and cluster.is_closed(each)
         offline += each.leader == NO_LEADER
         under += len(each.isr) < len(each.replicas)
         if not number % _AT_ONCE:
@@ -103,9 +103,8 @@ async def partitions(console: Console, call: ConsoleCall) -> dict[str, Any]:
     cluster = console.brokers.cluster()
     indexes = range(start, min(start + limit, len(topic.partitions)))
     found = [each for index in indexes if (each := cluster.partition(topic.name, index)) is not None]
-    closed = [each for each in found if each in cluster.dormant.partitions]
-    if closed:
-        await console.brokers.outcome(cluster.dormant.open(closed))
+    if any(map(cluster.is_closed, found)):
+        await console.brokers.outcome(cluster.open_logs(found))
     turn = console.turn()
     rows = []
     for number, each in enumerate(found):

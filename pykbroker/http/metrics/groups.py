@@ -139,7 +139,7 @@ def _topic(cluster: Cluster, page: Page, group: str, topic: str, offsets: dict[i
 def _end(cluster: Cluster, topic: str, index: int) -> int | None:
     """Return the high watermark; None for a deleted partition, or one whose log is closed since the start."""
     partition = cluster.partition(topic, index)
-    if partition is None or partition in cluster.dormant.partitions:
+    if partition is None or cluster.is_closed(partition):
         return None
     log = partition.opened_log
     return 0 if log is None else log.high_watermark

@@ -142,7 +142,7 @@ class PartitionCollector:
             for add, value in zip(of_metadata, _placing(each, min_in_sync(each)), strict=True):
                 add(f"{here} {value}")
             log = each.opened_log
-            if log is not None or each not in cluster.dormant.partitions:
+            if log is not None or not cluster.is_closed(each):
                 for add, value in zip(of_log, _NOTHING if log is None else _measures(log), strict=True):
                     add(f"{here} {value}")
             if not number % _IN_A_STEP:

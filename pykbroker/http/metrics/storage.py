@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -110,7 +111,8 @@ class StorageCollector:
 
     def follow(self, life: Life) -> None:
         """Count the compactions of this cluster from now on."""
-        life.cluster.logs.compactions.on_result = self._compacted
+        for store in life.cluster.stores():
+            store.logs.compactions.on_result = self._compacted
 
     def _compacted(self, result: CleaningResult | BaseException) -> None:
         if isinstance(result, BaseException):
@@ -121,27 +123,27 @@ class StorageCollector:
         self._written += result.bytes_written
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
-        logs = cluster.logs
-        directories = [contents.directory for contents in logs.directories]
+        stores = cluster.stores()
+        directories = [contents.directory for store in stores for contents in store.logs.directories]
         page.add(OFFLINE_COUNT, sum(directory.offline for directory in directories))
         for directory in directories:
             page.add(OFFLINE, int(directory.offline), directory.path)
             page.add(FULL, int(directory.full), directory.path)
             yield None
-        page.add(LOGS_OPEN, len(logs.logs))
-        page.add(LOGS_CLOSED, len(cluster.dormant.partitions))
-        page.add(RECOVERED, cluster.store.recovered)
-        page.add(RECOVERY_SECONDS, cluster.store.recovery_s)
+        page.add(LOGS_OPEN, sum(len(store.logs.logs) for store in stores))
+        page.add(LOGS_CLOSED, sum(len(store.dormant.partitions) for store in stores))
+        page.add(RECOVERED, sum(store.recovered for store in stores))
+        page.add(RECOVERY_SECONDS, sum(store.recovery_s for store in stores))
         page.add(COMPACTIONS, self._done)
         page.add(COMPACTIONS_FAILED, self._failed)
-        page.add(COMPACTIONS_PUT_OFF, logs.compactions.put_off)
+        page.add(COMPACTIONS_PUT_OFF, sum(store.logs.compactions.put_off for store in stores))
         page.add(COMPACTED_READ, self._read)
         page.add(COMPACTED_WRITTEN, self._written)
         yield None
         for directory in directories:
             _space(directory, page)
             yield None
-        yield from _dirty(logs, page)
+        yield from _dirty([store.logs for store in stores], page)
 
 
 def _space(directory: LogDirectory, page: Page) -> None:
@@ -154,9 +156,10 @@ def _space(directory: LogDirectory, page: Page) -> None:
     page.add(FREE_BYTES, free, directory.path)
 
 
-def _dirty(logs: LogManager, page: Page) -> Steps:
+def _dirty(managers: Sequence[LogManager], page: Page) -> Steps:
     total, most = 0, 0.0
-    for number, log in enumerate(list(logs.logs.values())):
+    every = [(logs, log) for logs in managers for log in logs.logs.values()]
+    for number, (logs, log) in enumerate(every):
         if log.config.compact and not log.directory.offline and logs.is_open(log):
             cleaned = logs.directories.at(log.directory).cleaner_offsets.get((log.topic, log.partition), 0)
             dirty, closed = dirty_bytes(log, cleaned)

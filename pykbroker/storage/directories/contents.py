@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 METADATA_LOG = "__cluster_metadata"
 
+#: What lies beside the folders of brokers that have copies of their own: the plan of a division, the mark of ``--security``.
+_OWN_FILES = "pykbroker-"
+
 #: How many partitions a log line names.
 _SOME = 3
 
@@ -42,6 +45,9 @@ def check_ours(disk: Disk, path: str) -> None:
         return
     found = disk.list(path)
     others = names.unowned(found)
+    brokers = {name for name in others if _of_broker(disk, path, name)}
+    if brokers:
+        others = [name for name in others if name not in brokers and not name.startswith(_OWN_FILES)]
     if f"{METADATA_LOG}-0" in others:
         raise ForeignDirectoryError(
             f"{path} holds data, but its {checkpoints.META_PROPERTIES}, which names their cluster, is missing or damaged: "
@@ -53,6 +59,27 @@ def check_ours(disk: Disk, path: str) -> None:
             f"it holds {_some(others)} but no {checkpoints.META_PROPERTIES}, so it is not a log directory and is left "
             "unchanged: choose an empty or a new one with --data-dir DIR (or log.dirs)"
         )
+
+
+def brokers_in(disk: Disk, path: str) -> list[int]:
+    """The node ids of the brokers that have copies of their own in folders of this log directory. Raises OSError."""
+    names_of_ids = [name for name in disk.list(path) if _is_id(name)] if disk.exists(path) else []
+    return sorted(int(name) for name in names_of_ids if disk.exists(f"{path}/{name}/{checkpoints.META_PROPERTIES}"))
+
+
+def _of_broker(disk: Disk, path: str, name: str) -> bool:
+    """Whether this is the folder of a broker, which its first start may have left unfinished."""
+    if not _is_id(name):
+        return False
+    try:
+        found = disk.list(f"{path}/{name}")
+    except NotADirectoryError:
+        return False
+    return checkpoints.META_PROPERTIES in found or not names.unowned(found)
+
+
+def _is_id(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and str(int(name)) == name
 
 
 def _some(found: list[str]) -> str:

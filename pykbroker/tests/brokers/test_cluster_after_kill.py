@@ -23,6 +23,6 @@ def test_the_others_stay_closed() -> None:
         world.restart(kill=True)
         write(world, 2, 4)
         world.restart(kill=True)
-        assert sorted(partition.index for partition in world.cluster.dormant.partitions) == [0, 1, 3]
+        assert sorted(partition.index for partition in world.cluster.store.dormant.partitions) == [0, 1, 3]
         ends = [world.partition("t", index).log_end_offset for index in range(PARTITIONS)]
         assert ends == [1, 1, 2 + turn, 1, 2 + turn]

@@ -68,10 +68,10 @@ class OwnCopies(MemoryCluster):
     def leader(self) -> int:
         return self.image.topics["t"].partitions[0].leader
 
-    def produce(self, value: bytes, acks: int = -1) -> Deferred[int]:
+    def produce(self, value: bytes, acks: int = -1, topic: str = "t") -> Deferred[int]:
         """The error code, once it is there."""
         batch = encode_batch([Record(value=value)])
-        data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, batch)])]
+        data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
         request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data)
         answer = self.post(request, 9, broker=self.leader)
         return answer.map(lambda response: response.responses[0].partition_responses[0].error_code)
@@ -105,6 +105,19 @@ def test_acks_1_is_answered_before_others_have_it_and_read_after(world: OwnCopie
     world.cluster.peers.cut = set()
     world.pass_time(2000)
     assert world.read() == [b"a"]
+
+
+def test_a_new_partition_is_copied_while_fetches_of_others_wait(world: OwnCopies) -> None:
+    """No time passes: a fetch that waits at the leader, up to replica.fetch.wait.max.ms, names the partitions that there were."""
+    assert world.produced(b"a") == 0
+    for name in ("u", "v"):
+        world.create(NewTopic(name, assignments=[(0, [1, 2, 3])]))
+        world.turns()
+        world.produce(b"new", topic=name)
+        world.turns()
+        assert world.copies(name) == [[(0, b"new")]] * 3
+        assert world.on(1, name).high_watermark == 1
+    assert world.produced(b"b") == 0
 
 
 def test_a_follower_that_lags_leaves_the_isr_and_comes_back(world: OwnCopies) -> None:

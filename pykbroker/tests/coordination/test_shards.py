@@ -165,7 +165,7 @@ def test_a_log_that_cannot_be_looked_at_is_no_coordinators(monkeypatch) -> None:
         raise RuntimeError("unforeseen")
 
     sharded = Sharded()
-    monkeypatch.setattr(sharded.cluster.dormant, "bring_into_memory", unforeseen)
+    monkeypatch.setattr(sharded.cluster.store.dormant, "bring_into_memory", unforeseen)
     sharded.shards.at(0)
     assert sharded.told == ["opened 0"], "where looking ahead fails, reading may not"
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pykbroker.tests.kit.running import RunningBroker, running_broker
+from pykbroker.tests.kit.running import RunningBroker, running_broker, until
 from pykbroker.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -38,6 +38,15 @@ class Three(RunningBroker):
         request = MetadataRequest(topics=[MetadataRequestTopic(name="t"), MetadataRequestTopic(name="alone")])
         answer = await self.ask(request, 12, MetadataResponse, broker=broker)
         return [(p.error_code, p.leader_id, sorted(p.isr_nodes)) for topic in answer.topics for p in topic.partitions]
+
+    async def start_again(self, broker: int) -> None:
+        """Start a broker that was stopped, and come back when its replica of "t" is in sync."""
+        await self.node.brokers.start(broker)
+        await self.in_sync()
+
+    async def in_sync(self) -> None:
+        """Come back when all replicas of "t" are in sync."""
+        await until(lambda: len(self.node.cluster.metadata.image.topics["t"].partitions[0].isr) == 3)
 
     async def alive(self, broker: int) -> list[int]:
         answer = await self.ask(DescribeClusterRequest(), 1, DescribeClusterResponse, broker=broker)

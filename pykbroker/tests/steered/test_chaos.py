@@ -21,7 +21,7 @@ SLOW = "7 profile=overload intensity=10"
 
 
 def _tell(kafka: Kafka, command: str, **more: Any) -> dict[str, Any]:
-    directory = Path(kafka.node.summary()["log_dirs"][0])
+    directory = kafka.node.directory
     return tell_blocking(directory, json.dumps({"command": command, **more}).encode())
 
 

@@ -181,7 +181,7 @@ def test_a_wrong_password_is_answered_while_the_clock_stands_still() -> None:
 
 def test_the_control_socket_answers_after_a_reset() -> None:
     with Kafka() as kafka:
-        directory = Path(kafka.node.summary()["log_dirs"][0])
+        directory = kafka.node.directory
         kafka.snapshot("s")
         for back in (kafka.reset, lambda: kafka.restore("s")):
             back()

@@ -18,7 +18,6 @@ import socket
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -218,7 +217,7 @@ class World:
 
     def work_on(self) -> None:
         """A thread of the brokers is at work when what is next comes, and makes and removes files."""
-        directory = Path(self.kafka.node.summary()["log_dirs"][0])
+        directory = self.kafka.node.directory
 
         def work() -> None:
             for number in range(200):
@@ -308,7 +307,7 @@ class World:
     def check_process(self) -> dict[str, Any]:
         """What is of the process, and not of the data: it works, and is as it was at the start."""
         kafka, node = self.kafka, self.kafka.node
-        directory = Path(node.summary()["log_dirs"][0])
+        directory = node.directory
         states = [each["state"] for each in tell_blocking(directory, b'{"command": "listBrokers"}')["brokers"]]
         assert states == ["running"] * self.count
         assert kafka.faults.list() == []

@@ -52,6 +52,7 @@ INSIDE: dict[str, Callable[[Kafka], Any]] = {
     "subscribe_client_metrics": lambda kafka: kafka.subscribe_client_metrics(),
     "client_metrics": lambda kafka: kafka.client_metrics(),
     "wait_for_client_metrics": lambda kafka: kafka.wait_for_client_metrics(),
+    "wait_for_in_sync": lambda kafka: kafka.wait_for_in_sync(),
     "wait_for_lag": lambda kafka: kafka.wait_for_lag("g"),
     "wait_for_record": lambda kafka: kafka.wait_for_record("t"),
     "wait_for_records": lambda kafka: kafka.wait_for_records("t", 1),

@@ -204,7 +204,9 @@ def test_brokers_stop_and_come_back_and_leaders_move() -> None:
             with pytest.raises(WrongBroker):
                 kafka.broker(first).stop()
             kafka.broker(first).start()
+            kafka.wait_for_in_sync()
         kafka.broker(second).restart()
+        kafka.wait_for_in_sync("t")
         kafka.move_leader("t", 0, to=second)
         kafka.broker(second).pause()
         client = producer(kafka, **{"bootstrap.servers": kafka.node.addresses()[first]})

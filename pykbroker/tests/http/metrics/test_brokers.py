@@ -40,6 +40,7 @@ def test_a_broker_is_stopped_and_started() -> None:
         assert leaders == {"single": -1}
 
         http.kafka.broker(2).start()
+        http.kafka.wait_for_in_sync()
         back = http.metrics()
         assert back[_MANAGER + "isrexpands_total"] == {(): 3}
         assert back[_CONTROLLER + "offlinepartitionscount"] == {(): 0}

@@ -78,6 +78,6 @@ def test_a_group_that_nobody_asked_for_since_the_start_is_there(tmp_path: Path) 
         consumer.close()
     with with_http(data_dir=tmp_path) as http:
         http.metrics()  # begins the reading
-        http.kafka.wait_until(lambda cluster: not cluster.dormant.partitions and not len(cluster.runtime.slices))
+        http.kafka.wait_until(lambda cluster: not cluster.store.dormant.partitions and not len(cluster.runtime.slices))
         found = http.metrics()
         assert of(found[_GROUP + "lag"], consumergroup="down", topic="t", partition="0") == 1

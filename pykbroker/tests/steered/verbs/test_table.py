@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from pykbroker.http.api.table import ROUTES
@@ -22,7 +20,7 @@ def test_each_route_is_a_verb_or_of_http_alone() -> None:
 
 def test_the_control_socket_does_what_http_does() -> None:
     with Kafka(clock="manual") as kafka:
-        directory = Path(kafka.node.summary()["log_dirs"][0])
+        directory = kafka.node.directory
 
         def tell(line: str) -> dict:
             return tell_blocking(directory, line.encode())
@@ -44,5 +42,5 @@ def test_the_control_socket_does_what_http_does() -> None:
 @pytest.mark.parametrize("line", [b"[]", b"7", b'{"command": {}}', b'{"command": "addFault"}'])
 def test_nonsense_is_refused(line: bytes) -> None:
     with Kafka() as kafka:
-        directory = Path(kafka.node.summary()["log_dirs"][0])
+        directory = kafka.node.directory
         assert tell_blocking(directory, line)["error"]

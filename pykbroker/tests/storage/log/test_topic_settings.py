@@ -257,16 +257,16 @@ LEVELS = {
     "compression.zstd.level": ("zstd", "-5", "19"),
 }
 
-ELSEWHERE = {"min.insync.replicas": "pykbroker/tests/brokers/test_broker_changes.py"}
+ELSEWHERE = {
+    "min.insync.replicas": "pykbroker/tests/brokers/test_broker_changes.py",
+    "unclean.leader.election.enable": "pykbroker/tests/controller/test_own_stores.py",
+}
 
-_ONE_COPY = (
-    "the replicas of a partition share one copy of its data: nothing is copied between brokers, none falls behind"
-)
+_NOT_THROTTLED = "brokers of one process copy as fast as they can"
 _NO_TIERS = "there is no tiered storage"
 NOTHING = {
-    "unclean.leader.election.enable": _ONE_COPY,
-    "leader.replication.throttled.replicas": _ONE_COPY,
-    "follower.replication.throttled.replicas": _ONE_COPY,
+    "leader.replication.throttled.replicas": _NOT_THROTTLED,
+    "follower.replication.throttled.replicas": _NOT_THROTTLED,
     "remote.storage.enable": _NO_TIERS,
     "local.retention.ms": _NO_TIERS,
     "local.retention.bytes": _NO_TIERS,
