@@ -35,11 +35,11 @@ def in_sync(node: Node) -> int:
     return len(node.cluster.metadata.image.topics["t"].partitions[0].isr)
 
 
-async def produce(node: Node, value: bytes) -> int:
-    """The error code of a produce with acks=all, on the leader."""
+async def produce(node: Node, value: bytes, acks: int = -1) -> int:
+    """The error code of a produce on the leader."""
     leader = node.cluster.metadata.image.topics["t"].partitions[0].leader
     data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, encode_batch([Record(value=value)]))])]
-    request = ProduceRequest(acks=-1, timeout_ms=5000, topic_data=data)
+    request = ProduceRequest(acks=acks, timeout_ms=5000, topic_data=data)
     answer = await RunningBroker(node).ask(request, 9, ProduceResponse, broker=leader)
     code: int = answer.responses[0].partition_responses[0].error_code
     return code
@@ -196,3 +196,21 @@ def test_a_folder_with_a_number_for_a_name_is_not_taken_for_a_broker_s(tmp_path:
 async def _start_and_stop(directory: Path) -> None:
     node = await started(directory)
     await node.stop()
+
+
+def test_the_first_folder_is_a_log_directory_of_its_own(tmp_path: Path) -> None:
+    """So there is a way back to one broker, for partitions that are on the first."""
+
+    async def live() -> None:
+        node = await started(tmp_path)
+        await ended(node.cluster.controller.create_topics([NewTopic("t", assignments=[(0, [1])])]))
+        assert await produce(node, b"value", acks=1) == ErrorCode.NONE
+        await node.stop()
+        texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / "1")}
+        node = Node(BrokerConfig(texts), 1, durable=False)
+        await node.start()
+        assert node.cluster.partition("t", 0).log_end_offset == 1  # type: ignore[union-attr]
+        assert await produce(node, b"another") == ErrorCode.NONE
+        await node.stop()
+
+    asyncio.run(live())
