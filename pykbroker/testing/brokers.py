@@ -1,4 +1,4 @@
-"""One broker of a test's cluster: stop, kill, pause and start it; moves of leaders and coordinators."""
+"""One broker of a test's cluster: stop, kill, pause and start it, cut it off from others; moves of leaders and coordinators."""
 
 from __future__ import annotations
 
@@ -56,6 +56,35 @@ class TestBroker:
         paused, self._paused = self._paused, None
         if paused is not None:
             paused.remove()
+
+    def partition_from(self, *others: int) -> None:
+        """Cut it off from other brokers, or from all, until ``heal``: replicas are not copied between them. Clients and the controller reach
+        it. Raises ValueError for a broker that is not one of the others.
+        """
+        self._host.call(self._cut, others)
+
+    def _cut(self, others: tuple[int, ...]) -> None:
+        there = self._host.node.addresses().keys() - {self.id}
+        unknown = sorted(set(others) - there)
+        if unknown or not there:
+            names = ", ".join(map(str, sorted(there))) or "none"
+            raise ValueError(
+                f"broker {self.id} cannot be cut off from {unknown[0] if unknown else 'others'}; the others are: {names}"
+            )
+        for other in others or there:
+            self._pairs_cut.update([(self.id, other), (other, self.id)])
+
+    def heal(self) -> None:
+        """End what ``partition_from`` has done. Harmless when repeated."""
+        self._host.call(self._rejoin)
+
+    def _rejoin(self) -> None:
+        self._pairs_cut.difference_update([pair for pair in self._pairs_cut if self.id in pair])
+
+    @property
+    def _pairs_cut(self) -> set[tuple[int, int]]:
+        peers = self._host.node.cluster.peers
+        return set() if peers is None else peers.cut
 
 
 def move_leader(cluster: Cluster, topic: str, partition: int, to: int) -> Deferred[None]:
