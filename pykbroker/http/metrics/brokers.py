@@ -60,6 +60,12 @@ PRODUCER_IDS = gauge(
     "broker",
     moves="Grows with each start of an idempotent producer; producer.id.expiration.ms forgets them.",
 )
+MAX_LAG = gauge(
+    "kafka_server_replicafetchermanager_maxlag",
+    "Records that the replica of a broker that is furthest behind lacks beside its leader.",
+    "broker",
+    moves="Grows: the broker does not reach its leaders, or cannot write as fast; after replica.lag.time.max.ms it leaves the ISR.",
+)
 ISR_SHRINKS = counter(
     "kafka_server_replicamanager_isrshrinks_total",
     "Shrinks of in-sync replicas (ISR).",
@@ -108,7 +114,7 @@ NOT_PREFERRED = gauge(
 )
 UNCLEAN = counter(
     "kafka_controller_controllerstats_uncleanleaderelections_total",
-    "Unclean leader elections. Where replicas share their log there are none.",
+    "Unclean leader elections.",
     moves="More than 0: acknowledged records may be lost; see unclean.leader.election.enable.",
 )
 FETCH_SESSIONS = gauge(
@@ -165,8 +171,11 @@ class BrokerCollector:
     def _partitions(self, cluster: Cluster, page: Page) -> Steps:
         sums = _Sums(MinInSync(cluster))
         partitions = list(cluster.partitions())
+        followers = [*cluster.brokers.values()] if cluster.peers is not None else []
         for number, each in enumerate(partitions):
             sums.add(each)
+            for broker in followers:
+                sums.add_follower(broker.node_id, each, broker.partition(each.topic, each.index))
             if not number % _IN_A_STEP:
                 yield None
         page.add(ALL_PARTITIONS, len(partitions))
@@ -178,6 +187,7 @@ class BrokerCollector:
             page.add(UNDER_REPLICATED, sums.under_replicated[node_id], node_id)
             page.add(UNDER_MIN, sums.under_min[node_id], node_id)
             page.add(PRODUCER_IDS, sums.producer_ids[node_id], node_id)
+            page.add(MAX_LAG, sums.max_lag[node_id], node_id)
 
 
 class _Sums:
@@ -191,6 +201,7 @@ class _Sums:
         self.under_replicated: Counter[int] = Counter()
         self.under_min: Counter[int] = Counter()
         self.producer_ids: Counter[int] = Counter()
+        self.max_lag: Counter[int] = Counter()
 
     def add(self, each: Partition) -> None:
         leader, replicas, in_sync = each.leader, each.replicas, len(each.isr)
@@ -206,3 +217,9 @@ class _Sums:
         log = each.opened_log
         if log is not None:
             self.producer_ids[leader] += len(log.producers.entries)
+
+    def add_follower(self, node_id: int, led: Partition, copy: Partition | None) -> None:
+        """Count a broker's replica of a partition, as its leader has it, if logs of both are open."""
+        log, copied = led.opened_log, None if copy is None else copy.opened_log
+        if log is not None and copied is not None:
+            self.max_lag[node_id] = max(self.max_lag[node_id], log.log_end_offset - copied.log_end_offset)

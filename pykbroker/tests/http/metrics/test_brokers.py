@@ -47,5 +47,21 @@ def test_a_broker_is_stopped_and_started() -> None:
         assert sum(back[_PARTITION + "leader_is_preferred"].values()) == 3
 
 
+def test_the_lag_of_a_broker_that_is_cut_off() -> None:
+    with with_http(brokers=3, settings={"min.insync.replicas": "1"}) as http:
+        http.kafka.create_topic("t", 1, replication_factor=3)
+        http.kafka.create_topic("alone", 1, replication_factor=1)
+        http.kafka.move_leader("t", 0, to=1)
+        http.kafka.produce("alone", "v")
+        http.kafka.broker(3).partition_from(1)
+        for _ in range(3):
+            http.kafka.produce("t", "v")
+        lag = "kafka_server_replicafetchermanager_maxlag"
+        assert [value for _, value in sorted(http.metrics()[lag].items())] == [0, 0, 3]
+        http.kafka.broker(3).heal()
+        http.kafka.wait_until(lambda cluster: cluster.brokers[3].partition("t", 0).log_end_offset == 3)
+        assert [value for _, value in sorted(http.metrics()[lag].items())] == [0, 0, 0]
+
+
 def _by_broker(samples: Samples, name: str) -> list[float]:
     return [value for _, value in sorted(samples[_MANAGER + name].items())]
