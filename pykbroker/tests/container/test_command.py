@@ -55,7 +55,7 @@ def test_commands_find_the_log_directory_of_the_broker_that_runs(
     monkeypatch.setenv("PYKBROKER_DATA_DIR", "")
     monkeypatch.setattr("sys.argv", [])
     if running:
-        (tmp_path / "ready.json").write_text(json.dumps({"log_dirs": ["/data/kafka"]}))
+        (tmp_path / "ready.json").write_text(json.dumps({"data_dir": "/data/kafka"}))
     assert main(["--version"], environment, tmp_path / "ready.json") == 0
     assert capsys.readouterr().out.startswith("pykbroker ")
     assert os.environ["PYKBROKER_DATA_DIR"] == expected
