@@ -17,7 +17,7 @@ from pykbroker.metadata.snapshot import BOOTSTRAP, encode_snapshot
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import replace_file
-from pykbroker.storage.directories.contents import check_ours
+from pykbroker.storage.directories.contents import brokers_in, check_ours
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 
@@ -31,8 +31,9 @@ def directories(config: BrokerConfig) -> list[str]:
 
 
 def formatted(directory: str) -> bool:
-    """Whether the directory belongs to a cluster. Raises OSError."""
-    return "cluster.id" in checkpoints.read_meta_properties(RealDisk(), directory)
+    """Whether the directory belongs to a cluster, itself or by its brokers' folders. Raises OSError."""
+    disk = RealDisk()
+    return "cluster.id" in checkpoints.read_meta_properties(disk, directory) or bool(brokers_in(disk, directory))
 
 
 def format_new(config: BrokerConfig, cluster_id: str, users: Sequence[MetadataRecord] = ()) -> list[str]:

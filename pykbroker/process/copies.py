@@ -12,6 +12,7 @@ from pykbroker.brokers.division import PLAN, NotDivisibleError, divide
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.requests.peer_handlers import peer_handler
 from pykbroker.storage.checkpoints import META_PROPERTIES
+from pykbroker.storage.directories.contents import brokers_in
 from pykbroker.storage.directories.manager import LogManager
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def take_over(
     directory = str(paths.metadata)
     if not any(disk.exists(f"{directory}/{name}") for name in (META_PROPERTIES, PLAN)):
         return
+    if not disk.exists(f"{directory}/{PLAN}") and (there := brokers_in(disk, directory)):
+        raise StartFailed(
+            f"the log directory {directory} has a {META_PROPERTIES} of its own beside the folders of the brokers "
+            f"{', '.join(map(str, there))}, which are a cluster: move one of both elsewhere"
+        )
     if paths.others:
         raise StartFailed(
             f"the log directory {directory} is one broker's, or was shared by several: it is divided among brokers only where it is "

@@ -74,3 +74,16 @@ def test_a_broker_takes_it_with_the_users_that_it_was_given(tmp_path: Path) -> N
             assert set(broker.cluster.metadata.image.scram) == {("alice", 1)}
 
     asyncio.run(start())
+
+
+def test_several_brokers_take_it_and_their_folders_are_formatted(tmp_path: Path) -> None:
+    async def life() -> str:
+        async with running_broker(tmp_path, brokers=3) as broker:
+            return broker.node.cluster.logs.cluster_id
+
+    config = BrokerConfig({"log.dirs": str(tmp_path)})
+    for _ in range(2):
+        format_new(config, "the-cluster")
+        assert asyncio.run(life()) == "the-cluster"
+        assert formatted(str(tmp_path))
+    assert not (tmp_path / "meta.properties").exists()

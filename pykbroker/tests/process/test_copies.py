@@ -147,6 +147,24 @@ def test_brokers_that_are_there_are_not_left_out(tmp_path: Path, brokers: int, s
     asyncio.run(live())
 
 
+def test_a_cluster_beside_the_folders_of_another_is_refused(tmp_path: Path) -> None:
+    """Dividing it would put its empty checkpoints and its cluster id in place of theirs."""
+
+    async def live() -> None:
+        node = await started(tmp_path)
+        await node.stop()
+        properties = tmp_path / "meta.properties"
+        await asyncio.to_thread(properties.write_text, "version=1\nnode.id=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\n")
+        before = everything(tmp_path)
+        with pytest.raises(
+            StartFailed, match=r"has a meta\.properties of its own beside the folders of the brokers 1, 2, 3"
+        ):
+            await started(tmp_path)
+        assert everything(tmp_path) == before
+
+    asyncio.run(live())
+
+
 def test_the_node_ids_are_those_of_the_folders(tmp_path: Path) -> None:
     async def live() -> None:
         texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)}
