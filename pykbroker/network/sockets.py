@@ -158,10 +158,13 @@ class BrokerSockets:
         self.cut_connections()
 
     def cut_connections(self) -> None:
-        """End all connections at once, including those that wait for a limit; listening continues."""
+        """End all connections at once, including those that wait for a limit, and tell no one of the cluster, which is over; listening
+        continues.
+        """
         if self._limited is not None:
             self._limited.turn_away()
         for connection in list(self.connections):
+            connection.when_lost = None
             connection.cut()
 
     def descriptors(self) -> Iterator[int]:

@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.testing import Kafka
 from pykbroker.testing.share_groups import DeliveredRange
@@ -67,6 +69,23 @@ class Worker:
 def working(kafka: Kafka) -> Iterator[Worker]:
     with Client(parse_bootstrap(kafka.bootstrap_servers), timeout_s=30) as client:
         yield Worker(client, kafka)
+
+
+@pytest.mark.parametrize("how", ["reset", "restore"])
+def test_a_life_that_ends_with_records_acquired_leaves_no_error(how: str) -> None:
+    """Its connections end, and with them share sessions, which release what they hold: into data that is given up."""
+    with Kafka(SETTINGS) as kafka:
+        kafka.create_topic("jobs")
+        kafka.snapshot("before")
+        with working(kafka) as worker:
+            worker.beat()
+            kafka.wait_for_share_group("work", lambda group: ("jobs", 0) in group.partitions)
+            worker.fetch()
+            kafka.produce("jobs", "job")
+            worker.fetch()
+            kafka.wait_for_share_group("work", lambda group: group.partitions["jobs", 0].acquired)
+            kafka.reset() if how == "reset" else kafka.restore("before")
+        assert not [line for line in kafka.log_lines if " WARNING " in line or " ERROR " in line]
 
 
 def test_a_share_group_from_its_first_member_to_its_end() -> None:
