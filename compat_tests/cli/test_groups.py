@@ -336,6 +336,8 @@ def test_share_groups(run: Run, bootstrap: str, numbered: str, group: str) -> No
         assert answer.error_code == 0, answer.error_message
 
     beat(0)
+    wrong = run("groups", "list", "--type", "shares")
+    assert (wrong.status, "--type takes classic, consumer, share or streams." in wrong.err) == (2, True), wrong.err
     listed = run("groups", "list", "--type", "share", "--json").json
     assert [each["state"] for each in listed if each["group"] == group] == ["Stable"]
     assert group not in {each["group"] for each in run("groups", "list", "--type", "consumer", "--json").json}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from pykbroker.cli.output import Output, counted
 from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
 from pykbroker.client.client import Client
-from pykbroker.client.errors import ClientError, refusal
+from pykbroker.client.errors import ClientError, UsageError, refusal
 from pykbroker.client.group_state import SHARE, GroupDescription, find_groups, kind_of, read_group
 from pykbroker.client.offsets import TopicPartition, committed_offsets, existing_ends
 from pykbroker.client.share_offsets import share_offsets
@@ -26,6 +27,22 @@ app = typer.Typer(
 app.command("reset")(reset)
 
 Names = Annotated[list[str], typer.Argument(metavar="GROUP", autocompletion=group_names, help="One group or several.")]
+
+
+#: Kafka's names, of the states of groups of every type, and of the types.
+_STATES = (
+    *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"),
+    *("Assigning", "Reconciling", "NotReady"),
+)
+_KINDS = ("classic", "consumer", "share", "streams")
+
+
+def _known(option: str, given: list[str] | None, names: Sequence[str]) -> set[str]:
+    """What is given, in small letters. Raises UsageError for what is none of the names."""
+    small = {name.lower() for name in given or []}
+    if small - {name.lower() for name in names}:
+        raise UsageError(f"{option} takes {', '.join(names[:-1])} or {names[-1]}.")
+    return small
 
 
 @app.command("list")
@@ -46,7 +63,7 @@ def list_groups(
 ) -> None:
     """List groups with their state."""
     out = Output(as_json=as_json)
-    wanted, kinds = ({name.lower() for name in given or []} for given in (state, kind))
+    wanted, kinds = _known("--state", state, _STATES), _known("--type", kind, _KINDS)
     with connect(bootstrap, timeout, command_config) as client:
         found = [group for node in client.nodes() for group in client.retrying(partial(find_groups, node))]
     rows = [

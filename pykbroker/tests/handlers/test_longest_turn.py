@@ -760,8 +760,7 @@ def _guarded(*, allows: bool) -> Counted:
     wildcards = [Acl(TOPIC, "*", LITERAL, f"User:{number}", "*", ALL, ALLOW) for number in range(LISTS // 3)]
     for_all = [Acl(TOPIC, "*", LITERAL, "User:*", "*", ALL, ALLOW)] if allows else []
     created = made.controller.create_acls([*(everyone if allows else ()), *others, *wildcards, *for_all])
-    made.settle()
-    assert not any(created.value)
+    assert not any(made.finished(created))
     broker = made.cluster.brokers[1]
     assert broker.authorizer is not None
     if not allows:

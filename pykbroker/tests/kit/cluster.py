@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pykbroker.brokers.broker import Broker
 from pykbroker.brokers.cluster import Cluster, OwnStore
@@ -48,6 +48,8 @@ GROUP_KEY, TRANSACTION_KEY = 0, 1
 COMMITTED = 1
 
 #: How many turns of the loop an answer may take.
+T = TypeVar("T")
+
 MOST_TURNS = 10
 #: Small topics of coordinators, and no waiting for members that tests do not have.
 SETTINGS = {
@@ -165,6 +167,14 @@ class MemoryCluster:
         for _ in range(MOST_TURNS):
             self.cluster.runtime.wake_queue.run()
 
+    def finished(self, wait: Deferred[T]) -> T:
+        """The result of a change of the metadata, which goes in slices if it is large."""
+        for _ in range(20 * MOST_TURNS):
+            if wait.done:
+                break
+            self.cluster.runtime.wake_queue.run()
+        return wait.value
+
     # ---- Faults
 
     def hold_threads(self, **options: Any) -> HeldThreads:
@@ -218,12 +228,8 @@ class MemoryCluster:
 
     def create(self, *topics: NewTopic) -> bytes:
         """Create topics; the first one's id."""
-        created = self.cluster.controller.create_topics(topics)
-        for _ in range(20 * MOST_TURNS):
-            if created.done:
-                break
-            self.cluster.runtime.wake_queue.run()  # many are created in slices
-        refused = [result for result in created.value.result if result.error]
+        created = self.finished(self.cluster.controller.create_topics(topics))
+        refused = [result for result in created.result if result.error]
         assert not refused, refused
         return self.image.topics[topics[0].name].id
 
