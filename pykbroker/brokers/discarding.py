@@ -50,7 +50,7 @@ class Discards:
 
     def make_room_for(self, keys: Collection[tuple[str, int]]) -> None:
         """Discard deleted partitions that new ones of the same names (topic, index) replace."""
-        for key in self._left.keys() & keys if self._left else ():
+        for key in sorted(self._left.keys() & keys) if self._left else ():
             self.make_room(key)
 
     def make_room(self, key: tuple[str, int]) -> None:

@@ -116,9 +116,9 @@ class Coordinators:
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Pass a change on. A coordinator whose state moves to this broker is created: members wait for their sessions there."""
-        for topic in delta.by_topic.keys() & self._kinds.keys():
-            for change in delta.by_topic[topic]:
+        for topic, kind in self._kinds.items():
+            for change in delta.by_topic.get(topic, ()):
                 if change.after.leader == self._host.node_id and change.moves_state_of(topic):
-                    _ = self[self._kinds[topic]]
+                    _ = self[kind]
         for coordinator in list(self.created.values()):
             coordinator.follow(image, delta)

@@ -776,6 +776,7 @@ def test_no_turn_is_long_with_access_lists(allowing: Counted, key: ApiKey) -> No
     assert _longest(allowing, key)[0] <= LONGER.get(key, MOST)
 
 
+@pytest.mark.skipif(is_quick(), reason="it is slow: scripts/test without --quick runs it")
 @pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
 def test_no_turn_is_long_for_who_is_denied(denying: Counted, key: ApiKey) -> None:
     assert _longest(denying, key)[0] <= MOST
