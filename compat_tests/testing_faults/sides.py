@@ -134,7 +134,7 @@ class Ours(Side):
             self._tell("endChaos")
 
     def _tell(self, command: str, **more: Any) -> None:
-        directory = Path(self.kafka.node.summary()["log_dirs"][0])
+        directory = self.kafka.node.directory
         answer = tell_blocking(directory, json.dumps({"command": command, **more}).encode())
         assert "error" not in answer, answer
 
