@@ -52,7 +52,9 @@ def build(folder: Path, form: Form, size: int) -> None:
     cluster = Cluster.open(config, folder, RealDisk(durable=False), SystemClock(), random.Random(1))
     BrokerLifecycle(cluster).start_all({1: [Endpoint("PLAINTEXT", "127.0.0.1", 1)]})
     for number in range(0, partitions, _TOPIC_PARTITIONS):
-        cluster.auto_creation.create([name_of(number)[0]])
+        created = cluster.auto_creation.create([name_of(number)[0]])
+        while not created.done:  # many partitions are made in slices, and no loop runs here
+            cluster.runtime.wake_queue.run()
     form.fill(cluster, size)
     cluster.shutdown()
 
