@@ -83,12 +83,6 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("*RaftVoter/*", "[1].error_message", "Each cluster has its own id, which the message repeats."),
     Difference("Produce/headers_that_lie", "[7].responses.*", _OPAQUE),
     Difference("Produce/headers_that_lie", "[12].responses.*", _OPAQUE),
-    Difference(
-        "Fetch/woken_by_a_produce",
-        "[0].responses.*.high_watermark",
-        "Under load Apache Kafka was seen to answer with the records of the produce, and the high watermark of before it.",
-        kafka=0,
-    ),
     # ---- settings
     *(
         Difference(

@@ -61,8 +61,10 @@ class Ask:
         connection = self.connect()
         return connection, type(request).API_KEY, version, connection.send(request, version)
 
-    def answered(self, sent: tuple[Connection, int, int, int]) -> Any:
-        """Waits for the answer to what ``send`` sent, and keeps it. A closed connection is an answer too."""
+    def answered(self, sent: tuple[Connection, int, int, int], settle: Callable[[Any], None] = lambda _: None) -> Any:
+        """Waits for the answer to what ``send`` sent, and keeps it, without what depends on the moment, which ``settle`` takes out. A
+        closed connection is an answer too.
+        """
         connection, api_key, version, correlation_id = sent
         try:
             response = connection.receive(api_key, version, correlation_id)
@@ -71,6 +73,7 @@ class Ask:
             return None
         finally:
             connection.close()
+        settle(response)
         self.keep(response)
         return response
 
