@@ -166,7 +166,8 @@ class SharePartition:
         """Carry out a change that was persisted, or take it back; returns what waits for dead letters now. Locks that ended
         meanwhile are left to ``expire``.
         """
-        for run in sorted(change.runs, key=_first):
+        runs = sorted(change.runs, key=_first)
+        for run in runs:
             if persisted:
                 run.put(run.next_state, run.next_count)
             else:
@@ -174,9 +175,9 @@ class SharePartition:
                 run.rejected = False
             if run.state is RecordState.ARCHIVING:
                 change.given_up.append(run.given_up())
-        if change.runs:
+        if runs:
             self._may_be_available = True
-            self.in_flight.join(change.runs[0].first, max(run.last for run in change.runs))
+            self.in_flight.join(runs[0].first, runs[-1].last)
         change.runs.clear()
         self._move_start()
         self._watch()

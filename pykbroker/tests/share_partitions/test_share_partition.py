@@ -253,3 +253,14 @@ def test_what_compaction_removed_meanwhile_is_passed() -> None:
     request = AcquireRequest("m", 0, [(20, 29)], 500, 500)
     assert world.share.acquire(request, 0) == [Acquired(20, 29, 1)]
     assert world.share.start_offset == 20
+
+
+def test_records_that_are_alike_are_joined_where_the_log_start_has_cut_a_change() -> None:
+    world = World()
+    for _ in range(3):
+        world.acquire()
+    world.acknowledge(6, 9, Acknowledge.RELEASE)
+    change = world.share.release("m")
+    world.share.log_start_moved(3)
+    world.share.complete(change, persisted=True)
+    assert world.states()[0] == (3, 9, AVAILABLE, 1)
