@@ -38,6 +38,10 @@ class Engine:
         self.name = command
         self._command = shlex.split(command)
 
+    @property
+    def is_podman(self) -> bool:
+        return PurePosixPath(self._command[0]).name == "podman"
+
     def words(self, *words: str) -> list[str]:
         return [*self._command, *words]
 
@@ -164,7 +168,11 @@ class RealContainer(Container):
         return subprocess.run(words, input=given, capture_output=True, text=True, check=False)
 
     def health(self) -> str:
-        """``starting``, ``healthy`` or ``unhealthy``; empty where the engine keeps no checks of this image."""
+        """``starting``, ``healthy`` or ``unhealthy``; empty where the engine keeps no checks of this image. Podman's checks are run
+        by a timer of systemd, which a machine may lack: it is told to run one.
+        """
+        if self._engine.is_podman:
+            subprocess.run(self._engine.words("healthcheck", "run", self.name), capture_output=True, check=False)
         state = self._engine.inspect(self.name)["State"]
         return str((state.get("Health") or state.get("Healthcheck") or {}).get("Status", ""))
 
