@@ -12,6 +12,8 @@ from pathlib import Path
 from pykbroker.container.tools.running import Options, ToolError
 
 _OF_IMAGE = ("run", "launch")
+#: The process whose end is that of the container.
+_FIRST = 1
 
 
 def main(words: list[str]) -> None:
@@ -21,8 +23,26 @@ def main(words: list[str]) -> None:
     found = list(brokers(Path("/proc")))
     if not found:
         raise ToolError("No kafka server to stop")
+    if _FIRST in found:
+        _leave_to_child()
     for number in found:
         os.kill(number, signal.SIGTERM)
+
+
+def _leave_to_child() -> None:
+    """Go on in a child when this process has ended: the end of the first process of a container ends all others, and this
+    one would be reported as killed.
+    """
+    until, open_here = os.pipe()
+    if os.fork():
+        os.close(until)  # the other end is open until this process ends
+        os._exit(0)
+    os.close(open_here)
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)  # an engine waits until its streams are closed
+    os.read(until, 1)
 
 
 def brokers(processes: Path) -> Iterator[int]:

@@ -60,3 +60,13 @@ def test_it_gets_the_signal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setattr(server_stop, "brokers", lambda _: iter([]))
     assert main("kafka-server-stop", []) == 1
     assert capsys.readouterr().err == "kafka-server-stop: No kafka server to stop\n"
+
+
+def test_the_command_has_ended_before_the_first_process_does() -> None:
+    """The end of a container kills what runs in it, and Kafka's script ends with 0."""
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        stop = "from pykbroker.container.tools import server_stop; server_stop._FIRST = {0}; "
+        stop += "server_stop.brokers = lambda _: iter([{0}]); server_stop.main([])"
+        done = subprocess.run([sys.executable, "-c", stop.format(process.pid)], capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert process.wait() == -signal.SIGTERM
