@@ -15,8 +15,8 @@ import typer
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
-from pykbroker.cli.registry_client import RegistryClient
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError
+from pykbroker.client.registry_client import RegistryClient
 
 app = typer.Typer(help="List, show, register, check, compare and delete schemas of a registry.", no_args_is_help=True)
 

@@ -35,6 +35,13 @@ class Access(ABC):
         """``host:port`` of every running broker, separated by commas."""
 
     @property
+    @abstractmethod
+    def schema_registry_url(self) -> str:
+        """The URL of the schema registry; where the broker is protected, with a user and a password. Raises RuntimeError without
+        ``schema_registry``.
+        """
+
+    @property
     def _cluster(self) -> Cluster:
         """The cluster, to be used on its own thread. Raises RuntimeError if it does not run, or runs in another process."""
         return self._here.node.cluster

@@ -7,6 +7,7 @@ holds, and raise TimedOut with the last state after ``timeout`` seconds of real 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pykbroker.seeding.seed import Seed
     from pykbroker.testing.client_metrics import ClientMetric
     from pykbroker.testing.groups import Group, Partitions, Transaction
+    from pykbroker.testing.schemas import Schemas
     from pykbroker.testing.share_groups import ShareGroupStatus
     from pykbroker.wire.errors import KafkaError
 
@@ -108,16 +110,30 @@ class Queries(Access):
         named = {"key": key, "headers": headers, "partition": partition, "timestamp_ms": timestamp_ms}
         return self._ask_later(records.produce, topic, value, **named)
 
-    def records(self, topic: str, partition: int | None = None) -> list[Record]:
-        """The records of a topic, or of one partition, as a consumer with read_committed sees them, by partition and offset.
-        Raises LookupError if the topic does not exist.
+    @property
+    def schemas(self) -> Schemas:
+        """The schemas of its registry: registered, read, and used for values (``Kafka(schema_registry=True)``). A reset begins them
+        anew: ask for this again after it. Raises RuntimeError without ``schema_registry``.
+        """
+        from pykbroker.testing.schemas import Schemas
+
+        return Schemas(self.schema_registry_url)
+
+    def records(self, topic: str, partition: int | None = None, *, decode: bool = False) -> list[Record]:
+        """The records of a topic, or of one partition, as a consumer with read_committed sees them, by partition and offset. With
+        ``decode`` each has its value as ``decoded``, by the schema whose id the value begins with. Raises LookupError if the topic does
+        not exist, and ValueError for a value that is not of its schema.
         """
 
         def read(cluster: Cluster) -> list[Record]:
             check_topic(cluster, topic)
             return list(records.Reader(cluster, topic, partition).read())
 
-        return self._ask(read)
+        found = self._ask(read)
+        if not decode:
+            return found
+        schemas = self.schemas
+        return [replace(record, decoded=schemas.decode(record.value)) for record in found]
 
     def wait_for_record(
         self,

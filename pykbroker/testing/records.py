@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.runtime.waits import Deferred
 from pykbroker.seeding.dumping import committed_records, partitions
@@ -23,7 +23,9 @@ Headers = Mapping[str, Bytes] | Iterable[tuple[str, Bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record with its place in the log. ``timestamp_ms`` is in milliseconds since 1970."""
+    """A record with its place in the log. ``timestamp_ms`` is in milliseconds since 1970; ``decoded`` is the value by its schema, if
+    ``records`` was asked for it.
+    """
 
     topic: str
     partition: int
@@ -32,6 +34,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    decoded: Any = None
 
     @property
     def text(self) -> str | None:

@@ -1,0 +1,128 @@
+"""Values with the frame of a registry's serializers, encoded and decoded: a zero byte, the schema's id, and for Protobuf the path of
+the message, as Confluent's wire format has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from io import BytesIO
+from typing import Any, Final, NamedTuple
+
+from pykbroker.lake.values.conversion_error import ConversionError
+from pykbroker.lake.values.wire_format import Frame, unframed, unframed_message
+from pykbroker.registry.parsing import SchemaSource
+from pykbroker.registry.schema import AVRO, JSON, PROTOBUF
+
+#: The path of a schema's first message, which is not written out.
+_FIRST: Final = (0,)
+
+
+class Codec(NamedTuple):
+    """The two directions of one schema. Both raise ValueError: the value is not of the schema."""
+
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+
+
+class SchemaValues:
+    """Encodes and decodes with the schemas that ``fetch`` returns for an id. Schemas are kept, since an id never changes its meaning."""
+
+    def __init__(self, fetch: Callable[[int], SchemaSource]) -> None:
+        self._fetch = fetch
+        self._sources: dict[int, SchemaSource] = {}
+        self._codecs: dict[Frame, Codec] = {}
+
+    def encode(self, number: int, value: Any) -> bytes:
+        """A value with its frame. Of a Protobuf schema it is the first message. Raises ValueError if it is not of the schema."""
+        is_message = self._source(number).type == PROTOBUF
+        frame = Frame(number, _FIRST if is_message else ())
+        return b"\0" + number.to_bytes(4, "big") + (b"\0" if is_message else b"") + self._codec(frame).encode(value)
+
+    def decode(self, value: bytes) -> Any:
+        """The value behind a frame. Raises ValueError if there is none, and if the value is not of its schema."""
+        try:
+            frame, rest = unframed(value)
+            if self._source(frame.schema).type == PROTOBUF:
+                frame, rest = unframed_message(value)
+            return self._codec(frame).decode(rest)
+        except ConversionError as error:
+            raise ValueError(str(error)) from None
+
+    def _source(self, number: int) -> SchemaSource:
+        if number not in self._sources:
+            self._sources[number] = self._fetch(number)
+        return self._sources[number]
+
+    def _codec(self, frame: Frame) -> Codec:
+        if frame not in self._codecs:
+            self._codecs[frame] = codec(self._source(frame.schema), frame.path)
+        return self._codecs[frame]
+
+
+def codec(source: SchemaSource, path: tuple[int, ...] = _FIRST) -> Codec:
+    """The codec of a schema; ``path`` names a message of Protobuf's. Raises ConversionError if there is no such message."""
+    if source.type == AVRO:
+        return _avro(source)
+    if source.type == JSON:
+        return Codec(lambda value: json.dumps(value, allow_nan=False).encode(), _json)
+    return _protobuf(source, path)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("the value is nested too deeply") from None
+
+
+def _avro(source: SchemaSource) -> Codec:
+    """By Apache's library, logical types included."""
+    io, schemas, names = (import_module(f"avro.{name}") for name in ("io", "schema", "name"))
+    known = names.Names()
+    for _, text in source.references:
+        known.default_namespace = None
+        schemas.make_avsc_object(json.loads(text), known)
+    known.default_namespace = None
+    schema = schemas.make_avsc_object(json.loads(source.text), known)
+
+    def encode(value: Any) -> bytes:
+        out = BytesIO()
+        _valued(io.DatumWriter(schema).write, value, io.BinaryEncoder(out))
+        return out.getvalue()
+
+    def decode(data: bytes) -> Any:
+        given = BytesIO(data)
+        found = _valued(io.DatumReader(schema).read, io.BinaryDecoder(given))
+        if left := len(data) - given.tell():
+            raise ValueError(f"the value is not of its Avro schema: {left} bytes are left over")
+        return found
+
+    return Codec(encode, decode)
+
+
+def _valued(step: Callable[..., Any], *given: Any) -> Any:
+    try:
+        return step(*given)
+    except Exception as error:  # the library raises many kinds for what does not fit
+        raise ValueError(f"the value is not of its Avro schema: {str(error) or type(error).__name__}") from error
+
+
+def _protobuf(source: SchemaSource, path: tuple[int, ...]) -> Codec:
+    from google.protobuf import json_format, message_factory
+
+    from pykbroker.lake.values.protobuf_values import ProtobufSchema, decoder_of
+    from pykbroker.lake.values.protoc import compiled_texts
+
+    message = ProtobufSchema(compiled_texts(source.text, dict(source.references))).at(path)
+    made = message_factory.GetMessageClass(message)
+
+    def encode(value: Any) -> bytes:
+        try:
+            encoded: bytes = json_format.ParseDict(value, made()).SerializeToString()
+        except json_format.ParseError as error:
+            raise ValueError(f"the value is no {message.full_name}: {error}") from None
+        return encoded
+
+    return Codec(encode, decoder_of(message))
