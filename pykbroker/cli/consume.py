@@ -15,6 +15,7 @@ from pykbroker.cli.options import ConnectionOptions
 from pykbroker.cli.output import Output
 from pykbroker.cli.reader import ConsumeLoop, Printer
 from pykbroker.cli.record_filter import parse_filters
+from pykbroker.cli.schema_values import DecodeOptions
 from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.topic_patterns import matching_topics
 from pykbroker.client.client import Client
@@ -33,13 +34,14 @@ def consume(
     begin: StartOptions,
     end: StopOptions,
     show: ShowOptions,
+    by: DecodeOptions,
 ) -> None:
     """Print records, including new ones, until Ctrl-C, --max, --until or --exit."""
     out = Output(as_json=show.as_json)
     begin.check(of.group)
     of.check(topics)
     end.check()
-    printer = Printer(show.formatter(out), end.max_records, parse_filters(of.where or []))
+    printer = Printer(by.formatter(show.formatter(out)), end.max_records, parse_filters(of.where or []))
     with (
         at.connect() as client,
         closing(ConsumeLoop(client, out, printer, committed_only=of.committed)) as reader,

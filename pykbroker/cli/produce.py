@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +20,7 @@ from pykbroker.cli.line_writer import LineWriter
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import ConnectionOptions, name_and_value
 from pykbroker.cli.output import Output, counted, harmless
+from pykbroker.cli.schema_values import Encode, EncodeOptions
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.whole_files import file_contents
@@ -127,6 +128,7 @@ def produce(
     *,
     at: ConnectionOptions,
     lines: LineOptions,
+    by: EncodeOptions,
     sending: SendOptions,
 ) -> None:
     """Write each line of standard input as a record. Lines are sent as they arrive: type them, or pipe a file in.
@@ -134,6 +136,7 @@ def produce(
     The first bad line ends it; the lines before it are written.
     """
     lines.check()
+    encode = by.encoder()
     source = file_contents(lines.file) if lines.file else line_groups(_standard_input())
     out = Output(as_json=False)
     with at.connect() as client:
@@ -149,7 +152,7 @@ def produce(
         writer = LineWriter(
             topic,
             partitions,
-            read=lambda line: reader.record(line, client.clock.now_ms()),
+            read=lambda line: _encoded(reader.record(line, client.clock.now_ms()), encode),
             send=producer.send,
             fixed=sending.partition,
             leave_out=out.remark if sending.skip_bad else None,
@@ -159,6 +162,14 @@ def produce(
         confirmed = "sent, unconfirmed," if sending.acks is Acks.NONE else "written"
         left_out = f", {counted(writer.left_out, 'line')} left out" if sending.skip_bad else ""
         out.remark(f"{counted(writer.written, 'record')} {confirmed} to {topic}{left_out}.")
+
+
+def _encoded(found: tuple[Record, int | None], encode: Encode | None) -> tuple[Record, int | None]:
+    """A record with its value as its schema has it. Raises BadLine."""
+    record, partition = found
+    if encode is None or record.value is None:
+        return found
+    return replace(record, value=encode(record.value)), partition
 
 
 def _write_all(writer: LineWriter, topic: str, source: Iterable[list[bytes]]) -> None:

@@ -15,21 +15,12 @@ import typer
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
+from pykbroker.cli.schema_values import Registry
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError
 from pykbroker.client.registry_client import RegistryClient
 
 app = typer.Typer(help="List, show, register, check, compare and delete schemas of a registry.", no_args_is_help=True)
 
-Registry = Annotated[
-    str,
-    typer.Option(
-        "--registry",
-        "-r",
-        metavar="URL",
-        envvar="PYKBROKER_SCHEMA_REGISTRY",
-        help="The registry; its URL may have a user and a password.",
-    ),
-]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait for an answer.")
 ]

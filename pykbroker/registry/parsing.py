@@ -34,6 +34,13 @@ class SchemaSource(NamedTuple):
         return len(self.text) + sum(len(text) for _, text in self.references)
 
 
+def missing_package(kind: str) -> str | None:
+    """What to install for schemas of this type, as a sentence; None if it is there."""
+    if find_spec(_PACKAGES[kind]) is not None:
+        return None
+    return f"schemas of type {kind} need the package {_PACKAGES[kind]}: {install_hint('registry')}."
+
+
 class Parser:
     """Parses, and remembers the newest results. May be called in several threads."""
 
@@ -63,10 +70,8 @@ def _parsed(source: SchemaSource) -> Parsed:
         raise invalid_schema(f"Invalid schema type {abbreviated(source.type)}")
     if source.size > LARGEST:
         raise RegistryError(TOO_LARGE, f"A schema has at most {LARGEST} characters here, with those that it refers to")
-    if find_spec(_PACKAGES[source.type]) is None:
-        raise RegistryError(
-            501, f"schemas of type {source.type} need the package {_PACKAGES[source.type]}: {install_hint('registry')}."
-        )
+    if missing := missing_package(source.type):
+        raise RegistryError(501, missing)
     parse = import_module(f"pykbroker.registry.formats.{_MODULES[source.type]}").parse
     references: Mapping[str, str] = dict(source.references)
     try:

@@ -5,18 +5,24 @@ the message, as Confluent's wire format has it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from io import BytesIO
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
+from pykbroker.client.errors import ClientError
+from pykbroker.client.registry_client import RegistryClient
 from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.wire_format import Frame, unframed, unframed_message
-from pykbroker.registry.parsing import SchemaSource
-from pykbroker.registry.schema import AVRO, JSON, PROTOBUF
+from pykbroker.registry.parsing import SchemaSource, missing_package
+from pykbroker.registry.schema import AVRO, JSON, PROTOBUF, abbreviated
+from pykbroker.runtime.escaping import escaped
 
 #: The path of a schema's first message, which is not written out.
 _FIRST: Final = (0,)
+#: References of references.
+_DEEPEST: Final = 50
 
 
 class Codec(NamedTuple):
@@ -61,8 +67,47 @@ class SchemaValues:
         return self._codecs[frame]
 
 
+def of_registry(client: RegistryClient) -> SchemaValues:
+    """Values by the schemas of a registry. What it refuses is raised as ClientError."""
+
+    def fetch(number: int) -> SchemaSource:
+        found = client.ask("GET", f"/schemas/ids/{number}")
+        texts: dict[str, str] = {}
+        _collect(client, found, texts)
+        return SchemaSource(found.get("schemaType", AVRO), found["schema"], tuple(texts.items()))
+
+    return SchemaValues(fetch)
+
+
+def _collect(client: RegistryClient, found: Mapping[str, Any], texts: dict[str, str], depth: int = 0) -> None:
+    """Note the texts of references, each after those that it refers to itself."""
+    if depth > _DEEPEST:
+        raise ClientError(f"The schema's references are more than {_DEEPEST} deep.")
+    for each in found.get("references") or ():
+        if each["name"] not in texts:
+            path = f"/subjects/{quote(each['subject'], safe='')}/versions/{each['version']}?deleted=true"
+            other = client.ask("GET", path)
+            _collect(client, other, texts, depth + 1)
+            texts[each["name"]] = other["schema"]
+
+
 def codec(source: SchemaSource, path: tuple[int, ...] = _FIRST) -> Codec:
-    """The codec of a schema; ``path`` names a message of Protobuf's. Raises ConversionError if there is no such message."""
+    """The codec of a schema; ``path`` names a message of Protobuf's. Raises ConversionError if there is no such message, and ClientError
+    for what is no schema, and if a package is missing.
+    """
+    if source.type not in (AVRO, JSON, PROTOBUF):
+        raise ClientError(f"The registry has a schema of type {abbreviated(source.type)}, which is not known here.")
+    if source.type != JSON and (missing := missing_package(source.type)):
+        raise ClientError(f"{missing[0].upper()}{missing[1:]}")
+    try:
+        return _made(source, path)
+    except (ConversionError, ClientError):
+        raise
+    except Exception as error:  # whatever the libraries raise for a stranger's text
+        raise ClientError(f"This is no schema of type {source.type}: {escaped(str(error)[:500])}") from error
+
+
+def _made(source: SchemaSource, path: tuple[int, ...]) -> Codec:
     if source.type == AVRO:
         return _avro(source)
     if source.type == JSON:

@@ -33,7 +33,7 @@ class Schemas:
 
     def __init__(self, url: str) -> None:
         self._client = RegistryClient(url, _TIMEOUT_S)
-        self._values = import_module("pykbroker.registry.values").SchemaValues(self._source)
+        self._values = import_module("pykbroker.registry.values").of_registry(self._client)
 
     def register(
         self,
@@ -76,19 +76,3 @@ class Schemas:
     def decode(self, value: bytes | None) -> Any:
         """The value of a serializer by the schema whose id it has; None for None. Raises ValueError if it is not one."""
         return None if value is None else self._values.decode(value)
-
-    def _source(self, number: int) -> Any:
-        """The schema of an id with the texts of its references, each after those that it refers to itself."""
-        found = self._client.ask("GET", f"/schemas/ids/{number}")
-        texts: dict[str, str] = {}
-        self._collect(found, texts)
-        parsing = import_module("pykbroker.registry.parsing")
-        return parsing.SchemaSource(found.get("schemaType", _AVRO), found["schema"], tuple(texts.items()))
-
-    def _collect(self, found: Mapping[str, Any], texts: dict[str, str]) -> None:
-        for each in found.get("references") or ():
-            if each["name"] not in texts:
-                path = f"/subjects/{quote(each['subject'], safe='')}/versions/{each['version']}?deleted=true"
-                other = self._client.ask("GET", path)
-                self._collect(other, texts)
-                texts[each["name"]] = other["schema"]
