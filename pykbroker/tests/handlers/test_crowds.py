@@ -14,6 +14,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.tests.kit.depth import is_quick
+from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.tests.kit.metadata import alter
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
@@ -38,6 +39,7 @@ from pykbroker.wire.messages.offset_commit import (
 )
 from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 #: Turns in which anything ends.
 TURNS = 2000
@@ -201,6 +203,46 @@ def test_offsets_of_a_group_that_could_not_be_deleted_are_seen_again(batch: int)
 
 def join(group: str) -> JoinGroupRequest:
     return JoinGroupRequest(group, 60_000, 60_000, "", None, "connect", [JoinGroupRequestProtocol("p", b"")])
+
+
+def test_the_members_of_a_classic_group_join_and_are_assigned_in_lines_that_grow_with_them() -> None:
+    """A generation begins at once, and its assignment is one record: 115 lines for each member that joins, 200 for each that is assigned
+    something, so 11 ms for 1,500. Apache Kafka does each in one event of the thread of the group's partition. Answers go in slices.
+    """
+    world = quiet(Counted())
+    world.create(NewTopic("t", 3, 1))
+    world.coordinator("g")
+    first = MemoryCluster.post(world, consumer_join(""), 3)
+    world.advance(0)  # the initial delay
+    leader = first.value.member_id
+    waiting = [MemoryCluster.post(world, consumer_join(""), 3) for _ in range(MEMBERS - 1)]
+    begin(world)
+    waiting.append(world.post(consumer_join(leader), 3))
+    run(world, 20)
+    assert all(each.done for each in waiting)
+    assert MEMBERS * 100 < world.longest <= MEMBERS * 125
+    group = next(
+        each.shard.groups["g"] for each in world.broker.groups.shards.loaded.values() if "g" in each.shard.groups
+    )
+    ids = [member.member_id for member in group.members]
+    world.counts = world.traced = False
+    waiting = [MemoryCluster.post(world, SyncGroupRequest("g", 2, each), 3) for each in ids if each != leader]
+    begin(world)
+    assigned = [SyncGroupRequestAssignment(each, b"x" * 20) for each in ids]
+    waiting.append(world.post(SyncGroupRequest("g", 2, leader, assignments=assigned), 3))
+    run(world, 20)
+    assert all(each.done for each in waiting)
+    assert world.longest <= MEMBERS * 215
+
+
+#: Of a classic group.
+MEMBERS = 400
+
+
+def consumer_join(member_id: str) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        "g", 60_000, 60_000, member_id, None, "consumer", [JoinGroupRequestProtocol("range", SUBSCRIBED_TO_T)]
+    )
 
 
 def test_a_coordinator_of_many_groups_moves() -> None:
