@@ -143,7 +143,7 @@ def opens_sockets(tree: ast.AST) -> bool:
 
 
 @cache
-def tests_below(folder: str) -> dict[str, ast.Module]:
+def parsed(folder: str) -> dict[str, ast.Module]:
     """Modules of tests in a folder of the repository, by their paths."""
     paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if not path.is_relative_to(ROOT / "pykbroker/wire")]
     tests = [path for path in paths if "tests" in path.parent.parts or folder == COMPAT]
@@ -151,7 +151,7 @@ def tests_below(folder: str) -> dict[str, ast.Module]:
 
 
 def trees(*folders: str) -> dict[str, ast.Module]:
-    return {name: tree for folder in folders for name, tree in tests_below(folder).items()}
+    return {name: tree for folder in folders for name, tree in parsed(folder).items()}
 
 
 def test_every_test_states_what_must_hold() -> None:
