@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.outcome import Outcome
     from pykbroker.coordination.shard import RecordCodec
     from pykbroker.coordination.shards import Loaded
-    from pykbroker.partitions.internal_records import LargeBatch
+    from pykbroker.partitions.internal_records import CoordinatorBatch
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: in
     return None if failure is None else client_error(failure)
 
 
-def append_large(loaded: Loaded[Any], key: str, batch: LargeBatch, now_ms: int) -> ErrorCode | None:
+def append_large(loaded: Loaded[Any], key: str, batch: CoordinatorBatch, now_ms: int) -> ErrorCode | None:
     """Append a batch of records of one key, which the caller applies; returns the error code for clients."""
     try:
         appended = batch.append(loaded.partition, now_ms)

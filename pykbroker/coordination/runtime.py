@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
-    from pykbroker.partitions.internal_records import LargeBatch
+    from pykbroker.partitions.internal_records import CoordinatorBatch
     from pykbroker.runtime.slices import Steps, Work
 
 log = logging.getLogger(__name__)
@@ -236,7 +236,7 @@ class CoordinatorRuntime(Generic[S]):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
         return append(loaded, outcome, self._codec, self._host.runtime.clock.now_ms())
 
-    def append_large(self, loaded: Loaded[S], key: str, batch: LargeBatch) -> ErrorCode | None:
+    def append_large(self, loaded: Loaded[S], key: str, batch: CoordinatorBatch) -> ErrorCode | None:
         """Append a large batch of one key, which the caller applies; returns the error code for clients."""
         if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR

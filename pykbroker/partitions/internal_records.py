@@ -52,7 +52,7 @@ def append_internal(
     return _append(partition, encoded(records, timestamp_ms, producer), timestamp_ms)
 
 
-class LargeBatch:
+class CoordinatorBatch:
     """Records of a coordinator that are encoded in slices, and appended as one batch as ``append_internal`` does."""
 
     def __init__(self) -> None:

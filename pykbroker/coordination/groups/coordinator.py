@@ -23,7 +23,7 @@ from pykbroker.coordination.runtime import CoordinatorRuntime
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.partitions.internal_records import LargeBatch
+from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.runtime.slices import independently
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -168,7 +168,7 @@ class GroupCoordinator:
 
     def _delete_in_slices(self, loaded: Loaded[GroupShard], group_id: str) -> Work[ErrorCode]:
         yield self._largest  # begun in a turn of its own
-        shard, batch, config = loaded.shard, LargeBatch(), loaded.partition.log.config
+        shard, batch, config = loaded.shard, CoordinatorBatch(), loaded.partition.log.config
         room = min(config.max_message_bytes, config.segment_bytes)
         ending = yield from shard.removal_of(group_id, batch, room, self._largest)
         if not shard.may_delete(group_id):

@@ -20,7 +20,7 @@ from pykbroker.coordination.groups.replaying import Replaying
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord, Decision, Outcome, Part
 from pykbroker.coordination.shard import Shard
-from pykbroker.partitions.internal_records import LargeBatch
+from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP, Steps
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode
@@ -149,7 +149,7 @@ class GroupShard(Shard):
         return self.committed.count_of(group_id) > _FEW_OFFSETS
 
     def removal_of(
-        self, group_id: str, batch: LargeBatch, room: int, largest: float
+        self, group_id: str, batch: CoordinatorBatch, room: int, largest: float
     ) -> Generator[float, None, list[CoordinatorRecord] | None]:
         """Encode the tombstones of all that a group has, in slices; those that end the group are returned. What is committed meanwhile is
         removed, too: they are those of the moment in which this ends. None if they need more than ``room`` bytes.
@@ -168,7 +168,7 @@ class GroupShard(Shard):
         return None if len(batch) > room else ending
 
     @staticmethod
-    def _encode_tombstones(group_id: str, some: Iterable[tuple[str, int]], batch: LargeBatch) -> None:
+    def _encode_tombstones(group_id: str, some: Iterable[tuple[str, int]], batch: CoordinatorBatch) -> None:
         batch.add([records.encode(offset_tombstone(group_id, topic, index)) for topic, index in some])
 
     def removed(self, group_id: str, ending: Iterable[CoordinatorRecord]) -> None:
