@@ -56,16 +56,21 @@ def live(
     ``prepare`` is called before the test, and then all that happens is recorded. Raises NotInAWorld for surroundings that
     cannot be simulated.
     """
-    tape = Tape(seed, deviations, extents)
+    with _undisturbed():
+        return _live(test, Tape(seed, deviations, extents), prepare)
+
+
+def _live(test: Test, tape: Tape, prepare: Callable[[World], None] | None) -> Outcome:
+    """Live once. Nothing of the world is held when it returns, so that it is garbage by the time that garbage is collected."""
     simulator = Simulator(tape, recording=prepare is not None)
     numbers.begin()
-    with _undisturbed(), simulated(simulator):
+    with simulated(simulator):
         world = World(simulator)
         if prepare is not None:
             prepare(world)
         error = _lived(world, test)
         outcome = Outcome(
-            seed,
+            tape.seed,
             error,
             simulator.trace_hash,
             dict(tape.taken),
