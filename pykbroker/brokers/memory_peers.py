@@ -50,6 +50,15 @@ class MemoryPeers:
         """The peers of one broker."""
         return PeersOf(self, node_id)
 
+    def cut_off(self, node_id: int, others: Iterable[int]) -> None:
+        """Let nothing pass between a broker and others, until ``rejoin``."""
+        for other in others:
+            self.cut.update([(node_id, other), (other, node_id)])
+
+    def rejoin(self, node_id: int) -> None:
+        """End it. Harmless when repeated."""
+        self.cut.difference_update([pair for pair in self.cut if node_id in pair])
+
     def ask(self, sender: int, node_id: int, request: Message, version: int) -> Deferred[Message]:
         """See ``Peers.ask``."""
         answer: Deferred[Message] = Deferred()
