@@ -94,6 +94,11 @@ class FaultStep:
         self._old[node_id] = old_image(image)
         broker.runtime.client_timers.pause(ms).map(lambda _: self._old.pop(node_id, None)).or_log("ending old metadata")
 
+    @property
+    def silent(self) -> frozenset[str]:
+        """The clients of which nothing comes at present."""
+        return frozenset(self._silent)
+
     def silence(self, runtime: Runtime, client: str, ms: int) -> None:
         """Let nothing of a client come for a while; then what it had sent comes, if its connections are still there."""
         if client in self._silent:

@@ -26,6 +26,9 @@ _BEYOND_MS: Final = 500
 _MOST: Final = 2_000
 _COORDINATORS: Final = ("__consumer_offsets", "__transaction_state")
 
+_Draw = Callable[[Random, int, str], ClusterOutcome | None]
+_Way = Callable[[ClusterOutcome], Coroutine[Any, Any, None]]
+
 
 class Means:
     """The means of one process. ``clients_of`` gives the clients that have asked any of some APIs."""
@@ -33,38 +36,34 @@ class Means:
     def __init__(self, node: Node, clients_of: Callable[..., Sequence[str]]) -> None:
         self._node = node
         self._clients_of = clients_of
-        self._draws: Final[dict[str, Callable[[Random, int, str], ClusterOutcome | None]]] = {
-            "leader moved": self._draw_move,
-            "coordinator moved": self._draw_move,
-            "broker restarted": self._draw_down,
-            "broker lost": self._draw_down,
-            "brokers cut off": self._draw_down,
-            "session expired": self._draw_session,
-            "transaction timed out": self._draw_transaction,
-            "records expired": self._draw_round,
-            "offsets expired": self._draw_round,
-            "topic made again": self._draw_topic,
+        #: How each kind is drawn, and how it is carried out.
+        self._kinds: Final[dict[str, tuple[_Draw, _Way]]] = {
+            "leader moved": (self._draw_move, self._move),
+            "coordinator moved": (self._draw_move, self._move),
+            "broker restarted": (self._draw_down, self._stop_and_start),
+            "broker lost": (self._draw_down, self._stop_and_start),
+            "brokers cut off": (self._draw_down, self._cut_off),
+            "session expired": (self._draw_session, self._silence),
+            "transaction timed out": (self._draw_transaction, self._silence),
+            "records expired": (self._draw_round, self._expire_records),
+            "offsets expired": (self._draw_round, self._expire_offsets),
+            "topic made again": (self._draw_topic, self._make_again),
         }
-        self._ways: Final[dict[str, Callable[[ClusterOutcome], Coroutine[Any, Any, None]]]] = {
-            "leader moved": self._move,
-            "coordinator moved": self._move,
-            "broker restarted": self._stop_and_start,
-            "broker lost": self._stop_and_start,
-            "brokers cut off": self._cut_off,
-            "session expired": self._silence,
-            "transaction timed out": self._silence,
-            "records expired": self._expire_records,
-            "offsets expired": self._expire_offsets,
-            "topic made again": self._make_again,
-        }
+
+    @property
+    def names(self) -> list[str]:
+        """The kinds that it can carry out."""
+        return list(self._kinds)
 
     def drawn(self, name: str, rng: Random, at_ms: int) -> ClusterOutcome | None:
         """An outcome of a kind, as the present state allows it; None if it allows none."""
-        return self._draws[name](rng, at_ms, name)
+        draw, _ = self._kinds[name]
+        return draw(rng, at_ms, name)
 
     async def carry_out(self, outcome: ClusterOutcome) -> None:
         """Let it happen, to its end. Raises KafkaError, WrongBroker, LifeEnded, LookupError and OSError where it cannot."""
-        await self._ways[outcome.outcome](outcome)
+        _, way = self._kinds[outcome.outcome]
+        await way(outcome)
 
     # ---- drawn
 
