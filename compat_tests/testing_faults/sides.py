@@ -201,7 +201,7 @@ class Ours(Side):
     @contextmanager
     def rounds(self, kind: str) -> Iterator[None]:
         """A round of what is done from time to time, as often as the time comes on."""
-        with self.befalls(*(ClusterOutcome(at_ms, kind, 1) for at_ms in range(0, 30_000, 300))):
+        with self.befalls(*(ClusterOutcome(at_ms, kind, 1) for at_ms in range(0, 9_000, 300))):
             yield
 
     def make_again(self, kind: str, topic: str) -> None:

@@ -320,7 +320,7 @@ def transaction_timed_out(side: Side, kind: str, topic: str) -> Any:
     try:
         producer = Transacting(ask, topic, 700)
         producer.add((topic, 0))
-        side.silent(kind, 2500)
+        side.silent(kind, 4000)
         ended: Any = connection.ask(producer.ending(commit=True), 3)
         init = InitProducerIdRequest(producer.id, 700)
         began = quiet_until(ask, lambda found: found.error_code not in NOT_YET, init, 4)
@@ -344,17 +344,21 @@ def offsets_expired(side: Side, kind: str, topic: str) -> Any:
     """What a group is told that has begun again later than its offsets are kept."""
     connection = side.connect(coordinator(side, topic, 0))
     position = OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 7)])
-    committed: Any = connection.ask(OffsetCommitRequest(topic, -1, "", retention_time_ms=1, topics=[position]), 4)
+    commits = OffsetCommitRequest(topic, -1, "", retention_time_ms=1, topics=[position])
     asked = OffsetFetchRequest(topic, [OffsetFetchRequestTopic(topic, [0])])
 
-    def offset() -> int:
-        found: Any = connection.ask(asked, 5)
-        at: int = found.topics[0].partitions[0].committed_offset
-        return at
+    def is_committed() -> bool:
+        answer: Any = connection.ask(commits, 4)
+        return not answer.topics[0].partitions[0].error_code
 
+    def offset() -> int | None:
+        found: Any = connection.ask(asked, 5)
+        return None if found.error_code else found.topics[0].partitions[0].committed_offset
+
+    wait_until(is_committed, "it cannot be committed")
     with side.rounds(kind):
         wait_until(lambda: offset() == -1, "it does not expire")
-    return committed.topics[0].partitions[0].error_code, offset()
+    return offset()
 
 
 def topic_made_again(side: Side, kind: str, topic: str) -> Any:
