@@ -155,7 +155,8 @@ def _live(words: list[str]) -> None:
         said = Life(number, kind, bootstrap, int(orders)).live()
     except Exception as error:  # noqa: BLE001 - it is told
         said = repr(error).replace("\n", " ")
-    print(f"LIFE {number} {said}", flush=True)
+    sys.stdout.write(f"LIFE {number} {said}\n")  # at once, since lives end in threads
+    sys.stdout.flush()
 
 
 def main() -> None:
