@@ -106,7 +106,8 @@ def _lived(world: World, test: Test) -> BaseException | None:
 
 
 def _end(world: World) -> None:
-    """End all that runs, so that nothing of it runs on, or later."""
+    """End all that runs, so that nothing of it runs on, or later. What is removed from here on is removed without a word."""
+    sys.unraisablehook = lambda _: None
     everybody: list[Process] = [world.test, *world.hosts, *world.brokers]
     for each in everybody:
         each.end_life()
@@ -133,7 +134,6 @@ def _undisturbed() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.unraisablehook = lambda _: None
             try:
                 gc.collect(0)
             finally:
