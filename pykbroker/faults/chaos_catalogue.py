@@ -236,7 +236,7 @@ CATALOGUE: Final = (
         "offsets expired",
         ("retention",),
         0.2,
-        "a round of offsets.retention.check.interval.ms (KIP-211): offsets that nobody has committed or subscribed to for "
+        "a round of offsets.retention.check.interval.ms (KIP-211): offsets of an empty group that are older than "
         "offsets.retention.minutes are deleted",
         "begins by auto.offset.reset",
         "offsets that are committed with a retention of a millisecond (OffsetCommit version 4)",

@@ -12,7 +12,7 @@ from pykbroker.faults.chaos import Chaos, RequestChaos
 from pykbroker.faults.chaos_catalogue import BROKERS, STATE
 from pykbroker.faults.chaos_tape import LONGEST, ClusterOutcome, Decision, header, line
 from pykbroker.process.life import LifeEnded
-from pykbroker.steered.chaos_means import Means
+from pykbroker.steered.chaos_means import RealMeans
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class RunningChaos:
         log.warning("Chaos %s: clients see what Apache Kafka may do to them", chaos)
         self._write(header(str(chaos)))
         requests = RequestChaos(chaos, self._tell)
-        self._means = Means(node, requests.clients_of)
+        self._means = RealMeans(node, requests.clients_of)
         node.faults.begin_chaos(requests)
         self._task = asyncio.get_running_loop().create_task(self._run())
 

@@ -30,7 +30,7 @@ _Draw = Callable[[Random, int, str], ClusterOutcome | None]
 _Way = Callable[[ClusterOutcome], Coroutine[Any, Any, None]]
 
 
-class Means:
+class RealMeans:
     """The means of one process. ``clients_of`` gives the clients that have asked any of some APIs."""
 
     def __init__(self, node: Node, clients_of: Callable[..., Sequence[str]]) -> None:
@@ -61,7 +61,7 @@ class Means:
         return draw(rng, at_ms, name)
 
     async def carry_out(self, outcome: ClusterOutcome) -> None:
-        """Let it happen, to its end. Raises KafkaError, WrongBroker, LifeEnded, LookupError and OSError where it cannot."""
+        """Let it happen, to its end. Raises what the controller, and stops and starts of brokers raise, where it cannot."""
         _, way = self._kinds[outcome.outcome]
         await way(outcome)
 

@@ -6,7 +6,7 @@ from random import Random
 from pykbroker.faults.chaos_catalogue import CATALOGUE, LONGEST_MS, PROFILES, table
 from pykbroker.faults.fault import Fault
 from pykbroker.handlers.table import SUPPORTED
-from pykbroker.steered.chaos_means import Means
+from pykbroker.steered.chaos_means import RealMeans
 from pykbroker.wire.apis import ApiKey
 
 #: What no state of a broker speaks against: time, the end of a connection, a throttle, fewer records, an older image.
@@ -56,7 +56,7 @@ def test_what_operators_do_befalls_only_who_asks_for_it() -> None:
 
 
 def test_what_befalls_the_cluster_has_means() -> None:
-    means = Means(None, lambda *_: ())  # type: ignore[arg-type]
+    means = RealMeans(None, lambda *_: ())  # type: ignore[arg-type]
     assert list(means.names) == [each.name for each in CATALOGUE if each.fault is None]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pykbroker.client.client import TRANSACTION, Client, parse_bootstrap
 from pykbroker.faults.chaos_tape import LONGEST_DOWN_MS, ClusterOutcome
-from pykbroker.steered.chaos_means import Means
+from pykbroker.steered.chaos_means import RealMeans
 from pykbroker.testing import Kafka
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.add_partitions_to_txn import (
@@ -50,12 +50,12 @@ def client(kafka: Kafka) -> Iterator[Client]:
 
 def drawn(kafka: Kafka, name: str, *clients: str) -> ClusterOutcome | None:
     """What is drawn of a kind, where these clients have asked something."""
-    means = Means(kafka.node, lambda *_: clients)
+    means = RealMeans(kafka.node, lambda *_: clients)
     return kafka._here.call(means.drawn, name, Random(1), 5)
 
 
 def carried_out(kafka: Kafka, outcome: ClusterOutcome) -> None:
-    kafka._here.begin(Means(kafka.node, lambda *_: ()).carry_out(outcome)).result()
+    kafka._here.begin(RealMeans(kafka.node, lambda *_: ()).carry_out(outcome)).result()
 
 
 def joined(client: Client, session_ms: int) -> JoinGroupResponse:
@@ -83,7 +83,7 @@ def begun(client: Client, timeout_ms: int) -> None:
 
 def test_a_state_that_allows_few_kinds(kafka: Kafka) -> None:
     """One broker, no topic, no group and no transaction."""
-    names = Means(kafka.node, lambda *_: ()).names
+    names = RealMeans(kafka.node, lambda *_: ()).names
     assert {name for name in names if drawn(kafka, name, "c") is not None} == {"records expired", "offsets expired"}
 
 
@@ -101,7 +101,7 @@ def test_several_brokers_move_stop_and_are_cut_off() -> None:
         peers = kafka.node.cluster.peers
         assert peers is not None
         going_on = kafka._here.begin(
-            Means(kafka.node, lambda *_: ()).carry_out(ClusterOutcome(0, "brokers cut off", 2, down_ms=200))
+            RealMeans(kafka.node, lambda *_: ()).carry_out(ClusterOutcome(0, "brokers cut off", 2, down_ms=200))
         )
         assert kafka._here.call(lambda: set(peers.cut)) == {(1, 2), (2, 1)}
         going_on.result()
