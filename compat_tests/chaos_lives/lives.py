@@ -120,7 +120,7 @@ def live(program: Running, seed: int, chaos: str = CHAOS) -> Life:
             said = str(error)
         found = "\n".join(filter(None, ("" if said == "ok" else said, judged(kafka, program.guarantee))))
         befell = tuple(line.partition("Chaos: ")[2] for line in kafka.log_lines if "Chaos: " in line)
-        answered = frozenset(f"{each.api} {code.name}" for each in kafka.requests for code in each.error_codes)
+        answered = frozenset(f"{each.api} {code.name}" for each in kafka.requests() for code in each.error_codes)
     return Life(seed, found, time.monotonic() - begun, befell, answered)
 
 
