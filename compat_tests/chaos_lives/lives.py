@@ -106,6 +106,8 @@ class Life:
     found: str
     seconds: float
     befell: tuple[str, ...]
+    #: The errors that clients were answered, of the last thousand requests: ``Produce NOT_LEADER_OR_FOLLOWER``.
+    answered: frozenset[str]
 
 
 def live(program: Running, seed: int, chaos: str = CHAOS) -> Life:
