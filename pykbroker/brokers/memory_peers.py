@@ -39,7 +39,7 @@ class Passage(NamedTuple):
 
     sender: int
     receiver: int
-    content: Message | BaseException
+    content: Message | BaseException | None
     #: One of both is called: it arrives, or is lost with its connection.
     arrive: Callable[[], None]
     lose: Callable[[], None]
