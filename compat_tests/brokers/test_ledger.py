@@ -72,7 +72,8 @@ class Ledger:
                 self.outages.append(self.writer.outage_s(since, led) or 0.0)
             handle.start()
         else:
-            time.sleep(0.5)  # clients go on against it
+            others_led = [index for index in range(PARTITIONS) if index not in led]
+            awaited(lambda: self.writer.outage_s(since, others_led) is not None, f"{name} {broker}: no acknowledgement")
             handle.resume() if name == "pause" else handle.heal()
         kafka.wait_for_in_sync(timeout=_LIMIT_S)
         committed = len(self.payer.committed)

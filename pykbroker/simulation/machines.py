@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from pykbroker.brokers.cluster import Cluster, OwnStore
 from pykbroker.brokers.lifecycle import BrokerLifecycle
@@ -42,6 +42,8 @@ from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchRes
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from pykbroker.wire.records import Record, decode_records, encode_batch, iter_batches
 from pykbroker.worlds.disk import SimulatedDisk
+
+T = TypeVar("T")
 
 #: Stands for the controller where others are named by their node ids; the node that it is.
 CONTROLLER: Final = 0
@@ -139,7 +141,7 @@ class Machines:
         #: Brokers that have ended without the controller's knowledge.
         self.unnoticed: set[int] = set()
         #: Told of what arrives, and of what is lost.
-        self.told: Callable[[str, Passage], None] = lambda _, __: None
+        self.notify: Callable[[str, Passage], None] = lambda _, __: None
         self._records: list[Sequence[MetadataRecord]] = []
         self._starting = -1
         settings = _SETTINGS | {name.replace("_", "."): value for name, value in more.items()}
@@ -246,14 +248,14 @@ class Machines:
     def arrive(self, number: int) -> None:
         """Let one of ``under_way`` arrive."""
         passage = self.under_way.pop(number)
-        self.told("arrives", passage)
+        self.notify("arrives", passage)
         passage.arrive()
         self._work()
 
     def lose(self, number: int) -> None:
         """Let the connection of one of ``under_way`` end before it arrives; whoever asked learns of that."""
         passage = self.under_way.pop(number)
-        self.told("is lost", passage)
+        self.notify("is lost", passage)
         passage.lose()
         self._work()
 
@@ -310,7 +312,8 @@ class Machines:
         """The heartbeat of a broker that was cut off reaches the controller again, which had fenced it."""
         own = self.controller.own_stores
         assert own is not None
-        self.controller.commit([unfencing(self.image.brokers[node]), *own.control.unfenced(node)])
+        changes = _at_once(own.control.unfenced(node))
+        self.controller.commit([unfencing(self.image.brokers[node]), *changes])
         self._work()
 
     def start(self, node: int) -> None:
@@ -403,6 +406,15 @@ class Published(KafkaError):
     def __init__(self, records: Sequence[MetadataRecord]) -> None:
         super().__init__(ErrorCode.NONE)
         self.records = records
+
+
+def _at_once(steps: Generator[float, None, T]) -> T:
+    """The result of work that is divided over turns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as over:
+            return cast("T", over.value)
 
 
 def _kept() -> None:

@@ -18,7 +18,7 @@ from pykbroker.wire.records import decode_records, iter_batches
 _SAME = -2
 
 
-def told(passage: Passage) -> str:
+def described(passage: Passage) -> str:
     """One passage, without sender and receiver."""
     content = passage.content
     if isinstance(content, Published):
@@ -47,15 +47,15 @@ def _error(code: int) -> str:
 
 
 def _fetch(request: FetchRequest) -> str:
-    parts = [_asked(each) for topic in request.topics for each in topic.partitions]
+    parts = [_fetch_place(each) for topic in request.topics for each in topic.partitions]
     gone = " forgets t-0" if request.forgotten_topics_data else ""
     state = request.replica_state
     assert state is not None
     return f"Fetch of broker epoch {state.replica_epoch}{' ' if parts else ''}{' '.join(parts)}{gone}"
 
 
-def _asked(asked: FetchPartition) -> str:
-    return f"offset={asked.fetch_offset} epoch={asked.current_leader_epoch} last={asked.last_fetched_epoch}"
+def _fetch_place(place: FetchPartition) -> str:
+    return f"offset={place.fetch_offset} epoch={place.current_leader_epoch} last={place.last_fetched_epoch}"
 
 
 def _fetched(response: FetchResponse) -> str:

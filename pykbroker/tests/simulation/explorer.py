@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from pykbroker.simulation.machines import LAG_MS, Machines, records_of
-from pykbroker.simulation.passages import told
+from pykbroker.simulation.passages import described
 from pykbroker.tests.simulation.copies import ALL_FAULTS, Copies, Violation
 
 _SLOTS: Final = 1 << 21
@@ -104,7 +104,7 @@ def state_of(copies: Copies) -> tuple[Any, ...]:
     machines = copies.machines
     state = machines.state
     brokers = [(each.id, each.epoch, each.fenced) for each in machines.image.brokers.values()]
-    under_way = sorted((each.sender, each.receiver, told(each)) for each in machines.under_way)
+    under_way = sorted((each.sender, each.receiver, described(each)) for each in machines.under_way)
     return (
         copies.records,
         copies.faults,

@@ -17,7 +17,7 @@ from pykbroker.brokers.memory_peers import Passage
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.machines import CONTROLLER, LAG_MS, Machines, records_of
-from pykbroker.simulation.passages import told
+from pykbroker.simulation.passages import described
 from pykbroker.tests.simulation.copies import CopiesWatch
 from pykbroker.wire.errors import ErrorCode
 
@@ -38,10 +38,10 @@ class ReplicationStory:
         self._lines: list[str] = []
         self._waiting: dict[str, Deferred[int]] = {}
         self._states = {**dict(self._all_states())}
-        self.machines.told = self._note
+        self.machines.notify = self._note
 
     def _note(self, what: str, passage: Passage) -> None:
-        words = told(passage)
+        words = described(passage)
         if _IDLE.fullmatch(words):
             return
         lost = "" if what == "arrives" else " is lost"
