@@ -85,6 +85,15 @@ def _everybody_may(*_: Any) -> None:
     return None
 
 
+def _any_epoch(self: Partition, node_id: int, _: int, *, leader_only: bool = True) -> None:
+    _check_served_by(self, node_id, -1, leader_only=leader_only)
+
+
+def _decides_without_epoch(control: Any, broker_id: int, topic: Any, wanted: Any) -> Any:
+    wanted.partition_epoch = topic.partitions[wanted.partition_index].partition_epoch
+    return _plan(control, broker_id, topic, wanted)
+
+
 def _crash_is_a_stop(self: ReplicationControl, broker_id: int) -> Any:
     return self.without(broker_id)
 
@@ -150,6 +159,7 @@ def _from_a_replica_without_role(self: Attempt, item: Any, partition: Partition)
 
 
 _propose, _expansion = Isr.propose, Leading.expansion
+_check_served_by, _plan = Partition.check_served_by, alter_partition._plan
 _high_watermark, _open = Leading.high_watermark, LogManager.open
 _take_role, _to_send, _cut = Partition._take_role, answer._to_send, FollowedPartition.cut
 
@@ -166,6 +176,10 @@ MUTATIONS: dict[str, Mutation] = {
     "what diverges is cut off": Mutation(FollowedPartition, "cut", _keeps_what_it_has),
     "the high watermark is what all in sync have": Mutation(Leading, "high_watermark", _counts_only_itself),
     "nothing is committed by too few (KIP-966)": Mutation(Leading, "high_watermark", _counts_without_enough, 21),
+    "leader epochs are compared (KIP-320)": Mutation(Partition, "check_served_by", _any_epoch, story="late_fetch"),
+    "the controller compares partition epochs (KIP-497)": Mutation(
+        alter_partition, "_plan", _decides_without_epoch, story="kip_497"
+    ),
     "the controller compares what AlterPartition says": Mutation(alter_partition, "_error", _everybody_may, 9),
     "a crash may have lost records (KIP-966)": Mutation(ReplicationControl, "lost", _crash_is_a_stop, 5),
     "a leader comes from the ISR": Mutation(partition_changes, "_elect", _anybody_leads, 4),
