@@ -153,7 +153,9 @@ class _Story:
     def until(self, fact, what: str) -> None:
         deadline = time.monotonic() + _LIMIT_S
         while not fact():
-            assert time.monotonic() < deadline, f"waited in vain for {what}: {self.ledger.produced and self.ledger.figures()}"
+            assert time.monotonic() < deadline, (
+                f"waited in vain for {what}: {self.ledger.produced and self.ledger.figures()}"
+            )
             time.sleep(0.02)
 
     def kill_the_broker(self) -> None:

@@ -98,6 +98,8 @@ class LedSharePartition:
         self._states = states
         self._ended = ended
         self.has_ended = False
+        #: Records that came back since their locks were over.
+        self.locks_over = 0
         self.leader_epoch = partition.leader_epoch
         self._state_epoch = 0
         self._share: SharePartition | None = None
@@ -330,6 +332,7 @@ class LedSharePartition:
             return
         change = self._share.expire(self._runtime.clock.monotonic())
         if change is not None:
+            self.locks_over += sum(each.last - each.first + 1 for each in change.batches)
             written = self.write(change)
             written.or_log("persisting locks that are over, of share partition %s", self.key)
             if change.given_up:

@@ -80,6 +80,23 @@ _BY_STATE: Final = {
 #: As a list for the catalogue, which finds a module's metrics by name.
 NUM_BY_STATE: Final = tuple(_BY_STATE.values())
 
+BY_PROTOCOL = gauge(
+    "kafka_server_group_coordinator_metrics_group_count",
+    "Groups by protocol: classic, consumer, share, streams.",
+    "protocol",
+    moves="As pykbroker_groups.",
+)
+_OF_PROTOCOL: Final = {
+    protocol: gauge(
+        f"kafka_server_group_coordinator_metrics_{protocol}_group_count",
+        f"{protocol.capitalize()} groups by state.",
+        "state",
+        moves="As pykbroker_group_state.",
+    )
+    for protocol in ("consumer", "share", "streams")
+}
+NUM_OF_PROTOCOL: Final = tuple(_OF_PROTOCOL.values())
+
 _IN_A_STEP: Final = 8
 
 
@@ -148,6 +165,10 @@ def _end(cluster: Cluster, topic: str, index: int) -> int | None:
 def _count(page: Page, counts: Counter[tuple[str, str]], committed: int) -> None:
     for (kind, state), count in sorted(counts.items()):
         page.add(GROUPS, count, kind, state)
+        if kind in _OF_PROTOCOL:
+            page.add(_OF_PROTOCOL[kind], count, state)
+    for protocol in ("classic", *_OF_PROTOCOL):
+        page.add(BY_PROTOCOL, sum(count for (kind, _), count in counts.items() if kind == protocol), protocol)
     page.add(NUM_GROUPS, sum(counts.values()))
     page.add(NUM_OFFSETS, committed)
     for state, metric in _BY_STATE.items():
