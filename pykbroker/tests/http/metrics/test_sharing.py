@@ -9,23 +9,15 @@ from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 
 
-def page_of(world: ShareCluster) -> dict[str, str]:
-    """The lines of a page: names with labels, and values."""
+def page_of(world: ShareCluster) -> str:
     page = Page()
     for _ in ShareCollector().collect(world.cluster, page):
         world.run_turn()
-    lines = b"".join(page.chunks()).decode().splitlines()
-    found = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    return {name.removeprefix("kafka_server_"): value for name, value in found.items()}
+    return b"".join(page.chunks()).decode()
 
 
-def test_without_share_groups_nothing_of_them_is_made() -> None:
-    world = ShareCluster()
-    page_of(world)
-    assert world.cluster.brokers[1].started_share_partitions is None
-
-
-def test_what_is_in_flight_and_what_was_said_of_it() -> None:
+def worked() -> ShareCluster:
+    """A cluster with a share group that has accepted, rejected and left something."""
     world = ShareCluster()
     world.create(NewTopic("dlq.t", 1, 1, configs={"errors.deadletterqueue.group.enable": "true"}))
     world.configure("errors.deadletterqueue.topic.name", "dlq.t")
@@ -37,7 +29,18 @@ def test_what_is_in_flight_and_what_was_said_of_it() -> None:
     member.acknowledge(5, 6, Acknowledge.REJECT)
     world.advance(40_000)
     world.settle()
-    found = page_of(world)
+    return world
+
+
+def test_without_share_groups_nothing_of_them_is_made() -> None:
+    world = ShareCluster()
+    page_of(world)
+    assert world.cluster.brokers[1].started_share_partitions is None
+
+
+def test_what_is_in_flight_and_what_was_said_of_it() -> None:
+    lines = [line for line in page_of(worked()).splitlines() if not line.startswith("#")]
+    found = dict(line.removeprefix("kafka_server_").rsplit(" ", 1) for line in lines)
     here = '{group="work",topic="t",partition="0"}'
     assert found[f"sharepartitionmetrics_inflightmessagecount{here}"] == "10"
     assert found[f"sharepartitionmetrics_inflightbatchcount{here}"] == "5"
