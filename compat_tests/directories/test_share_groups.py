@@ -164,10 +164,10 @@ def test_a_share_group_goes_on_where_it_was(turns, tmp_path, kafka_tools):
                 if number == 0:
                     work.begin(client)
                 else:
-                    assert _start_offset(client) == start, f"turn {number}, {who}"
+                    assert start <= _start_offset(client) <= min(work.open), f"turn {number}, {who}"
                 work.turn(client, how)
                 start = _start_offset(client)
-                assert start == min(work.open), f"turn {number}, {who}"
+                assert start <= min(work.open), f"turn {number}, {who}"  # it is persisted with what comes next
                 directories.end(how)  # before the member's connection ends
             if how == "stop":
                 assert faults(kafka_tools, directories) == [], f"turn {number}, {who}"

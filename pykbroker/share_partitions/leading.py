@@ -180,6 +180,19 @@ class LedSharePartition:
 
     # Acquiring
 
+    def available_bytes(self, most: int) -> int:
+        """Bytes that could be acquired, no more than ``most``; more than there are where the log's end is not in memory.
+
+        Raises KafkaError NOT_LEADER_OR_FOLLOWER, or what reading the log raises.
+        """
+        share, log = self._usable(), self.partition.log
+        share.log_start_moved(log.log_start_offset)
+        upper = log.last_stable_offset if self.settings.is_committed else log.high_watermark
+        if self._reading or not share.can_acquire:
+            return 0
+        plan = log.plan_read(share.next_fetch_offset, most, upper_offset=upper)
+        return 0 if plan is None else plan.size
+
     def acquire(self, wanted: Wanted) -> Delivery | Deferred[Delivery | None] | None:
         """Acquire records for a member; None if there are none. A wait if the disk must be waited for.
 
