@@ -256,12 +256,18 @@ def deleted_offsets(ask: Ask) -> None:
 # ---- the share coordinator
 
 
+def _wait_for_coordinator(ask: Ask, key: str) -> None:
+    request = FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
+    deadline = time.monotonic() + 20
+    while error := ask.quietly(request, 6).coordinators[0].error_code:
+        assert time.monotonic() < deadline, error
+        time.sleep(0.05)
+
+
 @case(ApiKey.FIND_COORDINATOR, since=6)
 def of_a_share_partition(ask: Ask) -> None:
     topic = ask.topic()
-    good = f"{ask.name('group')}:{uuid_to_str(ask.topic_ids[topic])}:0"
-    while ask.quietly(FindCoordinatorRequest(key_type=2, coordinator_keys=[good]), 6).coordinators[0].error_code:
-        time.sleep(0.05)
+    _wait_for_coordinator(ask, f"{ask.name('group')}:{uuid_to_str(ask.topic_ids[topic])}:0")
     ask(FindCoordinatorRequest(key_type=2, coordinator_keys=["nonsense", "", "a:b", "::", ":b:1", "a:b:c"]))
 
 
@@ -269,9 +275,7 @@ def of_a_share_partition(ask: Ask) -> None:
 def the_state_of_a_share_partition(ask: Ask) -> None:
     topic = ask.topic()
     group, topic_id = ask.name("group"), ask.topic_ids[topic]
-    key = FindCoordinatorRequest(key_type=2, coordinator_keys=[f"{group}:{uuid_to_str(topic_id)}:0"])
-    while ask.quietly(key, 6).coordinators[0].error_code:
-        time.sleep(0.05)
+    _wait_for_coordinator(ask, f"{group}:{uuid_to_str(topic_id)}:0")
 
     def write(start: int, *batches: tuple[int, int, int, int], leader: int = 0, state: int = 0) -> None:
         said = [write_share_group_state.StateBatch(*each) for each in batches]
