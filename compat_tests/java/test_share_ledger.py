@@ -236,3 +236,41 @@ def test_at_least_once(mode: str, tmp_path: Path) -> None:
         print(mode, story.ledger.figures())
         assert story.ledger.faults() == []
         assert sum(words[0] == "got" for words in story.ledger.processes[-1].lines()) == _PARTITIONS
+
+
+_GOT = "got {at}000000000 0 0 {count} {verdict}\nsays {says}000000000\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "lives", "letters", "fault"),
+    [
+        ("good", [(1, _GOT.format(at=2, count=1, verdict="accept", says=3))], 0, ""),
+        ("never", [(1, _GOT.format(at=2, count=1, verdict="reject", says=3))], 1, ""),
+        ("good", [(1, "got 2000000000 0 0 1 accept\n")], 0, "lost"),
+        ("never", [(1, _GOT.format(at=2, count=1, verdict="reject", says=3))], 0, "given up without a letter"),
+        ("never", [(1, _GOT.format(at=2, count=1, verdict="reject", says=3))], 2, "more than one letter"),
+        ("good", [(1, _GOT.format(at=2, count=5, verdict="accept", says=3))], 0, "delivered beyond the limit"),
+        ("good", [(1, _GOT.format(at=n, count=1, verdict="accept", says=5)) for n in (2, 3)], 0, "two had it"),
+        ("good", [(1, _GOT.format(at=n, count=1, verdict="accept", says=n)) for n in (2, 3)], 0, ""),
+        (
+            "good",
+            [
+                (1, _GOT.format(at=2, count=1, verdict="accept", says=3) + "said 4000000000 0 0 ok\n"),
+                (5, _GOT.format(at=6, count=2, verdict="accept", says=7)),
+            ],
+            0,
+            "delivered again",
+        ),
+    ],
+)
+def test_the_judgement_finds_each_fault(
+    value: str, lives: list[tuple[float, str]], letters: int, fault: str, tmp_path: Path
+) -> None:
+    ledger = Ledger(lock_s=100, limit=4, produced={(0, 0): (f"{value} 0", 1.0)})
+    ledger.letters[0, 0] = letters
+    for number, (started, text) in enumerate(lives):
+        file = tmp_path / f"member-{number}"
+        file.write_text(text)
+        ledger.processes.append(Process(file, started))
+    found = [line.split(": ")[1] for line in ledger.faults()]
+    assert (fault in found) if fault else not found, found

@@ -117,7 +117,7 @@ class Authentication:
             good = served and api_versions.is_good(header.api_version, frame, at)
             self._conversation.versions(good=good)
             if good and header.api_version >= _EXPECTS_SINCE:
-                frame = _expecting_nobody(header, frame, at)
+                frame = _without_expectation(header, frame, at)
         except (WireError, Unexpected) as error:
             raise CloseConnection(str(error)) from error
         return self._dispatcher.answer(broker, peer, frame)
@@ -205,7 +205,7 @@ def _malformed(error: WireError) -> CloseConnection:
     return CloseConnection(f"it sent a malformed request ({error})")
 
 
-def _expecting_nobody(header: RequestHeader, frame: memoryview, at: int) -> memoryview:
+def _without_expectation(header: RequestHeader, frame: memoryview, at: int) -> memoryview:
     """The request without the cluster and the broker that the client expects: Apache Kafka compares them for those who are signed in."""
     request, _ = ApiVersionsRequest.decode(frame, at, header.api_version)
     request.cluster_id, request.node_id = None, -1
