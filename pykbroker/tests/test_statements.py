@@ -56,7 +56,7 @@ SOCKETS = {
     "pykbroker/tests/brokers/test_cold_reads.py": "requests of others go on while a real disk is read",
     "pykbroker/tests/brokers/test_discarding_made_again.py": "threads of a process, on a real disk",
     "pykbroker/tests/brokers/test_slow_metadata_disk.py": "requests of others go on while a real disk syncs",
-    "pykbroker/tests/handlers/test_fetch.py": "connections that end while their fetch waits",
+    "pykbroker/tests/handlers/test_fetch_connections.py": "connections that end while their fetch waits",
     "pykbroker/tests/lake/values/test_registry.py": "a schema registry, over HTTP",
     "pykbroker/tests/partitions/test_partition_durability.py": "producers on many connections share a sync",
     "pykbroker/tests/quotas/test_request_time.py": "time outside handlers is that of connections",
