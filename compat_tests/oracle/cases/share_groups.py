@@ -331,3 +331,19 @@ def the_state_of_a_share_partition(ask: Ask) -> None:
 def _settled(ask: Ask, request: Any, version: int) -> None:
     """Asks until the coordinator has loaded, and keeps that answer."""
     ask.until(lambda answer: answer.results[0].partitions[0].error_code not in (14, 15, 16), request, version)
+
+
+@case(ApiKey.SHARE_FETCH)
+def a_fetch_waits_for_its_least_bytes(ask: Ask) -> None:
+    group, topic = read(ask, 0)
+    reader, version = ask.connect(), ask.version
+    ask.keep(reader.ask(fetches(ask, group, topic, 0), version))
+    ask.fill(topic, 2)
+    waiting = reader.send(fetches(ask, group, topic, 1, max_wait_ms=20_000, min_bytes=2000), version)
+    other = ask.quietly(fetches(ask, group, topic, 0, member="other", max_wait_ms=2000), version)
+    ask.keep(other.responses[0].partitions[0].acquired_records)
+    ask.fill(topic, 100, per_batch=50)
+    ask.keep(reader.receive(ApiKey.SHARE_FETCH, version, waiting))
+    ask.fill(topic, 3)
+    ask.keep(reader.ask(fetches(ask, group, topic, 2, max_wait_ms=300, min_bytes=2000), version))
+    reader.close()

@@ -64,6 +64,10 @@ class GroupCoordinator:
         self.partition_of = self._runtime.partition_of
         self._stop = host.runtime.slices.every(self.settings.offsets_retention_check_interval_ms, self._expire)
 
+    def expire_now(self) -> None:
+        """Begin a round of expiry, which offsets.retention.check.interval.ms begins periodically."""
+        self.host.runtime.slices.add(self._expire())
+
     def close(self) -> None:
         """The broker has stopped."""
         self._stop()
