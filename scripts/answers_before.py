@@ -1,8 +1,9 @@
 """Compares the responses of this checkout with those of another, over the oracle's cases.
 
 ``python -m scripts.answers_before CHECKOUT``. Both run on this checkout's Python. Values that depend on the run are
-normalized as for the oracle (compat_tests/oracle), so each difference comes from a change of the code. It exits with 1
-if there are any.
+normalized as for the oracle (compat_tests/oracle), so each difference comes from a change of the code. Only what both
+serve is asked. Where the other checkout follows an earlier release of Kafka, ``--as-version`` leaves out what the later
+one changed. It exits with 1 if there are any differences.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.cases import Case, all_cases
 from compat_tests.oracle.compare import divergences
-from compat_tests.oracle.requests import Ask
+from compat_tests.oracle.requests import Ask, NotInRelease
+from compat_tests.releases.brokers import AsVersion
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 from scripts.bench_job.brokers import make_pair
 
 
@@ -25,31 +29,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.answers_before", description=__doc__)
     parser.add_argument("checkout", type=Path, help="another checkout of pykbroker (git worktree add)")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases with this in their names")
+    parser.add_argument("--as-version", metavar="RELEASE", help="the release that this checkout is taken for")
     given = parser.parse_args()
     found = 0
     with tempfile.TemporaryDirectory(prefix="pykbroker-answers-") as folder:
-        for line in differences(Path(folder), given.checkout, given.only):
+        before, now = make_pair(Path(folder), before=given.checkout)
+        if given.as_version:
+            now = AsVersion(Path(folder) / "as-version", given.as_version, {})
+        for line in differences(Path(folder), (before, now), given.only):
             found += 1
             print(line, flush=True)
     print(f"{found} differences")
     return 1 if found else 0
 
 
-def differences(folder: Path, checkout: Path, only: str) -> Iterator[str]:
+def differences(folder: Path, pair: tuple[BrokerProcess, BrokerProcess], only: str) -> Iterator[str]:
     """Yield each difference with its case and version; the earlier response comes first."""
-    pair = make_pair(folder, before=checkout)
     try:
-        for broker in pair:
-            broker.start()
-            ask = Ask(broker.bootstrap, 0, "waiting")
-            ask.wait_for_coordinators()
-            ask.close()
+        served = _start(pair)
         with ThreadPoolExecutor(len(pair)) as threads:
             for case in all_cases():
-                for version in case.versions if only in case.name else ():
+                for version in _versions(case, served) if only in case.name else ():
                     name = f"{case.name.replace('/', '.')}-v{version}"
-                    before, now = threads.map(lambda broker: _answers(broker.bootstrap, case, version, name), pair)  # noqa: B023
-                    for each in divergences(before, now):
+                    answers = threads.map(lambda broker: _answers(broker.bootstrap, case, version, name, served), pair)  # noqa: B023
+                    for each in divergences(*answers):
                         if not (str(folder) in str(each.kafka) and str(folder) in str(each.ours)):  # each has its own
                             yield f"{name}: {each.path}\n    before: {each.kafka!r}\n    now:    {each.ours!r}"
     finally:
@@ -57,10 +60,33 @@ def differences(folder: Path, checkout: Path, only: str) -> Iterator[str]:
             broker.stop()
 
 
-def _answers(address: str, case: Case, version: int, name: str) -> list[object]:
-    ask = Ask(address, version, name)
+def _start(pair: tuple[BrokerProcess, BrokerProcess]) -> Mapping[int, range]:
+    """The versions that both brokers serve, by API."""
+    served: list[dict[int, range]] = []
+    for broker in pair:
+        broker.start()
+        ask = Ask(broker.bootstrap, 0, "waiting")
+        ask.wait_for_coordinators()
+        keys = ask.quietly(ApiVersionsRequest(), 0).api_keys
+        served.append({each.api_key: range(each.min_version, each.max_version + 1) for each in keys})
+        ask.close()
+    before, now = served
+    return {
+        key: range(max(before[key].start, now[key].start), min(before[key].stop, now[key].stop))
+        for key in before.keys() & now.keys()
+    }
+
+
+def _versions(case: Case, served: Mapping[int, range]) -> list[int]:
+    return [version for version in case.versions if version in served.get(case.api, ())]
+
+
+def _answers(address: str, case: Case, version: int, name: str, served: Mapping[int, range]) -> list[object]:
+    ask = Ask(address, version, name, {key: each.stop - 1 for key, each in served.items()})
     try:
         case.ask(ask)
+    except NotInRelease:
+        pass  # what was answered before is compared
     except Exception as error:  # noqa: BLE001 - a case that fails on one of them is a difference, too
         ask.answers.append(f"{type(error).__name__}: {error}")
     finally:

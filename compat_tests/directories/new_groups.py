@@ -52,25 +52,25 @@ class NewGroups:
         member = ConsumerGroupHeartbeatRequest(
             group, _MEMBER, rebalance_timeout_ms=60_000, subscribed_topic_names=[_TOPIC], topic_partitions=[]
         )
-        _commit(client, group, _joined(client, member, 1), 3 + len(self.consumers))
+        _commit(client, group, joined(client, member, 1), 3 + len(self.consumers))
 
     def join_streams_group(self, client: Client) -> None:
         """A group whose member has tasks and has committed an offset."""
         group = f"{PREFIX}streams-{len(self.streams)}"
         self.streams.append(group)
-        _commit(client, group, _joined(client, _streams_member(group), 0), 3 + len(self.streams))
+        _commit(client, group, joined(client, _streams_member(group), 0), 3 + len(self.streams))
 
     def join_share_group(self, client: Client) -> None:
         """A share group with an offset that was set."""
         share = f"{PREFIX}share-{len(self._shares)}"
         self._shares.append(share)
-        _joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
+        joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
         _ask(client, ShareGroupHeartbeatRequest(share, _MEMBER, _LEAVE), 1)
         wanted = [AlterShareGroupOffsetsRequestPartition(0, 2 + len(self._shares))]
         request = AlterShareGroupOffsetsRequest(share, [AlterShareGroupOffsetsRequestTopic(_TOPIC, wanted)])
         altered = _ask(client, request, 0).responses[0].partitions[0]
         assert altered.error_code == 0, altered
-        _joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
+        joined(client, ShareGroupHeartbeatRequest(share, _MEMBER, 0, None, [_TOPIC]), 1)
 
     def describe_share_groups(self, client: Client) -> list[Any]:
         """What Apache Kafka says of the share groups."""
@@ -90,7 +90,7 @@ def described(client: Client, request: Any, version: int) -> Any:
     return group
 
 
-def _joined(client: Client, heartbeat: Any, version: int) -> int:
+def joined(client: Client, heartbeat: Any, version: int) -> int:
     """Joins and beats until the member has something assigned; its epoch."""
     client.coordinated(heartbeat.group_id)
 

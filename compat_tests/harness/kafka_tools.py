@@ -37,6 +37,7 @@ _MAIN = {
     "streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
     "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "transactional-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
     "client-compatibility": "org.apache.kafka.tools.ClientCompatibilityTest",

@@ -20,8 +20,8 @@ _SETTINGS = {"log.retention.ms": "-1"}
 class AsVersion(Pykbroker):
     """pykbroker, taken for a release."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        super().__init__(folder, _SETTINGS)
+    def __init__(self, folder: Path, name: str, settings: dict[str, str] | None = None) -> None:
+        super().__init__(folder, _SETTINGS if settings is None else settings)
         self._release = name
 
     def command(self) -> list[str]:

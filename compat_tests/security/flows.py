@@ -244,6 +244,27 @@ def versions_of_a_nameless_client(talk: Dialogue) -> None:
 
 
 @flow
+def versions_of_another_cluster(talk: Dialogue) -> None:
+    talk.ask(ApiVersionsRequest("test", "1.0", "another", 1), 5)
+    talk.ask(ASK_VERSIONS, 3)
+    talk.sign_in()
+
+
+@flow
+def versions_of_another_cluster_and_a_handshake(talk: Dialogue) -> None:
+    talk.ask(ApiVersionsRequest("test", "1.0", "another", 1), 5)
+    talk.handshake("PLAIN")
+    talk.token(plain("alice", USERS["alice"]))
+
+
+@flow
+def versions_of_half_an_expectation(talk: Dialogue) -> None:
+    talk.ask(ApiVersionsRequest("test", "1.0", "another", -1), 5)
+    talk.ask(ASK_VERSIONS, 3)
+    talk.handshake("PLAIN")
+
+
+@flow
 def versions_after_the_handshake(talk: Dialogue) -> None:
     talk.handshake("PLAIN")
     talk.ask(ASK_VERSIONS, 3)

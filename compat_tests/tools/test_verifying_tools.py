@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from compat_tests.harness.kafka_tools import tool_command
 from compat_tests.harness.records import LIMIT_S, values, write
+from compat_tests.tools.conftest import columns, table
 
 
 def events(out: str, name: str) -> list[dict]:
@@ -38,6 +39,32 @@ def test_what_the_verifiable_producer_sent_the_verifiable_consumer_gets(tool, ma
     ends = {(each["partition"], each["offset"]) for each in events(out, "offsets_committed")[-1]["offsets"]}
     counts = [sum(1 for partition, _ in sent if partition == wanted) for wanted in range(3)]
     assert ends == set(enumerate(counts))
+
+
+@pytest.mark.parametrize("mode", ["auto", "sync", "async"])
+def test_the_share_consumer_gets_and_acknowledges_what_was_sent(tool, make_topic, fill, name, mode):
+    topic, group = make_topic(), name("group")
+    fill(topic)
+    options = [
+        "--topic",
+        topic,
+        "--group-id",
+        group,
+        "--offset-reset-strategy",
+        "earliest",
+        "--acknowledgement-mode",
+        mode,
+    ]
+    out = tool("verifiable-share-consumer", *options, "--max-messages", "10", "--verbose").out
+    assert [event["offsetResetStrategy"] for event in events(out, "offset_reset_strategy_set")] == ["earliest"]
+    got = [(each["partition"], each["offset"]) for each in events(out, "record_data")]
+    assert len(got) == len(set(got)) == 10
+    assert sum(batch["count"] for batch in events(out, "records_consumed")) == 10
+    acknowledged = events(out, "offsets_acknowledged")
+    assert all(each["success"] for each in acknowledged)
+    assert sum(each["count"] for each in acknowledged) == 10
+    described = tool("share-groups", "--describe", "--group", group)
+    assert sum(int(lag) for (lag,) in columns(table(described), "LAG")) == 0
 
 
 def test_the_transactional_copier_copies_exactly_once_though_it_aborts(kafka_tools, make_topic, bootstrap, name):

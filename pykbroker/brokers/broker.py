@@ -122,7 +122,8 @@ class Broker:
         self.connections_made = 0
         self.producer_ids = ProducerIds(lambda: shared.controller.allocate_producer_ids(node_id))
         self.coordinators = Coordinators(self)
-        self._share_partitions: SharePartitions | None = None
+        #: The share partitions that the broker leads; None before the first request of share groups' records.
+        self.started_share_partitions: SharePartitions | None = None
         #: What clients' metrics are taken with; None before the first request of client telemetry.
         self.started_telemetry: ClientTelemetry | None = None
         self._unsubscribe: Callable[[], None] | None = None
@@ -132,8 +133,8 @@ class Broker:
     def close(self) -> None:
         """The broker has stopped; what waits in it is answered."""
         self.fetch_sessions.close()
-        if self._share_partitions is not None:
-            self._share_partitions.close()
+        if self.started_share_partitions is not None:
+            self.started_share_partitions.close()
         if self.started_telemetry is not None:
             self.started_telemetry.close()
         self.coordinators.close()
@@ -205,11 +206,11 @@ class Broker:
     @property
     def share_partitions(self) -> SharePartitions:
         """The share partitions that the broker leads, created on first use."""
-        if self._share_partitions is None:
+        if self.started_share_partitions is None:
             from pykbroker.share_partitions.manager import SharePartitions
 
-            self._share_partitions = SharePartitions(self)
-        return self._share_partitions
+            self.started_share_partitions = SharePartitions(self)
+        return self.started_share_partitions
 
     @property
     def telemetry(self) -> ClientTelemetry:

@@ -39,9 +39,9 @@ class Store:
     ) -> None:
         self.logs = logs
         self.replication = replication
-        #: The broker's epoch before it stopped cleanly, for its next registration (KIP-966); -1 if it did not.
         #: Whether it may be used again after its broker has stopped.
         self.usable = True
+        #: The broker's epoch before it stopped cleanly, for its next registration (KIP-966); -1 if it did not.
         self.previous_epoch = -1 if replication is None else logs.previous_epoch
         self.dormant = DormantLogs(runtime, logs.directories)
         self.table = PartitionTable(config, logs, metadata, runtime, self.dormant, node_id, replication)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pykbroker.config.consistency import check_together
@@ -50,7 +50,6 @@ class BrokerConfig:
         self.cluster_default: Mapping[str, str] = {}
         self.this_broker: Mapping[str, str] = {}
         self._topic_defaults: dict[str, Any] | None = None
-        self._listening: list[Callable[[], None]] = []
         self._check()
 
     def with_texts(self, texts: Mapping[str, str]) -> BrokerConfig:
@@ -174,16 +173,11 @@ class BrokerConfig:
     # -- settings altered at run time
 
     def apply_dynamic(self, cluster_default: Mapping[str, str], this_broker: Mapping[str, str]) -> None:
-        """Override the file's settings by the image's, this broker's own first; replaces earlier overrides.
-
-        Callbacks of :meth:`on_change` run if something has changed.
-        """
+        """Override the file's settings by the image's, this broker's own first; replaces earlier overrides."""
         if (cluster_default, this_broker) == (self.cluster_default, self.this_broker):
             return
         self.cluster_default, self.this_broker = dict(cluster_default), dict(this_broker)
         self._values, self._topic_defaults = self.values_with(cluster_default, this_broker), None
-        for callback in list(self._listening):
-            callback()
 
     def values_with(self, cluster_default: Mapping[str, str], this_broker: Mapping[str, str]) -> dict[str, Any]:
         """The values that would be in force with these texts altered.
@@ -201,14 +195,10 @@ class BrokerConfig:
     def if_altered(
         self, this_broker: Mapping[str, str], cluster_default: Mapping[str, str] | None = None
     ) -> BrokerConfig:
-        """A copy with other dynamic settings of this broker, or of all, without callbacks."""
+        """A copy with other dynamic settings of this broker, or of all."""
         other = self.with_texts({})
         other.apply_dynamic(self.cluster_default if cluster_default is None else cluster_default, this_broker)
         return other
-
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` after every change at run time."""
-        self._listening.append(callback)
 
     # -- rules over several settings
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Generator
 from typing import Final
 
 from pykbroker.controller.partition_changes import RECOVERED, RECOVERING, Target
@@ -30,12 +31,14 @@ log = logging.getLogger(__name__)
 
 #: The broker epoch of a member whose leader does not know it: nothing is compared.
 _UNKNOWN_EPOCH: Final = -1
+#: The weight of a partition (``runtime/slices.py``).
+_PARTITION_WEIGHT: Final = 1.5
 
 
 def plan_alter_partition(
     control: ReplicationControl, request: AlterPartitionRequest
-) -> tuple[list[PartitionChangeRecord], AlterPartitionResponse]:
-    """The records of a request, and its answer with an error or the new state of each partition.
+) -> Generator[float, None, tuple[list[PartitionChangeRecord], AlterPartitionResponse]]:
+    """The records of a request, and its answer with an error or the new state of each partition, in slices.
 
     Raises KafkaError STALE_BROKER_EPOCH for a broker that is not registered with the request's epoch.
     """
@@ -54,6 +57,7 @@ def plan_alter_partition(
             answer.partitions.append(result)
             if record is not None:
                 records.append(record)
+            yield _PARTITION_WEIGHT
     return records, response
 
 

@@ -172,9 +172,9 @@ class Controller:
         return self._commits.decide(lambda: plan_alter_partition(self._own().control, request))
 
     def register_broker(self, request: BrokerRegistrationRequest, version: int) -> Deferred[int]:
-        def decide() -> Decision[tuple[int, int]]:
-            own = self._own()
-            records, epoch, offset = own.remote.register(request, version, self._log.end_offset, self._monotonic_ms())
+        def decide() -> Generator[float, None, Decision[tuple[int, int]]]:
+            registered = self._own().remote.register(request, version, self._log.end_offset, self._monotonic_ms())
+            records, epoch, offset = yield from registered
             return records, (epoch, offset)
 
         def begin_session(registered: tuple[int, int]) -> int:
@@ -203,9 +203,10 @@ class Controller:
         return self._commits.decide(lambda: self._own().remote.assign(request))
 
     def fence_stale_broker(self) -> Deferred[bool]:
-        def decide() -> Decision[bool]:
-            records = self._own().fence_stale(self._monotonic_ms())
-            return records or [], records is not None
+        def decide() -> Generator[float, None, Decision[bool]]:
+            fenced = self._own().fence_stale(self._monotonic_ms())
+            records = (yield from _in_slices(fenced)) if fenced is not None else []
+            return records, fenced is not None
 
         return self._commits.decide(decide)
 
@@ -472,5 +473,9 @@ def _decision(records: Records) -> Deciding[None]:
     return (records, None) if isinstance(records, list) else _decision_in_slices(records)
 
 
-def _decision_in_slices(steps: Generator[float, None, list[MetadataRecord]]) -> Generator[float, None, Decision[None]]:
-    return (yield from steps), None
+def _decision_in_slices(records: Records) -> Generator[float, None, Decision[None]]:
+    return (yield from _in_slices(records)), None
+
+
+def _in_slices(records: Records) -> Generator[float, None, list[MetadataRecord]]:
+    return records if isinstance(records, list) else (yield from records)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage, TopicImage
 from pykbroker.metadata.replay import MetadataRecord, replay
+
+#: The weight of a record (``runtime/slices.py``).
+_WEIGHT = 0.6
 
 
 class Draft:
@@ -27,11 +30,20 @@ class Draft:
         """The offset of the next record."""
         return self._first + len(self.records)
 
-    def add(self, records: Iterable[MetadataRecord]) -> None:
-        """Note records of brokers and of partitions' changes."""
+    def add(self, record: MetadataRecord) -> None:
+        """Note a record of a broker, or of a partition's change."""
+        replay(self.image, record, MetadataDelta())
+        self.records.append(record)
+
+    def add_all(self, changes: Generator[float, None, Iterable[MetadataRecord]]) -> Generator[float, None, None]:
+        """Note the records to which these steps lead."""
+        yield from self.add_each((yield from changes))
+
+    def add_each(self, records: Iterable[MetadataRecord]) -> Generator[float, None, None]:
+        """Note records, in slices."""
         for record in records:
-            replay(self.image, record, MetadataDelta())
-            self.records.append(record)
+            self.add(record)
+            yield _WEIGHT
 
 
 def _copied(topic: TopicImage) -> TopicImage:

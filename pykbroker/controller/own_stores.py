@@ -21,9 +21,11 @@ from pykbroker.controller.shared_store import ELECTIONS_AT_ONCE
 from pykbroker.metadata.features import Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
+from pykbroker.runtime.slices import at_once
 from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
+    from pykbroker.controller.commits import Records
     from pykbroker.controller.elections import ElectionType, Results
     from pykbroker.wire.errors import KafkaError
 
@@ -54,33 +56,42 @@ class OwnStores:
         del clean
         draft, control = self._draft(offset)
         here = {broker.id for broker in registrations}
-        epochs = {broker.id: self._register(draft, control, broker) for broker in registrations}
+        epochs = {broker.id: at_once(self._register(draft, control, broker)) for broker in registrations}
         for other in draft.image.active_brokers():
             if other.id not in here:
-                draft.add([*control.without(other.id), fencing(other)])
+                at_once(draft.add_all(control.without(other.id)))
+                draft.add(fencing(other))
         for broker in registrations:
-            self._unfence(draft, control, broker.id)
+            at_once(self._unfence(draft, control, broker.id))
         return draft.records, epochs
 
-    def start(self, broker: BrokerRegistration, offset: int) -> tuple[list[MetadataRecord], int]:
+    def start(
+        self, broker: BrokerRegistration, offset: int
+    ) -> Generator[float, None, tuple[list[MetadataRecord], int]]:
         """As ``SharedStore.start``: registered and, since it knows the metadata, unfenced."""
         draft, control = self._draft(offset)
-        epoch = self._register(draft, control, broker)
-        self._unfence(draft, control, broker.id)
+        epoch = yield from self._register(draft, control, broker)
+        yield from self._unfence(draft, control, broker.id)
         return draft.records, epoch
 
-    def begin_shutdown(self, broker: BrokerImage) -> list[MetadataRecord]:
+    def begin_shutdown(self, broker: BrokerImage) -> Records:
         """As ``SharedStore.begin_shutdown``."""
-        return [] if not broker.active else [leaving(broker), *self.control.without(broker.id)]
+        if not broker.active:
+            return []
+        changes = yield from self.control.without(broker.id)
+        return [leaving(broker), *changes]
 
-    def fence(self, broker: BrokerImage) -> list[MetadataRecord]:
+    def fence(self, broker: BrokerImage) -> Records:
         """As ``SharedStore.fence``."""
-        return [] if broker.fenced else [*self.control.without(broker.id), fencing(broker)]
+        if broker.fenced:
+            return []
+        changes = yield from self.control.without(broker.id)
+        return [*changes, fencing(broker)]
 
-    def unregister(self, broker: BrokerImage) -> list[MetadataRecord]:
+    def unregister(self, broker: BrokerImage) -> Records:
         """As ``SharedStore.unregister``."""
         self.sessions.forget(broker.id)
-        changes = self.control.forgotten(broker.id)
+        changes = yield from self.control.forgotten(broker.id)
         return [*changes, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
 
     def elect_preferred(self) -> list[MetadataRecord]:
@@ -105,7 +116,7 @@ class OwnStores:
         """As ``SharedStore.reassign``."""
         return plan_reassignments(self._image, wanted, same_factor=same_factor, control=self.control)
 
-    def fence_stale(self, now_ms: int) -> list[MetadataRecord] | None:
+    def fence_stale(self, now_ms: int) -> Records | None:
         """The records that fence one broker whose session is over; None if none is."""
         stale = self.sessions.take_stale(now_ms)
         if stale is None:
@@ -117,15 +128,18 @@ class OwnStores:
         draft = Draft(self._image, offset)
         return draft, ReplicationControl(draft.image, self._config, self._node_id)
 
-    def _register(self, draft: Draft, control: ReplicationControl, broker: BrokerRegistration) -> int:
+    def _register(
+        self, draft: Draft, control: ReplicationControl, broker: BrokerRegistration
+    ) -> Generator[float, None, int]:
         known = draft.image.brokers.get(broker.id)
         clean = known is not None and known.epoch == broker.previous_epoch
         epoch = draft.offset
-        draft.add(control.without(broker.id) if clean else control.lost(broker.id))
-        draft.add([registration(broker, epoch, self._rng, self._features, fenced=True)])
+        yield from draft.add_all(control.without(broker.id) if clean else control.lost(broker.id))
+        draft.add(registration(broker, epoch, self._rng, self._features, fenced=True))
         return epoch
 
     @staticmethod
-    def _unfence(draft: Draft, control: ReplicationControl, broker_id: int) -> None:
-        changes = control.unfenced(broker_id)
-        draft.add([unfencing(draft.image.brokers[broker_id]), *changes])
+    def _unfence(draft: Draft, control: ReplicationControl, broker_id: int) -> Generator[float, None, None]:
+        changes = yield from control.unfenced(broker_id)
+        draft.add(unfencing(draft.image.brokers[broker_id]))
+        yield from draft.add_each(changes)

@@ -5,6 +5,7 @@ Rules and messages: ClusterControlManager and ReplicationControlManager of Kafka
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 from pykbroker.controller.broker_sessions import BrokerSessions, ControlState
@@ -31,6 +32,8 @@ from pykbroker.wire.primitives import uuid_to_str
 
 _CORDONED_SINCE = 30  # metadata.version 4.3-IV0
 _WITH_PREVIOUS_EPOCH = 3  # the request's version
+#: The weight of a partition whose directory is assigned (``runtime/slices.py``).
+_PARTITION_WEIGHT = 1
 
 
 class RemoteBrokers:
@@ -43,7 +46,7 @@ class RemoteBrokers:
 
     def register(
         self, request: BrokerRegistrationRequest, version: int, offset: int, now_ms: int
-    ) -> tuple[list[MetadataRecord], int, int]:
+    ) -> Generator[float, None, tuple[list[MetadataRecord], int, int]]:
         """The records of a registration whose first record gets ``offset``, the broker epoch, and the offset of the
         registration's own record. ``version`` is the request's.
 
@@ -74,10 +77,12 @@ class RemoteBrokers:
             return [record], existing.epoch, offset
         known = -2 if existing is None else existing.epoch
         clean = version >= _WITH_PREVIOUS_EPOCH and request.previous_broker_epoch == known
-        changes = self._control.without(broker_id) if clean else self._control.lost(broker_id)
+        changes = yield from self._control.without(broker_id) if clean else self._control.lost(broker_id)
         return [*changes, _registration(request, offset)], offset, offset + len(changes)
 
-    def heartbeat(self, request: BrokerHeartbeatRequest) -> tuple[list[MetadataRecord], ControlState]:
+    def heartbeat(
+        self, request: BrokerHeartbeatRequest
+    ) -> Generator[float, None, tuple[list[MetadataRecord], ControlState]]:
         """The records of a heartbeat, and the broker's state from then on. Raises KafkaError STALE_BROKER_EPOCH."""
         image, broker_id = self._image, request.broker_id
         if broker_id not in self._sessions:
@@ -90,20 +95,22 @@ class RemoteBrokers:
         records: list[MetadataRecord] = []
         if state is not following:
             if following.fenced:
-                records += [*control.without(broker_id), fencing(broker)]
+                records += [*(yield from control.without(broker_id)), fencing(broker)]
             elif following is ControlState.UNFENCED:
-                records += [unfencing(broker), *control.unfenced(broker_id)]
+                records += [unfencing(broker), *(yield from control.unfenced(broker_id))]
             else:
                 if not broker.in_controlled_shutdown:
                     records.append(leaving(broker))
-                records += control.without(broker_id)
-        return [*records, *self._directories_of(broker, request)], following
+                records += yield from control.without(broker_id)
+        return [*records, *(yield from self._directories_of(broker, request))], following
 
-    def _directories_of(self, broker: BrokerImage, request: BrokerHeartbeatRequest) -> list[MetadataRecord]:
+    def _directories_of(
+        self, broker: BrokerImage, request: BrokerHeartbeatRequest
+    ) -> Generator[float, None, list[MetadataRecord]]:
         records: list[MetadataRecord] = []
         failed = [directory for directory in broker.log_dirs if directory in request.offline_log_dirs]
         if failed:
-            records += self._control.offline(broker.id, failed)
+            records += yield from self._control.offline(broker.id, failed)
             left = [directory for directory in broker.log_dirs if directory not in failed]
             records.append(_broker_change(broker, log_dirs=left))
         if self._cordons_others(broker, request.cordoned_log_dirs):
@@ -116,7 +123,9 @@ class RemoteBrokers:
             return False
         return broker.cordoned_log_dirs is None or set(broker.cordoned_log_dirs) != set(cordoned)
 
-    def assign(self, request: AssignReplicasToDirsRequest) -> tuple[list[MetadataRecord], AssignReplicasToDirsResponse]:
+    def assign(
+        self, request: AssignReplicasToDirsRequest
+    ) -> Generator[float, None, tuple[list[MetadataRecord], AssignReplicasToDirsResponse]]:
         """The records that note the log directories of a broker's replicas, and the answer. Raises KafkaError STALE_BROKER_EPOCH."""
         check_epoch(self._image, request.broker_id, request.broker_epoch)
         broker = self._image.brokers[request.broker_id]
@@ -134,6 +143,7 @@ class RemoteBrokers:
                     found = self._assignable(broker, topic.topic_id, partition.partition_index)
                     result = AssignReplicasToDirsResponsePartitionData(partition.partition_index)
                     results.partitions.append(result)
+                    yield _PARTITION_WEIGHT
                     if isinstance(found, ErrorCode):
                         result.error_code = found
                         continue
@@ -144,7 +154,7 @@ class RemoteBrokers:
                         records.append(record)
                     if not online:
                         failed[topic.topic_id, partition.partition_index] = found
-        return [*records, *self._control.without_in(broker.id, failed.values())], response
+        return [*records, *(yield from self._control.without_in(broker.id, failed.values()))], response
 
     def _assignable(
         self, broker: BrokerImage, topic_id: bytes, index: int

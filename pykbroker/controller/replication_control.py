@@ -8,7 +8,7 @@ messages: ReplicationControlManager of Kafka 4.4.0.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Final
 
 from pykbroker.controller.assignments import directory_for_new
@@ -25,7 +25,12 @@ log = logging.getLogger(__name__)
 UNCLEAN: Final = "unclean.leader.election.enable"
 _FIRST_WITHOUT_EPOCH_PER_SHRINK = 12  # metadata.version 3.6-IV0
 
+#: The weight of a partition of which nothing is wanted, and of one whose change is planned (``runtime/slices.py``).
+_LOOKED_AT, _PLANNED = 0.05, 1
+
 Found = tuple[TopicImage, PartitionImage]
+#: The records of changes of all partitions, and the steps to them: the image does not change meanwhile.
+Changes = Generator[float, None, list[PartitionChangeRecord]]
 
 
 class ReplicationControl:
@@ -38,60 +43,53 @@ class ReplicationControl:
 
     # Brokers
 
-    def without(self, broker_id: int) -> list[PartitionChangeRecord]:
+    def without(self, broker_id: int) -> Changes:
         """The changes when a broker is fenced, stops cleanly or begins its controlled shutdown: it leaves each ISR, and leads nothing."""
-        return list(self._without(broker_id, self._found(lambda partition: broker_id in partition.isr)))
+        return self._without(broker_id, self._all(), lambda partition: broker_id in partition.isr)
 
-    def forgotten(self, broker_id: int) -> list[PartitionChangeRecord]:
+    def forgotten(self, broker_id: int) -> Changes:
         """The changes when a broker is unregistered: it cannot lead from the ELR either."""
-        eligible = self._found(lambda partition: broker_id in partition.eligible_leader_replicas)
-        return [*self.without(broker_id), *self._without(broker_id, eligible)]
+        changes = yield from self.without(broker_id)
+        eligible = self._without(broker_id, self._all(), lambda each: broker_id in each.eligible_leader_replicas)
+        return [*changes, *(yield from eligible)]
 
-    def lost(self, broker_id: int) -> list[PartitionChangeRecord]:
+    def lost(self, broker_id: int) -> Changes:
         """The changes when a broker returns and did not stop cleanly: what it had in its caches may be gone, so it is in neither
         ISR nor ELR before it has caught up (KIP-966).
         """
         if not is_enabled(self.image):
             return self.without(broker_id)
 
-        def may_lead(replica: int) -> bool:
-            return replica != broker_id and self._is_active(replica)
-
-        records = []
-        for topic, partition in self._found(
-            lambda each: broker_id in each.isr or broker_id in each.eligible_leader_replicas
-        ):
+        def target(partition: PartitionImage) -> Target | None:
+            if broker_id not in partition.isr and broker_id not in partition.eligible_leader_replicas:
+                return None
             target = Target.of(partition)
             target.isr = [replica for replica in partition.isr if replica != broker_id]
             target.after_unclean_shutdown = (broker_id,)
-            records.append(self.change(topic, partition, target, self.automatic_election(topic), may_lead))
-        return [record for record in records if record is not None]
+            return target
 
-    def unfenced(self, broker_id: int) -> list[PartitionChangeRecord]:
+        return self._changed(self._all(), target, lambda each: each != broker_id and self._is_active(each))
+
+    def unfenced(self, broker_id: int) -> Changes:
         """The changes when a broker is unfenced: it may lead what has no leader."""
-
-        def may_lead(replica: int) -> bool:
-            return replica == broker_id or self._is_active(replica)
-
-        leaderless = self._found(lambda partition: partition.leader == NO_LEADER)
-        changes = (
-            self.change(topic, partition, Target.of(partition), self.automatic_election(topic), may_lead)
-            for topic, partition in leaderless
+        return self._changed(
+            self._all(),
+            lambda partition: Target.of(partition) if partition.leader == NO_LEADER else None,
+            lambda replica: replica == broker_id or self._is_active(replica),
         )
-        return [record for record in changes if record is not None]
 
     def leads(self, broker_id: int) -> bool:
         """Whether a broker leads any partition."""
         return next(self._found(lambda partition: partition.leader == broker_id), None) is not None
 
-    def offline(self, broker_id: int, directories: Iterable[bytes]) -> list[PartitionChangeRecord]:
+    def offline(self, broker_id: int, directories: Iterable[bytes]) -> Changes:
         """The changes when log directories of a broker fail: their replicas leave each ISR (KIP-858)."""
         gone = set(directories)
-        return list(self._without(broker_id, self._found(lambda partition: not gone.isdisjoint(partition.directories))))
+        return self._without(broker_id, self._all(), lambda partition: not gone.isdisjoint(partition.directories))
 
-    def without_in(self, broker_id: int, some: Iterable[Found]) -> list[PartitionChangeRecord]:
+    def without_in(self, broker_id: int, some: Iterable[Found]) -> Changes:
         """The changes of these partitions when a broker's replicas of them fail."""
-        return list(self._without(broker_id, some))
+        return self._without(broker_id, some, lambda _: True)
 
     # Periodic elections
 
@@ -158,16 +156,34 @@ class ReplicationControl:
         """The election that a change of the topic's partitions may need without anybody asking for one."""
         return Election.UNCLEAN if self.may_elect_unclean(topic.name) else Election.ONLINE
 
-    def _without(self, broker_id: int, some: Iterable[Found]) -> Iterator[PartitionChangeRecord]:
-        def may_lead(replica: int) -> bool:
-            return replica != broker_id and self._is_active(replica)
-
-        for topic, partition in some:
+    def _without(self, broker_id: int, some: Iterable[Found], wanted: Callable[[PartitionImage], bool]) -> Changes:
+        def target(partition: PartitionImage) -> Target | None:
+            if not wanted(partition):
+                return None
             target = Target.of(partition)
             target.isr = [replica for replica in partition.isr if replica != broker_id]
+            return target
+
+        return self._changed(some, target, lambda each: each != broker_id and self._is_active(each))
+
+    def _changed(
+        self, some: Iterable[Found], wanted: Callable[[PartitionImage], Target | None], may_lead: Callable[[int], bool]
+    ) -> Changes:
+        """The changes of the partitions of which something is ``wanted``."""
+        records: list[PartitionChangeRecord] = []
+        for topic, partition in some:
+            target = wanted(partition)
+            if target is None:
+                yield _LOOKED_AT
+                continue
             record = self.change(topic, partition, target, self.automatic_election(topic), may_lead)
             if record is not None:
-                yield record
+                records.append(record)
+            yield _PLANNED
+        return records
+
+    def _all(self) -> Iterator[Found]:
+        return self._found(lambda _: True)
 
     def _found(self, wanted: Callable[[PartitionImage], bool]) -> Iterator[Found]:
         for topic in self.image.topics.values():

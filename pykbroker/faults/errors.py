@@ -10,6 +10,7 @@ from pykbroker.faults import naming
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.refusals import answers
 from pykbroker.refusals.answers import PlacedRefusal
+from pykbroker.refusals.naming import around
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import ErrorCode
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Requests without effects, whose items only the handler knows: all topics, a session's partitions.
 _READS = (ApiKey.FETCH, ApiKey.METADATA)
+#: Requests with an epoch of a share session.
+_OF_SHARE_SESSIONS = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 
 
 def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
@@ -37,6 +40,8 @@ def refuse(fault: Fault, broker: Broker, ctx: RequestContext, request: Any, proc
     site = answers.site_for(refusal, request, ctx.api_version)
     if ctx.api_key == ApiKey.FETCH:
         return _refuse_fetch(refusal, fault.after, broker, ctx, request, proceed)
+    if ctx.api_key in _OF_SHARE_SESSIONS:
+        return _refuse_share(refusal, fault.after, broker, ctx, request, proceed)
     if fault.after or site is None or ctx.api_key in _READS:
         where = site or answers.deepest_site(request, ctx.api_version)
         failed = answers.built(request, where, refusal)
@@ -80,12 +85,10 @@ def _refuse_fetch(
     """Answer an error at once, as Kafka does, also for partitions of the session that the request does not name. The session
     examines them again next time, since the client did not get their records.
     """
-    whole = next(
-        (each for each in [answers.site_for(refusal, request, ctx.api_version)] if each and not each.path), None
-    )
+    known = _as_request(request, list(naming.session_names(request, broker)))
+    whole = _whole_site(refusal, ctx, request, known)
     if not after:
         request.max_wait_ms = 0
-    named = [] if whole else list(naming.session_names(request, broker))
     answer = proceed()
 
     def said(response: Any) -> Any:
@@ -98,13 +101,75 @@ def _refuse_fetch(
         site = answers.deepest_site(request, ctx.api_version)
         answers.overwrite(response, site, refusal)
         answers.merge(response, answers.built(request, site, refusal), site.path)
-        answers.merge(response, answers.built(_as_request(request, named), site, refusal), site.path)
+        answers.merge(response, answers.built(known, site, refusal), site.path)
         session = broker.fetch_sessions.session(response.session_id)
         if session is not None:
             session.look_again()
         return response
 
     return answer.map(said) if isinstance(answer, Deferred) else said(answer)
+
+
+def _refuse_share(
+    refusal: PlacedRefusal,
+    after: bool,
+    broker: Broker,
+    ctx: RequestContext,
+    request: Any,
+    proceed: Callable[[], Answer],
+) -> Answer:
+    """Answer an error at once, and let the share session begin, go on or end as the request says: members count its epochs on after errors.
+    Nothing is acquired, and what is refused is not acknowledged, unless it comes ``after``.
+    """
+    is_fetch = ctx.api_key == ApiKey.SHARE_FETCH
+    known = _as_share_fetch(request, list(naming.session_names(request, broker))) if is_fetch else request
+    whole = _whole_site(refusal, ctx, request, known)
+    is_meant = None if whole is not None else refusal.wanted
+    acknowledges = {}
+    for topic in request.topics:
+        for each in topic.partitions:
+            names = {**around(request), "topic_id": topic.topic_id, "partition": each.partition_index}
+            if each.acknowledgement_batches and (is_meant is None or is_meant(names)):
+                acknowledges[topic.topic_id, each.partition_index] = each
+    if not after:
+        for each in acknowledges.values():
+            each.acknowledgement_batches = []
+        if is_fetch:
+            request.max_wait_ms = request.max_records = 0
+    answer = proceed()
+
+    def said(response: Any) -> Any:
+        if response.error_code:
+            return response
+        if whole is not None:
+            answers.say(response, whole, refusal.code)
+            response.responses = []
+            return response
+        site = answers.deepest_site(request, ctx.api_version)
+        answers.overwrite(response, site, refusal)
+        answers.merge(response, answers.built(request, site, refusal), site.path)
+        answers.merge(response, answers.built(known, site, refusal), site.path)
+        for found in response.responses if is_fetch else ():
+            for part in found.partitions:
+                if (found.topic_id, part.partition_index) in acknowledges:
+                    part.acknowledge_error_code = int(refusal.code)
+        return response
+
+    return answer.map(said) if isinstance(answer, Deferred) else said(answer)
+
+
+def _whole_site(refusal: PlacedRefusal, ctx: RequestContext, request: Any, known: Any) -> Site | None:
+    """The place for the error of the request as a whole, if that is where it belongs; ``known`` names what its session knows."""
+    sites = [answers.site_for(refusal, each, ctx.api_version) for each in (request, known)]
+    return None if any(site is not None and site.path for site in sites) else sites[0]
+
+
+def _as_share_fetch(request: Any, named: list[Names]) -> Any:
+    """A ShareFetch request that names the partitions of its session."""
+    from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic
+
+    topics = [FetchTopic(names["topic_id"], [FetchPartition(names["partition"])]) for names in named]
+    return type(request)(group_id=request.group_id, member_id=request.member_id, topics=topics)
 
 
 def _as_request(request: Any, named: list[Names]) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.refusals import shapes
 from pykbroker.refusals.naming import Names, Wanted, around, item_names
+from pykbroker.share_partitions.sessions import ShareMemberKey
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.message import WireStruct
 from pykbroker.wire.primitives import ZERO_UUID
@@ -60,12 +61,18 @@ def all_names(request: Any, broker: Broker) -> Iterator[Names]:
     """The names in a request, one by one for each partition if it names partitions."""
     names = around(request)
     yield from _leaves(request, names)
-    if request.API_KEY == ApiKey.FETCH:
-        yield from session_names(request, broker)
+    if request.API_KEY in (ApiKey.FETCH, ApiKey.SHARE_FETCH):
+        yield from ({**names, **each} for each in session_names(request, broker))
 
 
 def session_names(request: Any, broker: Broker) -> Iterator[Names]:
-    """The partitions of a Fetch request's session (KIP-227), which the request need not name."""
+    """The partitions of the session of a Fetch request (KIP-227) or a ShareFetch request, which the request need not name."""
+    if request.API_KEY == ApiKey.SHARE_FETCH:
+        key = ShareMemberKey(request.group_id or "", request.member_id or "")
+        shared = broker.share_partitions.sessions.find(key) if request.share_session_epoch else None
+        for topic_id, index in shared.partitions if shared is not None else ():
+            yield {"topic_id": topic_id, "partition": index}
+        return
     session = broker.fetch_sessions.session(request.session_id) if request.session_id else None
     for topic, index in session.items if session is not None else ():
         yield {"topic" if isinstance(topic, str) else "topic_id": topic, "partition": index}

@@ -1,10 +1,8 @@
 """ShareFetch (key 78), versions 1 to 2: members of a share group acquire records, and acknowledge earlier ones (KIP-932).
 
 A request belongs to the member's share session: epoch 0 begins it, -1 ends it. Records are acquired in whole batches, as far as
-``max_records`` goes, or from version 2 on strictly (KIP-1206). Without records it waits for ``max_wait_ms``. An answer of a session names
-partitions with records, errors, or results of acknowledgements; the first one names all.
-
-Left out: min_bytes above 1 does not make it wait longer.
+``max_records`` goes, or from version 2 on strictly (KIP-1206). While fewer than ``min_bytes`` may be acquired, it waits for ``max_wait_ms``,
+and acquires nothing. An answer of a session names partitions with records, errors, or results of acknowledgements; the first one names all.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from pykbroker.wire.messages.share_fetch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
@@ -119,6 +117,7 @@ class _ShareFetch:
         self.acknowledged: Deferred[None] = Deferred.completed(None)
         self.acquired = 0
         self.left = min(request.max_bytes, broker.fetch_max_bytes)
+        self.needed = min(request.min_bytes, self.left)
         self.timer: Timer | None = None
         self.watched: list[LedSharePartition] = []
         self.over = self.failed = False
@@ -199,6 +198,8 @@ class _ShareFetch:
 
     def _look_at_all(self) -> Work[list[None]]:
         waits: list[Deferred[None]] = []
+        if self.needed > 1 and self.timer is not None and not (yield from self._is_enough()):
+            return gather(waits)
         for where in self.session.in_turn():
             if self.session.has_ended or self.acquired >= self.request.max_records or self.left <= 0:
                 break
@@ -212,7 +213,24 @@ class _ShareFetch:
             yield _WEIGHT
         return gather(waits)
 
-    def _look_at(self, where: TopicIdPartition) -> Deferred[None] | None:
+    def _is_enough(self) -> Generator[float, None, bool]:
+        """Whether there are as many bytes to acquire as the member wants, or something to be told of."""
+        available = 0
+        for where in self.session.in_turn():
+            try:
+                led = self._opened(where)
+            except KafkaError:
+                return True
+            available += 0 if led is None else led.available_bytes(self.needed)
+            if available >= self.needed:
+                return True
+            yield _WEIGHT
+        return False
+
+    def _opened(self, where: TopicIdPartition) -> LedSharePartition | None:
+        """The share partition, which wakes this request from now on; None until it is open. Raises what ``readable`` raises, and what
+        it cannot be opened for.
+        """
         partition = readable(self.broker, self.ctx, where)
         led = self.broker.share_partitions.led(self.group_id, partition)
         self.watched.append(led)
@@ -221,6 +239,12 @@ class _ShareFetch:
             return None  # it tells when it is opened, or cannot be
         if led.opening.error is not None:
             raise led.opening.error
+        return led
+
+    def _look_at(self, where: TopicIdPartition) -> Deferred[None] | None:
+        led = self._opened(where)
+        if led is None:
+            return None
         found = led.acquire(
             Wanted(
                 self.member_id,
@@ -275,7 +299,10 @@ class _ShareFetch:
     def _expire(self) -> None:
         self.timer = None
         if not self.looking:
-            self._finish()
+            if self.needed > 1:  # what there is, fewer bytes than were wanted
+                self._look()
+            else:
+                self._finish()
 
     def _stop(self) -> None:
         """The client has gone, or is answered."""

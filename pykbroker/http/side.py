@@ -27,6 +27,7 @@ from pykbroker.http.metrics.process import OwnProcessCollector
 from pykbroker.http.metrics.quotas import QuotaCollector
 from pykbroker.http.metrics.requests import RequestCollector
 from pykbroker.http.metrics.scrape import NoCluster, Scrapes
+from pykbroker.http.metrics.sharing import ShareCollector
 from pykbroker.http.metrics.storage import StorageCollector
 from pykbroker.http.metrics.transactions import TransactionCollector
 from pykbroker.http.server import WebServer
@@ -76,6 +77,7 @@ class HttpSide:
                     self._brokers,
                     PartitionCollector(),
                     GroupCollector(),
+                    ShareCollector(),
                     TransactionCollector(),
                     self._storage,
                     ClientMetricCollector(),

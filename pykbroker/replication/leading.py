@@ -236,8 +236,3 @@ class Leading:
         while committing and committing[0][0] <= high_watermark:
             size += committing.popleft()[1]
         return size
-
-    def is_behind(self, replica: int, log_end: int) -> bool:
-        """Whether a follower lacks something of the log."""
-        progress = self.followers.get(replica)
-        return progress is not None and progress.log_end < log_end

@@ -24,7 +24,8 @@ from pykbroker.security.sasl.conversation import (
 )
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
-from pykbroker.wire.headers import RequestHeader, begin_response, decode_request_header
+from pykbroker.wire.headers import RequestHeader, begin_response, decode_request_header, encode_request_header
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.context import Peer
     from pykbroker.security.sasl.mechanism import Authenticated, Mechanism
+
+#: The version of ApiVersions from which on clients may say which cluster and broker they expect.
+_EXPECTS_SINCE = 5
 
 #: What takes the frames of a connection, as ``Dispatcher.answer`` does.
 Answering = Callable[["Broker", "Peer", memoryview], Any]
@@ -112,6 +116,8 @@ class Authentication:
             served = self._dispatcher.serves(ApiKey.API_VERSIONS, header.api_version)
             good = served and api_versions.is_good(header.api_version, frame, at)
             self._conversation.versions(good=good)
+            if good and header.api_version >= _EXPECTS_SINCE:
+                frame = _without_expectation(header, frame, at)
         except (WireError, Unexpected) as error:
             raise CloseConnection(str(error)) from error
         return self._dispatcher.answer(broker, peer, frame)
@@ -197,6 +203,16 @@ class _Ending(Exception):
 
 def _malformed(error: WireError) -> CloseConnection:
     return CloseConnection(f"it sent a malformed request ({error})")
+
+
+def _without_expectation(header: RequestHeader, frame: memoryview, at: int) -> memoryview:
+    """The request without the cluster and the broker that the client expects: Apache Kafka compares them for those who are signed in."""
+    request, _ = ApiVersionsRequest.decode(frame, at, header.api_version)
+    request.cluster_id, request.node_id = None, -1
+    written = bytearray()
+    encode_request_header(written, header)
+    request.encode(written, header.api_version)
+    return memoryview(written)
 
 
 def _check_version(header: RequestHeader, request: type[SaslHandshakeRequest | SaslAuthenticateRequest]) -> None:

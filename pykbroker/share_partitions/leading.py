@@ -98,6 +98,8 @@ class LedSharePartition:
         self._states = states
         self._ended = ended
         self.has_ended = False
+        #: Records that came back since their locks were over.
+        self.locks_over = 0
         self.leader_epoch = partition.leader_epoch
         self._state_epoch = 0
         self._share: SharePartition | None = None
@@ -177,6 +179,19 @@ class LedSharePartition:
             self._runtime.wake_queue.add(wake)
 
     # Acquiring
+
+    def available_bytes(self, most: int) -> int:
+        """Bytes that could be acquired, no more than ``most``; more than there are where the log's end is not in memory.
+
+        Raises KafkaError NOT_LEADER_OR_FOLLOWER, or what reading the log raises.
+        """
+        share, log = self._usable(), self.partition.log
+        share.log_start_moved(log.log_start_offset)
+        upper = log.last_stable_offset if self.settings.is_committed else log.high_watermark
+        if self._reading or not share.can_acquire:
+            return 0
+        plan = log.plan_read(share.next_fetch_offset, most, upper_offset=upper)
+        return 0 if plan is None else plan.size
 
     def acquire(self, wanted: Wanted) -> Delivery | Deferred[Delivery | None] | None:
         """Acquire records for a member; None if there are none. A wait if the disk must be waited for.
@@ -330,6 +345,7 @@ class LedSharePartition:
             return
         change = self._share.expire(self._runtime.clock.monotonic())
         if change is not None:
+            self.locks_over += sum(each.last - each.first + 1 for each in change.batches)
             written = self.write(change)
             written.or_log("persisting locks that are over, of share partition %s", self.key)
             if change.given_up:

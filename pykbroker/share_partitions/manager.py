@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ class SharePartitions:
     def __init__(self, host: ShareHost) -> None:
         self._host = host
         self._letters = DeadLetters(host)
+        #: Acknowledgements that members have sent, by type.
+        self.acknowledgements: Counter[int] = Counter()
         self.sessions = ShareSessions(host.config["group.share.max.share.sessions"], self._session_ended)
         #: By group, and within it by key.
         self._led: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
@@ -62,6 +65,15 @@ class SharePartitions:
         """A share partition, to look at; None if it is not led here, or no member has read from it."""
         led = self._led.get(key.group_id, {}).get(key)
         return None if led is None else led.share
+
+    @property
+    def letters_of(self) -> Counter[str]:
+        """Dead letters that were written, by group."""
+        return self._letters.written
+
+    def groups(self) -> list[str]:
+        """The groups with open share partitions."""
+        return list(self._led)
 
     def led_of(self, group_id: str) -> list[LedSharePartition]:
         """The share partitions of a group that are open."""

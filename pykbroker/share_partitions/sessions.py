@@ -73,6 +73,10 @@ class ShareSessions:
         """Whether any member of a group has a session."""
         return group_id in self._groups
 
+    def find(self, key: ShareMemberKey) -> ShareSession | None:
+        """The session of a member, to look at."""
+        return self._sessions.get(key)
+
     def begin(self, key: ShareMemberKey, connection: Peer | None) -> ShareSession:
         """Begin a session, in place of one that the member has. Raises KafkaError SHARE_SESSION_LIMIT_REACHED."""
         self._forget(key)

@@ -156,6 +156,19 @@ def test_a_commit_past_the_port_is_seen() -> None:
     assert not list(commits(ast.parse("cluster.controller.move_leader('t', 0, 1)")))
 
 
+def test_an_earlier_release_is_known_in_one_place() -> None:
+    """What it changes is a value, which ``releases/release.py`` finds by its name: those before 3.9 are frozen."""
+    names = modules()
+    found = {
+        each
+        for name, path in names.items()
+        if not name.startswith("releases.")
+        for each in imports(path, names)
+        if each.startswith("releases.")
+    }
+    assert found == {"releases.release"}
+
+
 #: Functions may have so many parameters, beside self, and lines.
 MOST_PARAMETERS, MOST_LINES = 10, 60
 #: Those that have more: what a test says of its broker, which users call by keywords; and the fields of a batch's header.

@@ -1,4 +1,4 @@
-"""Every test states what must hold, and none sleeps."""
+"""Every test states what must hold; none sleeps, and few open sockets."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import pykbroker
 ROOT = Path(pykbroker.__file__).parent.parent
 #: Unit tests run on a manual clock, or await.
 UNIT = ("pykbroker", "wire", "scripts")
+#: Tests with programs that are not ours look again and again at what these do.
+COMPAT = "compat_tests"
 #: Where unit tests sleep. Loops of their own have virtual time, which sleeping passes.
 SLEEPERS = {
     "pykbroker/tests/http/metrics/test_process.py": "holds up the loop, which is what it is about",
@@ -22,6 +24,51 @@ SLEEPERS = {
     "pykbroker/tests/process/many_clients.py": "virtual time",
 }
 VIRTUAL = "pykbroker/tests/worlds/"
+#: Where tests with other programs sleep for a time that is not one between two looks.
+COMPAT_SLEEPERS = {
+    "compat_tests/kerberos/flows.py": "the lifetime of a session, in Apache Kafka too",
+    "compat_tests/lake/test_sender.py": "the time after which librdkafka forgets a broker",
+    "compat_tests/oracle/cases/streams_groups.py": "Apache Kafka's interval of assignments",
+    "compat_tests/published_bugs/aiokafka_worlds.py": "virtual time",
+    "compat_tests/security/delegation_flows.py": "the lifetime of a token, in Apache Kafka too",
+    "compat_tests/security/session_flows.py": "the lifetime of a session, in Apache Kafka too",
+    "compat_tests/testing_faults/sides.py": "the time-outs of a session and of a transaction, in Apache Kafka too",
+    "compat_tests/worlds/committing.py": "virtual time",
+    "compat_tests/worlds/producing.py": "virtual time",
+    "compat_tests/worlds/rebalancing.py": "virtual time",
+}
+#: Rooms whose subject is a process that others connect to, or a client that connects: their tests open sockets.
+WITH_SOCKETS = {"cli", "client", "container", "http", "kit", "network", "process", "steered", "testing", "worlds"}
+#: What opens one, of modules and of functions.
+OPENING_MODULES = {
+    "http.server",
+    "pykbroker.network.server",
+    "pykbroker.process.node",
+    "pykbroker.steered.embedded",
+    "pykbroker.testing",
+    "pykbroker.tests.kit.running",
+    "pykbroker.tests.kit.secured",
+    "socketserver",
+}
+OPENING_CALLS = {"create_connection", "create_server", "open_connection", "open_unix_connection", "start_server"}
+#: Tests of other rooms that open sockets: what a cluster in memory does not show.
+SOCKETS = {
+    "pykbroker/tests/brokers/test_cold_reads.py": "requests of others go on while a real disk is read",
+    "pykbroker/tests/brokers/test_discarding_made_again.py": "threads of a process, on a real disk",
+    "pykbroker/tests/brokers/test_slow_metadata_disk.py": "requests of others go on while a real disk syncs",
+    "pykbroker/tests/handlers/test_fetch_connections.py": "connections that end while their fetch waits",
+    "pykbroker/tests/lake/values/test_registry.py": "a schema registry, over HTTP",
+    "pykbroker/tests/partitions/test_partition_durability.py": "producers on many connections share a sync",
+    "pykbroker/tests/quotas/test_request_time.py": "time outside handlers is that of connections",
+    "pykbroker/tests/quotas/test_throttling.py": "a throttled connection is not read from",
+    "pykbroker/tests/runtime/test_turns.py": "frames are an entrance of the loop",
+    "pykbroker/tests/security/test_http_request.py": "HTTP",
+    "pykbroker/tests/security/test_secrets.py": "all that tells strangers something",
+    "pykbroker/tests/seeding/test_loading.py": "seeds of the brokers that tests start",
+    "pykbroker/tests/seeding/test_round_trip.py": "seeds of the brokers that tests start",
+    "pykbroker/tests/sessions/test_sessions.py": "the traffic of stock clients",
+    "scripts/tests/test_stand_in_nc.py": "a stand-in for a program that connects",
+}
 
 
 @dataclass(frozen=True)
@@ -74,20 +121,43 @@ def sleeps(tree: ast.AST) -> Iterator[int]:
             yield node.lineno
 
 
+def lone_sleeps(tree: ast.AST) -> Iterator[int]:
+    """The lines that sleep outside of loops."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.While | ast.For | ast.AsyncFor):
+            if isinstance(node, ast.Call) and called(node) == "sleep":
+                yield from sleeps(node)
+            else:
+                yield from lone_sleeps(node)
+
+
+def opens_sockets(tree: ast.AST) -> bool:
+    for node in ast.walk(tree):
+        names: set[str] = set()
+        if isinstance(node, ast.Import):
+            names = {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {node.module or "", *(f"{node.module}.{each.name}" for each in node.names)}
+        if names & OPENING_MODULES or (isinstance(node, ast.Call) and called(node) in OPENING_CALLS):
+            return True
+    return False
+
+
 @cache
-def trees() -> dict[str, ast.Module]:
-    """Modules of unit tests, by their paths."""
-    paths = [path for folder in UNIT for path in sorted((ROOT / folder).rglob("*.py"))]
-    names = {
-        str(path.relative_to(ROOT)): path for path in paths if not path.is_relative_to(ROOT / "pykbroker" / "wire")
-    }
-    tests = {name: path for name, path in names.items() if "tests" in path.parent.parts}
-    return {name: ast.parse(path.read_text()) for name, path in tests.items()}
+def parsed(folder: str) -> dict[str, ast.Module]:
+    """Modules of tests in a folder of the repository, by their paths."""
+    paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if not path.is_relative_to(ROOT / "pykbroker/wire")]
+    tests = [path for path in paths if "tests" in path.parent.parts or folder == COMPAT]
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in tests}
+
+
+def trees(*folders: str) -> dict[str, ast.Module]:
+    return {name: tree for folder in folders for name, tree in parsed(folder).items()}
 
 
 def test_every_test_states_what_must_hold() -> None:
     """Helpers are known by their names, wherever they are."""
-    written = {name: functions(tree) for name, tree in trees().items()}
+    written = {name: functions(tree) for name, tree in trees(*UNIT, COMPAT).items()}
     helpers = stating(each for functions in written.values() for each in functions if not each.name.startswith("test_"))
     silent = [
         f"{name}:{each.name}"
@@ -101,8 +171,21 @@ def test_every_test_states_what_must_hold() -> None:
 
 
 def test_no_unit_test_sleeps() -> None:
-    found = {name for name, tree in trees().items() if not name.startswith(VIRTUAL) and [*sleeps(tree)]}
+    found = {name for name, tree in trees(*UNIT).items() if not name.startswith(VIRTUAL) and [*sleeps(tree)]}
     assert found == SLEEPERS.keys()
+
+
+def test_tests_with_other_programs_sleep_between_two_looks() -> None:
+    assert {name for name, tree in trees(COMPAT).items() if [*lone_sleeps(tree)]} == COMPAT_SLEEPERS.keys()
+
+
+def test_unit_tests_open_no_socket_where_a_cluster_in_memory_does() -> None:
+    found = {
+        name
+        for name, tree in trees(*UNIT).items()
+        if not WITH_SOCKETS & {*Path(name).parts[2:-1]} and opens_sockets(tree)
+    }
+    assert found == SOCKETS.keys()
 
 
 @pytest.mark.parametrize(
@@ -122,3 +205,22 @@ def test_a_test_that_states_nothing_is_seen(code: str, silent: bool) -> None:
 
 def test_a_sleep_is_seen() -> None:
     assert [*sleeps(ast.parse("time.sleep(1)\nasyncio.sleep(0)\nawait_it()\nasyncio.sleep(0.1)"))] == [1, 4]
+
+
+def test_a_sleep_outside_of_loops_is_told_from_one_between_two_looks() -> None:
+    code = "def f():\n    time.sleep(1)\n    while not done():\n        time.sleep(1)\n    asyncio.sleep(0)"
+    assert [*lone_sleeps(ast.parse(code))] == [2]
+
+
+@pytest.mark.parametrize(
+    ("code", "opens"),
+    [
+        ("from pykbroker.testing import Kafka", True),
+        ("from pykbroker.tests.kit.running import running_broker", True),
+        ("await asyncio.open_connection(host, port)", True),
+        ("from pykbroker.tests.kit.cluster import MemoryCluster", False),
+        ("import socket\nsocket.getaddrinfo", False),
+    ],
+)
+def test_an_open_socket_is_seen(code: str, opens: bool) -> None:
+    assert opens_sockets(ast.parse(code)) == opens

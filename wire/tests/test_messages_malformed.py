@@ -99,6 +99,39 @@ def test_hostile_lengths_allocate_nothing(cls: type, version: int) -> None:
     assert peak < 100 * len(data) + 2**20
 
 
+#: Bytes of memory for each byte of a request; 32 is the most that is seen: a list of names without a letter.
+_MOST_MEMORY = 48
+#: An array of so many elements, in both forms of a length, and the zeros that follow it: elements of two bytes to six.
+_COUNTS, _ZEROS = (b"\xd1\x0f", b"\x00\x00\x07\xd0"), (4000, 12_000)
+_PLACES = 12
+
+
+def test_a_request_takes_a_small_multiple_of_its_bytes() -> None:
+    """An array of the smallest elements, at any place of any request."""
+    source = random.Random(17)
+    requests: dict[str, list[int]] = {}
+    for name, version in all_versions():
+        if name.endswith("Request"):
+            requests.setdefault(name, []).append(version)
+    assert len(requests) > 80
+    read = 0
+    for name, versions in requests.items():
+        for version in {versions[0], versions[-1]}:
+            data = encoded(build(name, version, source), version)
+            for at in source.sample(range(len(data)), min(len(data), _PLACES)):
+                for count in _COUNTS:
+                    for zeros in _ZEROS:
+                        hostile = data[:at] + count + bytes(zeros)
+                        tracemalloc.start()
+                        try:
+                            read += outcome(name, version, hostile) != "refused"
+                            _, peak = tracemalloc.get_traced_memory()
+                        finally:
+                            tracemalloc.stop()
+                        assert peak <= _MOST_MEMORY * len(hostile), (name, version, at, peak / len(hostile))
+    assert read > 1000
+
+
 def test_random_bytes_are_read_or_refused() -> None:
     source = random.Random(13)
     seen = set()

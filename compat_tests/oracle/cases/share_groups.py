@@ -256,12 +256,18 @@ def deleted_offsets(ask: Ask) -> None:
 # ---- the share coordinator
 
 
+def _wait_for_coordinator(ask: Ask, key: str) -> None:
+    request = FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
+    deadline = time.monotonic() + 20
+    while error := ask.quietly(request, 6).coordinators[0].error_code:
+        assert time.monotonic() < deadline, error
+        time.sleep(0.05)
+
+
 @case(ApiKey.FIND_COORDINATOR, since=6)
 def of_a_share_partition(ask: Ask) -> None:
     topic = ask.topic()
-    good = f"{ask.name('group')}:{uuid_to_str(ask.topic_ids[topic])}:0"
-    while ask.quietly(FindCoordinatorRequest(key_type=2, coordinator_keys=[good]), 6).coordinators[0].error_code:
-        time.sleep(0.05)
+    _wait_for_coordinator(ask, f"{ask.name('group')}:{uuid_to_str(ask.topic_ids[topic])}:0")
     ask(FindCoordinatorRequest(key_type=2, coordinator_keys=["nonsense", "", "a:b", "::", ":b:1", "a:b:c"]))
 
 
@@ -269,9 +275,7 @@ def of_a_share_partition(ask: Ask) -> None:
 def the_state_of_a_share_partition(ask: Ask) -> None:
     topic = ask.topic()
     group, topic_id = ask.name("group"), ask.topic_ids[topic]
-    key = FindCoordinatorRequest(key_type=2, coordinator_keys=[f"{group}:{uuid_to_str(topic_id)}:0"])
-    while ask.quietly(key, 6).coordinators[0].error_code:
-        time.sleep(0.05)
+    _wait_for_coordinator(ask, f"{group}:{uuid_to_str(topic_id)}:0")
 
     def write(start: int, *batches: tuple[int, int, int, int], leader: int = 0, state: int = 0) -> None:
         said = [write_share_group_state.StateBatch(*each) for each in batches]
@@ -327,3 +331,19 @@ def the_state_of_a_share_partition(ask: Ask) -> None:
 def _settled(ask: Ask, request: Any, version: int) -> None:
     """Asks until the coordinator has loaded, and keeps that answer."""
     ask.until(lambda answer: answer.results[0].partitions[0].error_code not in (14, 15, 16), request, version)
+
+
+@case(ApiKey.SHARE_FETCH)
+def a_fetch_waits_for_its_least_bytes(ask: Ask) -> None:
+    group, topic = read(ask, 0)
+    reader, version = ask.connect(), ask.version
+    ask.keep(reader.ask(fetches(ask, group, topic, 0), version))
+    ask.fill(topic, 2)
+    waiting = reader.send(fetches(ask, group, topic, 1, max_wait_ms=20_000, min_bytes=2000), version)
+    other = ask.quietly(fetches(ask, group, topic, 0, member="other", max_wait_ms=2000), version)
+    ask.keep(other.responses[0].partitions[0].acquired_records)
+    ask.fill(topic, 100, per_batch=50)
+    ask.keep(reader.receive(ApiKey.SHARE_FETCH, version, waiting))
+    ask.fill(topic, 3)
+    ask.keep(reader.ask(fetches(ask, group, topic, 2, max_wait_ms=300, min_bytes=2000), version))
+    reader.close()

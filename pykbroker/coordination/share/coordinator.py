@@ -53,6 +53,8 @@ class ShareCoordinator:
             opened=self._opened,
         )
         self.shards = self._runtime.shards
+        #: Calls of WriteShareGroupState.
+        self.writes = 0
         self.partition_of = self._runtime.partition_of
         every = host.runtime.slices.every
         self._rounds = (
@@ -89,6 +91,7 @@ class ShareCoordinator:
 
     def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
         """WriteShareGroupState: the batches, start offset and count of ``change``, under its epochs."""
+        self.writes += 1
         return self._change(key, lambda shard, now_ms: shard.write(key, change, now_ms))
 
     def delete(self, key: SharePartitionKey) -> Deferred[None]:

@@ -12,6 +12,8 @@ from pykbroker.share_partitions.states import Acknowledge, Acknowledged
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Work
@@ -47,15 +49,20 @@ def acknowledged(
         may_renew = broker.share_partitions.settings(group_id).may_renew
 
         def check(_: None) -> Deferred[list[Acknowledged]]:
-            return as_wait(broker.runtime.slices.run(checked(requested, led.start_offset, may_renew=may_renew)))
+            counted = broker.share_partitions.acknowledgements
+            return as_wait(
+                broker.runtime.slices.run(checked(requested, led.start_offset, counted, may_renew=may_renew))
+            )
 
         return opened(led).chain(check).chain(lambda batches: led.acknowledge(member_id, batches))
 
     return attempt(carry_out).map(_nothing).recover(KafkaError, _as_value)
 
 
-def checked(requested: Iterable[AcknowledgedBatch], start_offset: int, *, may_renew: bool) -> Work[list[Acknowledged]]:
-    """The batches of a partition, without those before its start, which are done with.
+def checked(
+    requested: Iterable[AcknowledgedBatch], start_offset: int, counted: Counter[int], *, may_renew: bool
+) -> Work[list[Acknowledged]]:
+    """The batches of a partition, without those before its start, which are done with; their types are added to ``counted``.
 
     Raises KafkaError INVALID_REQUEST unless they are in order and complete.
     """
@@ -69,6 +76,7 @@ def checked(requested: Iterable[AcknowledgedBatch], start_offset: int, *, may_re
         if not 0 <= min(types) <= max(types) <= most:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         previous = last
+        counted.update(types)
         if last >= start_offset:
             if len(batches) > _MOST_TYPES:
                 raise KafkaError(ErrorCode.INVALID_RECORD_STATE)

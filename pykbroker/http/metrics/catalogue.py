@@ -16,6 +16,7 @@ from pykbroker.http.metrics import (
     process,
     quotas,
     requests,
+    sharing,
     storage,
     transactions,
 )
@@ -29,6 +30,7 @@ _SUBJECTS: Final = {
     "Brokers and the controller": brokers,
     "Partitions": partitions,
     "Groups": groups,
+    "Share groups": sharing,
     "Transactions": transactions,
     "Log directories and compaction": storage,
     "Client telemetry": client_metrics,

@@ -80,6 +80,28 @@ _BY_STATE: Final = {
 #: As a list for the catalogue, which finds a module's metrics by name.
 NUM_BY_STATE: Final = tuple(_BY_STATE.values())
 
+BY_PROTOCOL = gauge(
+    "kafka_server_group_coordinator_metrics_group_count",
+    "Groups by protocol: classic, consumer, share, streams.",
+    "protocol",
+    moves="As pykbroker_groups.",
+)
+_STATES: Final = {
+    "consumer": ("Empty", "Assigning", "Reconciling", "Stable", "Dead"),
+    "share": ("Empty", "Stable", "Dead"),
+    "streams": ("Empty", "NotReady", "Assigning", "Reconciling", "Stable", "Dead"),
+}
+_OF_PROTOCOL: Final = {
+    protocol: gauge(
+        f"kafka_server_group_coordinator_metrics_{protocol}_group_count",
+        f"{protocol.capitalize()} groups by state.",
+        "state",
+        moves="As pykbroker_group_state.",
+    )
+    for protocol in _STATES
+}
+NUM_OF_PROTOCOL: Final = tuple(_OF_PROTOCOL.values())
+
 _IN_A_STEP: Final = 8
 
 
@@ -148,6 +170,11 @@ def _end(cluster: Cluster, topic: str, index: int) -> int | None:
 def _count(page: Page, counts: Counter[tuple[str, str]], committed: int) -> None:
     for (kind, state), count in sorted(counts.items()):
         page.add(GROUPS, count, kind, state)
+    for protocol in ("classic", *_STATES):
+        page.add(BY_PROTOCOL, sum(count for (kind, _), count in counts.items() if kind == protocol), protocol)
+    for protocol, states in _STATES.items():
+        for state in states:
+            page.add(_OF_PROTOCOL[protocol], counts[protocol, state], state)
     page.add(NUM_GROUPS, sum(counts.values()))
     page.add(NUM_OFFSETS, committed)
     for state, metric in _BY_STATE.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
@@ -70,6 +71,8 @@ class DeadLetters:
     def __init__(self, host: ShareHost) -> None:
         self._host = host
         self._topics = DeadLetterTopics(host)
+        #: How many were appended, by group.
+        self.written: Counter[str] = Counter()
 
     def write(self, source: LetterSource, given_up: Sequence[GivenUp], since_ms: int | None = None) -> Deferred[None]:
         """Write a letter for each offset; completes when they are committed. With ``since_ms``, letters that are there already are
@@ -199,6 +202,7 @@ class DeadLetters:
                     raise
                 yield pause_before(1, self._host.runtime)
                 continue
+            self.written[source.key.group_id] += len(batch.letters)
             yield _WEIGHT * len(batch.letters)
             if appended.committed is not None:
                 yield appended.committed

@@ -248,9 +248,9 @@ MUTATIONS: dict[str, tuple[ModuleType, str, str]] = {
     "who lost leadership learns it": (alter_partition, "record.leader not in (NO_LEADER_CHANGE, broker_id)", "False"),
     "an unclean shutdown is one": (own_stores, "known.epoch == broker.previous_epoch", "True"),
     "a clean one is one": (own_stores, "known.epoch == broker.previous_epoch", "False"),
-    "a stopping broker leaves each ISR": (own_stores, "[leaving(broker), *self.control.without(broker.id)]", "[leaving(broker)]"),
-    "a fenced one, too": (own_stores, "[*self.control.without(broker.id), fencing(broker)]", "[fencing(broker)]"),
-    "a broker leads what had no leader": (own_stores, "unfencing(draft.image.brokers[broker_id]), *changes", "unfencing(draft.image.brokers[broker_id])"),
+    "a stopping broker leaves each ISR": (own_stores, "[leaving(broker), *changes]", "[leaving(broker)]"),
+    "a fenced one, too": (own_stores, "[*changes, fencing(broker)]", "[fencing(broker)]"),
+    "a broker leads what had no leader": (own_stores, "yield from draft.add_each(changes)", "yield from draft.add_each([])"),
     "only topics that allow it elect uncleanly": (replication_control, 'lower() == "true"', 'lower() != ""'),
     "as they say": (replication_control, 'lower() == "true"', 'lower() == "?"'),
 }  # fmt: skip

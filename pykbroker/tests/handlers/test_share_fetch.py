@@ -159,3 +159,39 @@ def test_records_of_aborted_transactions_are_not_delivered_to_a_group_that_reads
     assert bad.abort() is ErrorCode.NONE
     assert good.commit() is ErrorCode.NONE
     assert member.acquired() == [(0, 0, 1), (2, 4, 1)]  # with the markers, as in Kafka
+
+
+def test_a_fetch_waits_for_its_least_bytes_and_acquires_nothing_meanwhile() -> None:
+    world, member = started()
+    assert member.acquired() == []
+    world.produce(2)
+    waiting = member.post_fetch(max_wait_ms=10_000, min_bytes=300)
+    world.settle()
+    assert not waiting.done
+    assert ShareMember(world, "other").acquired() == [(0, 1, 1)]
+    world.produce(2)
+    world.settle()
+    assert not waiting.done
+    world.produce(2)
+    world.produce(40)
+    world.settle()
+    assert acquired_in(waiting.value) == [(2, 45, 1)]
+
+
+def test_a_fetch_is_answered_with_fewer_bytes_when_its_time_is_over() -> None:
+    world, member = started()
+    assert member.acquired() == []
+    world.produce(2)
+    waiting = member.post_fetch(max_wait_ms=10_000, min_bytes=300)
+    world.advance(9000)
+    assert not waiting.done
+    world.advance(1001)
+    world.settle()
+    assert acquired_in(waiting.value) == [(0, 1, 1)]
+
+
+def acquired_in(answer) -> list[tuple[int, int, int]]:
+    parts = [part for topic in answer.responses for part in topic.partitions]
+    return [
+        (each.first_offset, each.last_offset, each.delivery_count) for part in parts for each in part.acquired_records
+    ]

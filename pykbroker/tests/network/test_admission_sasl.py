@@ -21,7 +21,7 @@ from pykbroker.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     ScramCredentialUpsertion,
 )
-from pykbroker.wire.messages.api_versions import ApiVersionsResponse
+from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
@@ -85,6 +85,25 @@ def test_versions_that_the_release_does_not_have_may_be_asked_for_before(tmp_pat
             talk.send(ASK, 4)
             assert (await talk.receive(ApiVersionsResponse, 0))[1].error_code == ErrorCode.UNSUPPORTED_VERSION
             assert (await sign_in(talk)).error_code == 0
+            await served(talk)
+            talk.close()
+
+    run(scenario())
+
+
+def test_another_cluster_than_the_expected_one_is_told_of_after_signing_in(tmp_path: Path) -> None:
+    """As Apache Kafka 4.4.0 does; half of an expectation is refused at once."""
+
+    async def scenario() -> None:
+        async with secured_node(tmp_path, LISTENERS, settings(tmp_path)) as node:
+            expecting = ApiVersionsRequest("test", "1", "another", 1)
+            half = ApiVersionsRequest("test", "1", "another", -1)
+            talk = await node.connect("SASL")
+            assert (await talk.ask(half, 5, ApiVersionsResponse)).error_code == ErrorCode.INVALID_REQUEST
+            assert (await talk.ask(expecting, 5, ApiVersionsResponse)).error_code == ErrorCode.NONE
+            assert (await talk.ask(SaslHandshakeRequest("PLAIN"), 1, SaslHandshakeResponse)).error_code == 0
+            assert (await talk.ask(SaslAuthenticateRequest(GOOD), 2, SaslAuthenticateResponse)).error_code == 0
+            assert (await talk.ask(expecting, 5, ApiVersionsResponse)).error_code == ErrorCode.REBOOTSTRAP_REQUIRED
             await served(talk)
             talk.close()
 

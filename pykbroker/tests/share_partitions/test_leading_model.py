@@ -326,7 +326,7 @@ class ShareGroupModel(RuleBasedStateMachine):
             assert record.may_be != {OPEN}, f"{offset} is lost"
             if record.may_be == {DONE}:
                 assert not found[offset], (offset, record)
-            elif record.may_be == {GIVEN_UP} and not record.may_lack_letter:
+            elif DONE not in record.may_be and not record.may_lack_letter:  # it is not delivered, so it was given up
                 assert found[offset] == 1, (offset, record)
 
 

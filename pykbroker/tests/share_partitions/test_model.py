@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -79,8 +80,10 @@ class ShareModel(RuleBasedStateMachine):
             self.records[offset].in_log = False
 
     @precondition(lambda self: self.log.end)
-    @rule(by=st.integers(1, 10))
+    @rule(by=st.integers(-10, 10))
     def move_log_start(self, by: int) -> None:
+        if by <= 0:
+            return  # more seldom than other things
         self.log_start = min(max(self.log_start, self.share.start_offset) + by, self.log.end)
         self.log.batches = [batch for batch in self.log.batches if batch[1] >= self.log_start]
         self.share.log_start_moved(self.log_start)
@@ -99,6 +102,8 @@ class ShareModel(RuleBasedStateMachine):
     def acquire(self, member: str, most: int, size: int, strict: bool, batches: int) -> None:
         self.release_due()
         offset = self.share.next_fetch_offset
+        if self.share.can_acquire and not self.log.read(offset, batches):
+            self.append([most, size], aborts=False)
         read = self.log.read(offset, batches) if self.share.can_acquire else []
         if not read:
             return
@@ -133,8 +138,16 @@ class ShareModel(RuleBasedStateMachine):
     @rule(member=st.sampled_from(MEMBERS), data=st.data(), later=st.booleans())
     def acknowledge(self, member: str, data: st.DataObject, later: bool) -> None:
         self.release_due()
-        first = data.draw(st.integers(max(self.share.start_offset - 3, 0), max(self.share.end_offset, 1)))
-        last = first + data.draw(st.integers(0, 12))
+        held_now = [n for n in range(self.share.start_offset, self.share.end_offset) if self.is_held(n, member)]
+        if held_now and data.draw(st.booleans()):  # what it may say, more often than by chance
+            first = data.draw(st.sampled_from(held_now))
+            last = first
+            most = data.draw(st.integers(0, 12))
+            while last - first < most and last + 1 in held_now:
+                last += 1
+        else:
+            first = data.draw(st.integers(max(self.share.start_offset - 3, 0), max(self.share.end_offset, 1)))
+            last = first + data.draw(st.integers(0, 12))
         one = data.draw(st.booleans())
         types = data.draw(
             st.lists(
@@ -170,6 +183,8 @@ class ShareModel(RuleBasedStateMachine):
         self.pending.append((change, outcome))
         if not later:
             self.settle(persisted=True)
+        elif outcome:
+            self.cannot_be_changed(outcome[0][0], member)
 
     def renew(self, first: int, concerned: list[tuple[int, int]], member: str) -> None:
         """Locks that were renewed before the error stay renewed."""
@@ -178,6 +193,15 @@ class ShareModel(RuleBasedStateMachine):
                 return
             if kind == Acknowledge.RENEW and self.deadline_of(number) == self.now + LOCK_S:
                 self.records[number].until = self.now + LOCK_S
+
+    def cannot_be_changed(self, number: int, member: str) -> None:
+        """What is being persisted cannot be said again, not even by who holds it."""
+        code = ErrorCode.NONE
+        try:
+            self.share.acknowledge(member, [Acknowledged(number, number, [Acknowledge.RELEASE])], self.now)
+        except KafkaError as error:
+            code = error.code
+        assert code is ErrorCode.INVALID_RECORD_STATE, f"{number} is changed while a change of it is persisted"
 
     @precondition(lambda self: self.pending)
     @rule(persisted=st.booleans())
@@ -234,6 +258,7 @@ class ShareModel(RuleBasedStateMachine):
     def write_letters(self, given_up: list[GivenUp]) -> None:
         """One copy of each record that is given up, then it is archived."""
         for batch in given_up:
+            assert self.share.start_offset <= batch.first, "the start has passed what waits for its letters"
             for number in range(batch.first, batch.last + 1):
                 assert self.records[number].state == "archiving", (number, self.records[number])
                 self.records[number].letters += 1
@@ -346,8 +371,11 @@ class ShareModel(RuleBasedStateMachine):
             assert not alike or before.last + 1 < after.first or before.change or after.change, "cut without need"
         if runs:
             assert self.share.start_offset == runs[0].first
+            assert not runs[0].is_final, "the start stands still before what is done with"
             assert runs[-1].last < self.share.end_offset
         assert self.share.start_offset <= self.share.end_offset
+        locked = [run.deadline for run in runs if run.state is RecordState.ACQUIRED and run.change is None]
+        assert self.share.wake_at <= min(locked, default=math.inf), "a lock ends before it looks"
 
 
 ShareModel.TestCase.settings = settings(max_examples=examples(120), stateful_step_count=30, deadline=None)

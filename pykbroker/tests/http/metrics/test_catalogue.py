@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pykbroker.http.metrics.catalogue import everything, table
 from pykbroker.http.metrics.metric import Metric
 from pykbroker.tests.http.http_client import set_quotas, with_http
+from pykbroker.tests.http.metrics.test_sharing import page_of, worked
 
 ROOT = Path(__file__).parents[4]
 #: What prometheus_client itself tells of a process, and clients of themselves, is not ours to describe.
@@ -75,7 +76,7 @@ def families() -> Iterator[dict[str, list[tuple[str, set[str]]]]]:
         consumer.close()
     with with_http(security="ssl") as http:
         secured = http.ask("/metrics").text
-    return _families(secured) | _families(text)
+    return _families(secured) | _families(text) | _families(page_of(worked()))
 
 
 def _families(text: str) -> dict[str, list[tuple[str, set[str]]]]:

@@ -58,6 +58,9 @@ def test_members_and_states_of_both_kinds(http: WithHttp) -> None:
             each.poll(0.05)
         http.kafka.wait_for_group(group, "Stable", timeout=20)
     found = http.metrics()
+    by_protocol = found["kafka_server_group_coordinator_metrics_group_count"]
+    assert [of(by_protocol, protocol=each) for each in ("classic", "consumer", "share", "streams")] == [1, 1, 0, 0]
+    assert of(found["kafka_server_group_coordinator_metrics_consumer_group_count"], state="Stable") == 1
     for group, kind in (("classic", "classic"), ("new", "consumer")):
         assert of(found[_GROUP + "members"], consumergroup=group) == 1
         assert of(found["pykbroker_group_state"], consumergroup=group, type=kind, state="Stable") == 1

@@ -89,3 +89,84 @@ def test_the_queue_gives_the_least(items: list[tuple[int, int]]) -> None:
     taken = [queue.take() for _ in range(len(queue))]
     assert [each[0] for each in taken] == sorted(each[0] for each in items)
     assert sorted(taken) == sorted(items)
+
+
+@st.composite
+def assigned(draw: st.DrawFn, standbys: int = 0) -> tuple[TaskGroupSpec, dict[str, TaskTuple]]:
+    """A group of unequal processes, and what it was assigned."""
+    tasks = {str(n): count for n, count in enumerate(draw(st.lists(st.integers(1, 8), min_size=1, max_size=4)))}
+    threads = draw(st.lists(st.integers(1, 4), min_size=2, max_size=5))
+    names = [
+        (f"process-{number}", f"member-{number}-{thread}") for number, n in enumerate(threads) for thread in range(n)
+    ]
+    spec = TaskGroupSpec({name: TaskMemberSpec(process) for process, name in names}, tasks, frozenset(tasks), standbys)
+    return spec, assign_sticky(spec)
+
+
+def again(spec: TaskGroupSpec, held: dict[str, TaskTuple], members: dict[str, str]) -> dict[str, TaskTuple]:
+    """The assignment to members, by id with their processes, who have what they had."""
+    known = {each: TaskMemberSpec(process, *held.get(each, TaskTuple())[:2]) for each, process in members.items()}
+    return assign_sticky(TaskGroupSpec(known, spec.tasks, spec.stateful, spec.standby_replicas))
+
+
+def by_process(spec: TaskGroupSpec, found: dict[str, TaskTuple]) -> dict[str, tuple[set[Task], set[Task]]]:
+    """Each process's active and standby tasks."""
+    processes: dict[str, tuple[set[Task], set[Task]]] = {}
+    for member_id, tasks in found.items():
+        active, standby = processes.setdefault(spec.members[member_id].process_id, (set(), set()))
+        active |= tasks.active
+        standby |= tasks.standby
+    return processes
+
+
+@given(assigned())
+def test_processes_have_tasks_by_the_number_of_their_members(made: tuple[TaskGroupSpec, dict[str, TaskTuple]]) -> None:
+    """No process could hand a task to another one and be as loaded as that was before."""
+    spec, found = made
+    threads: dict[str, int] = {}
+    for each in spec.members.values():
+        threads[each.process_id] = threads.get(each.process_id, 0) + 1
+    counts = {process: len(active) for process, (active, _) in by_process(spec, found).items()}
+    for one, own in counts.items():
+        for other, theirs in counts.items():
+            assert (own - 1) / threads[one] <= (theirs + 1) / threads[other]
+
+
+@given(assigned(standbys=1))
+def test_nothing_moves_without_a_reason(made: tuple[TaskGroupSpec, dict[str, TaskTuple]]) -> None:
+    """Of active tasks, nothing at all; standby tasks stay with their processes."""
+    spec, found = made
+    then = again(spec, found, {name: each.process_id for name, each in spec.members.items()})
+    assert {name: tasks.active for name, tasks in then.items()} == {name: tasks.active for name, tasks in found.items()}
+
+
+@given(assigned(), st.data())
+def test_a_process_that_goes_moves_only_what_it_had(
+    made: tuple[TaskGroupSpec, dict[str, TaskTuple]], data: st.DataObject
+) -> None:
+    spec, found = made
+    gone = data.draw(st.sampled_from(sorted({each.process_id for each in spec.members.values()})))
+    left = {name: each.process_id for name, each in spec.members.items() if each.process_id != gone}
+    then = by_process(spec, again(spec, found, left))
+    for process, (active, _) in by_process(spec, found).items():
+        if process != gone:
+            assert active <= then[process][0]
+
+
+@given(assigned(), st.integers(1, 3))
+def test_a_process_that_comes_takes_no_more_than_its_share(
+    made: tuple[TaskGroupSpec, dict[str, TaskTuple]], threads: int
+) -> None:
+    """What moves goes to the new process, and nowhere else."""
+    spec, found = made
+    members = {name: each.process_id for name, each in spec.members.items()} | {
+        f"new-{n}": "new" for n in range(threads)
+    }
+    then = again(spec, found, members)
+    moved = {name: tasks.active - found[name].active for name, tasks in then.items() if name in found}
+    total = sum(spec.tasks.values())
+    assert sum(map(len, moved.values())) == 0
+    assert (
+        sum(len(tasks.active) for name, tasks in then.items() if name not in found)
+        <= total * threads // len(members) + threads
+    )

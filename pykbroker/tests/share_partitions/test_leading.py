@@ -1,0 +1,94 @@
+"""A share partition at its leader: its beginning, its end, its locks, and what it says to members when it cannot go on."""
+
+from __future__ import annotations
+
+from pykbroker.share_partitions.leading import LedSharePartition
+from pykbroker.share_partitions.states import Acknowledge
+from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+
+TWO = {
+    "offsets_topic_replication_factor": "2",
+    "share_coordinator_state_topic_replication_factor": "2",
+}
+
+
+def led(world: ShareCluster, broker: int = 1) -> LedSharePartition:
+    (found,) = world.cluster.brokers[broker].share_partitions.led_of(SHARE_GROUP)
+    return found
+
+
+def started(brokers: int = 1, **settings: str) -> tuple[ShareCluster, ShareMember]:
+    world = ShareCluster(brokers, replicas=brokers, **settings)
+    if brokers > 1:
+        world.asked_broker = lambda: world.partition("t").leader  # type: ignore[method-assign]
+    world.joined()
+    world.produce(6)
+    return world, ShareMember(world)
+
+
+def test_what_was_persisted_is_read_when_a_member_comes_after_a_kill() -> None:
+    world, member = started()
+    assert member.acquired() == [(0, 5, 1)]
+    assert member.acknowledge(0, 1, Acknowledge.ACCEPT) == ErrorCode.NONE
+    assert member.acknowledge(2, 3, Acknowledge.RELEASE) == ErrorCode.NONE
+    world.restart(kill=True)
+    assert sorted(ShareMember(world).acquired()) == [(2, 3, 2), (4, 5, 1)]
+
+
+def test_it_ends_with_the_leadership_and_the_member_is_told_so() -> None:
+    world, member = started(2, **TWO)
+    assert member.acquired() == [(0, 5, 1)]
+    before = world.partition("t").leader
+    first = led(world, before)
+    moved = world.controller.move_leader("t", 0, 3 - before)
+    world.settle()
+    assert (moved.done, first.has_ended) == (True, True)
+    world.asked_broker = lambda: before  # type: ignore[method-assign]
+    assert member.acknowledge(0, 5, Acknowledge.ACCEPT) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    world.asked_broker = lambda: 3 - before  # type: ignore[method-assign]
+    assert ShareMember(world).acquired() == [(0, 5, 1)]
+
+
+def test_a_deleted_topic_ends_it() -> None:
+    world, member = started()
+    member.acquired()
+    one = led(world)
+    world.delete_topic("t")
+    world.settle()
+    assert one.has_ended
+    assert world.broker.share_partitions.led_of(SHARE_GROUP) == []
+
+
+def test_locks_that_are_over_are_counted_and_persisted() -> None:
+    world, member = started()
+    assert member.acquired() == [(0, 5, 1)]
+    member.acknowledge(0, 0, Acknowledge.ACCEPT)
+    world.advance(30_001)
+    world.settle()
+    assert led(world).locks_over == 5
+    world.restart(kill=True)
+    assert ShareMember(world).acquired() == [(1, 5, 2)]
+
+
+def test_bytes_that_may_be_acquired() -> None:
+    world, member = started()
+    assert member.acquired() == [(0, 5, 1)]
+    one = led(world)
+    assert one.available_bytes(1 << 20) == 0
+    world.produce(1)
+    least = one.available_bytes(1 << 20)
+    world.produce(1)
+    assert one.available_bytes(1 << 20) == 2 * least > 2 * 61
+    assert one.available_bytes(50) == 50
+
+
+def test_deleted_records_are_passed() -> None:
+    world, member = started()
+    assert member.acquired(max_records=1) == [(0, 5, 1)]
+    topic = DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 4)])
+    assert world.ask(DeleteRecordsRequest([topic], 1000), 2).topics[0].partitions[0].error_code == 0
+    member.acknowledge(4, 5, Acknowledge.RELEASE)
+    assert led(world).start_offset == 4
+    assert member.acquired() == [(4, 5, 2)]

@@ -1,0 +1,54 @@
+"""The share partitions of a broker: opened on first use, ended with the last session of the group."""
+
+from __future__ import annotations
+
+from pykbroker.share_partitions.states import Acknowledge
+from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
+
+
+def started(partitions: int = 2) -> tuple[ShareCluster, ShareMember]:
+    world = ShareCluster(partitions=partitions)
+    world.joined()
+    for index in range(partitions):
+        world.produce(3, index)
+    return world, ShareMember(world, partitions=partitions)
+
+
+def test_they_are_opened_when_a_member_reads() -> None:
+    world, member = started()
+    assert world.broker.started_share_partitions is None
+    assert len(member.acquired()) == 2
+    assert world.broker.share_partitions.groups() == [SHARE_GROUP]
+    assert sorted(led.key.partition for led in world.broker.share_partitions.led_of(SHARE_GROUP)) == [0, 1]
+
+
+def test_the_last_session_that_ends_releases_and_closes_all() -> None:
+    world, member = started()
+    other = ShareMember(world, "other", partitions=2)
+    assert len(member.acquired()) == 2
+    assert other.acquired() == []
+    member.close()
+    world.settle()
+    assert len(world.broker.share_partitions.led_of(SHARE_GROUP)) == 2
+    assert [count for _, _, count in other.acquired()] == [2, 2]
+    other.close()
+    world.settle()
+    assert world.broker.share_partitions.groups() == []
+    assert [count for _, _, count in ShareMember(world, "third", partitions=2).acquired()] == [3, 3]
+
+
+def test_acknowledgements_are_counted_by_type() -> None:
+    world, member = started(1)
+    member.acquired()
+    member.acknowledge(0, 2, Acknowledge.ACCEPT, Acknowledge.RELEASE, Acknowledge.ACCEPT)
+    assert world.broker.share_partitions.acknowledgements == {Acknowledge.ACCEPT: 2, Acknowledge.RELEASE: 1}
+
+
+def test_a_broker_that_stops_ends_them() -> None:
+    world, member = started(1)
+    member.acquired()
+    shared = world.broker.share_partitions
+    (led,) = shared.led_of(SHARE_GROUP)
+    shared.close()
+    assert led.has_ended
+    assert shared.groups() == []
