@@ -1,48 +1,52 @@
-"""The lives of ``ExactlyOnce.java`` with librdkafka. Lines in: ``LIFE id kind bootstrap orders``. Lines out: ``LIFE id ok``, or why not."""
+"""The lives of ``ExactlyOnce.java`` with librdkafka. Lines in: ``LIFE id kind bootstrap orders``. Lines out: ``LIFE id ok``, or why not.
+
+Payers are processes (``librdkafka_payer.py``) that are watched, since librdkafka may stand still for ever (docs/faults.md): one that makes
+no progress is killed and started again, as by whoever runs services. Each is told on stderr, with the call that it stood in.
+"""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from compat_tests.chaos_lives.librdkafka_payer import common
+
 LIMIT_S: Final = 90
+PAYER: Final = "compat_tests.chaos_lives.librdkafka_payer"
+#: A payer that says nothing for so long stands still: more than any call of it may take by its limits.
+STANDS_S: Final = 25
 
 
 class Life:
     """One life: a shop writes orders, two payers charge each in a transaction with its offset."""
 
-    def __init__(self, kind: str, bootstrap: str, orders: int) -> None:
+    def __init__(self, number: str, kind: str, bootstrap: str, orders: int) -> None:
+        self.number = number
         self.kind = kind
+        self.bootstrap = bootstrap
         self.orders = orders
         self.is_over = threading.Event()
-        self._common: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
-            "socket.timeout.ms": 3000,
-            "retry.backoff.ms": 20,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 200,
-            "topic.metadata.refresh.interval.ms": 1000,
-            "topic.metadata.refresh.fast.interval.ms": 50,
-            "log_level": 0,
-        }
+        self._common = common(bootstrap)
 
     def live(self) -> str:
         """``ok``, or why not."""
         shop = ThreadPoolExecutor(1)
         work = [shop.submit(self.sell)]
-        # A payer may stand in send_offsets_to_transaction for ever, whatever its limit: it is left behind, as its process would be killed.
-        for name in ("payer-1", "payer-2"):
-            threading.Thread(target=self.pay, args=(name,), daemon=True).start()
+        payers = [threading.Thread(target=self.pay, args=(name,)) for name in ("payer-1", "payer-2")]
+        for each in payers:
+            each.start()
         try:
             seen = self.count(work)
         finally:
             self.is_over.set()
+            for each in payers:
+                each.join()
             shop.shutdown()
         work[0].result()
         return "ok" if seen == self.orders else f"only {seen} of {self.orders} in time"
@@ -72,53 +76,11 @@ class Life:
             raise KafkaException(failed[0] if failed else KafkaError(KafkaError._TIMED_OUT))
 
     def pay(self, name: str) -> None:
-        """Begin anew after whatever went wrong: with a new member, and a producer that fences the one before."""
+        """Run a payer, and another one in its place as often as it ends or stands still."""
         while not self.is_over.is_set():
-            try:
-                self._pay_as_one_member(name)
-            except KafkaException:
-                time.sleep(0.02)
-
-    def _pay_as_one_member(self, name: str) -> None:
-        reading: dict[str, Any] = {
-            "client.id": name,
-            "group.id": "payers",
-            "group.protocol": self.kind,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "fetch.wait.max.ms": 100,
-        }
-        reading["max.poll.interval.ms"] = 12_000
-        if self.kind == "classic":
-            reading |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 300}
-        writing = {"client.id": name, "transactional.id": name, "transaction.timeout.ms": 5000, "linger.ms": 0}
-        consumer = Consumer({**self._common, **reading})
-        try:
-            producer = Producer({**self._common, **writing})
-            producer.init_transactions(20)
-            consumer.subscribe(["orders"])
-            while not self.is_over.is_set():
-                found = [each for each in consumer.consume(7, 0.1) if each.error() is None]
-                if found:
-                    self._charge(producer, consumer, found)
-        finally:
-            consumer.close()
-
-    def _charge(self, producer: Producer, consumer: Consumer, found: list[Message]) -> None:
-        """Charge what was read; all of it or nothing. Raises KafkaException."""
-        producer.begin_transaction()
-        offsets: dict[int, int] = {}
-        for order in found:
-            for topic in ("charges", "receipts"):
-                producer.produce(topic, order.value(), order.key())
-            partition, offset = order.partition(), order.offset()
-            assert partition is not None
-            assert offset is not None
-            offsets[partition] = offset + 1
-        positions = [TopicPartition("orders", partition, offset) for partition, offset in offsets.items()]
-        _repeated(lambda: producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 5))
-        _repeated(lambda: producer.commit_transaction(10))
+            with Watched([sys.executable, "-m", PAYER, name, self.kind, self.bootstrap]) as payer:
+                if payer.stands(self.is_over):
+                    print(f"life {self.number}: {name} stood still in: {payer.last}", file=sys.stderr, flush=True)
 
     def count(self, work: list[Future[None]]) -> int:
         """How many orders are charged, as soon as all are, or after the limit."""
@@ -148,25 +110,53 @@ class Life:
         return len(seen)
 
 
-def _repeated(call: Callable[[], None]) -> None:
-    """Call again what may be called again, a few times: who waits longer than that begins anew. Raises KafkaException."""
-    for tries_left in (2, 1, 0):
-        try:
-            call()
-        except KafkaException as error:
-            if not (tries_left and error.args[0].retriable()):
-                raise
-        else:
-            return
+class Watched:
+    """A payer's process. Each line that it writes names what it begins to do."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.last = "its start"
+        self._heard = threading.Event()
+        self._running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._reader = threading.Thread(target=self._read)
+
+    def __enter__(self) -> Self:
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.kill()
+        self._running.wait()
+        self._reader.join()
+        assert self._running.stdout is not None
+        self._running.stdout.close()
+
+    def _read(self) -> None:
+        assert self._running.stdout is not None
+        for line in self._running.stdout:
+            self.last = line.strip()
+            self._heard.set()
+        self._heard.set()
+
+    def stands(self, is_over: threading.Event) -> bool:
+        """Wait until it says nothing for too long, True, or has ended, or is not needed any more, False."""
+        begun = time.monotonic()
+        while not is_over.is_set() and self._running.poll() is None:
+            if self._heard.wait(0.1):
+                begun = time.monotonic()
+                self._heard.clear()
+            elif time.monotonic() - begun > STANDS_S:
+                return True
+        return False
 
 
 def _live(words: list[str]) -> None:
     _, number, kind, bootstrap, orders = words
     try:
-        said = Life(kind, bootstrap, int(orders)).live()
+        said = Life(number, kind, bootstrap, int(orders)).live()
     except Exception as error:  # noqa: BLE001 - it is told
         said = repr(error).replace("\n", " ")
-    print(f"LIFE {number} {said}", flush=True)
+    sys.stdout.write(f"LIFE {number} {said}\n")  # at once, since lives end in threads
+    sys.stdout.flush()
 
 
 def main() -> None:

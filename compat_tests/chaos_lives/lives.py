@@ -34,6 +34,7 @@ _SETTINGS: Final = {
     "group.consumer.min.session.timeout.ms": 1000,
     "group.consumer.session.timeout.ms": 3000,
     "group.initial.rebalance.delay.ms": 100,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
 }
 #: Longer than a program takes to say that it has not ended in time.
 _LIMIT_S: Final = 150
@@ -105,6 +106,8 @@ class Life:
     found: str
     seconds: float
     befell: tuple[str, ...]
+    #: The errors that clients were answered, of the last thousand requests: ``Produce NOT_LEADER_OR_FOLLOWER``.
+    answered: frozenset[str]
 
 
 def live(program: Running, seed: int, chaos: str = CHAOS) -> Life:
@@ -119,7 +122,8 @@ def live(program: Running, seed: int, chaos: str = CHAOS) -> Life:
             said = str(error)
         found = "\n".join(filter(None, ("" if said == "ok" else said, judged(kafka, program.guarantee))))
         befell = tuple(line.partition("Chaos: ")[2] for line in kafka.log_lines if "Chaos: " in line)
-    return Life(seed, found, time.monotonic() - begun, befell)
+        answered = frozenset(f"{each.api} {code.name}" for each in kafka.requests() for code in each.error_codes)
+    return Life(seed, found, time.monotonic() - begun, befell, answered)
 
 
 def judged(kafka: Kafka, guarantee: str) -> str:
@@ -153,15 +157,17 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=6)
     given = parser.parse_args()
     logging.getLogger().addHandler(logging.NullHandler())
-    begun, found, befell = time.monotonic(), 0, Counter[str]()
+    begun, found, befell, answered = time.monotonic(), 0, Counter[str](), Counter[str]()
     with running(given.program) as program:
         for life in lives(program, range(given.first, given.first + given.seeds), given.at_once):
             befell.update(each.partition(":")[0] for each in life.befell)
+            answered.update(life.answered)
             if life.found:
                 found += 1
                 print(f"seed {life.seed} ({life.seconds:.1f} s): {life.found}", *life.befell, sep="\n    ", flush=True)
     seconds = time.monotonic() - begun
     print(f"{given.program}: {given.seeds} lives, {found} with findings, {seconds:.0f} s; befell: {dict(befell)}")
+    print(f"errors that clients were answered, and in how many lives: {dict(sorted(answered.items()))}")
 
 
 if __name__ == "__main__":

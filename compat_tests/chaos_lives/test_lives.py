@@ -17,8 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 def test_the_judge_finds_nothing(name: str) -> None:
     if name == "franz-go" and shutil.which("go") is None:
         pytest.skip("Go is not installed")
-    if name.startswith("librdkafka") and not LONG:
-        pytest.skip("the client may stand still for ever (docs/faults.md): PYKBROKER_LONG=1 has it run")
     with running(name) as program:
         lived = list(lives(program, range(1, 501 if LONG else 4), at_once=6 if LONG else 3))
     assert [each for each in lived if each.found] == []

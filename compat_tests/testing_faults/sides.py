@@ -38,13 +38,31 @@ from pykbroker.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
+#: The id of a topic that is not there.
+NO_ID: Final = bytes(16)
 #: The client ids of raw requests, and of the stock client beside them.
 RAW: Final = "raw"
 STOCK: Final = "stock"
-SETTINGS: Final = {"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "2"}
+SETTINGS: Final = {
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "2",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "300",
+    "group.min.session.timeout.ms": "500",
+    "group.initial.rebalance.delay.ms": "0",
+}
+#: What Apache Kafka does by itself, and ours when chaos says so.
+ROUNDS: Final = {
+    "log.retention.check.interval.ms": "300",
+    "log.initial.task.delay.ms": "300",
+    "offsets.retention.check.interval.ms": "300",
+}
 #: Broker 2 alone closes idle connections, and after so many milliseconds.
 IDLE_MS: Final = 2500
 _LIMIT_S: Final = 30
@@ -111,6 +129,13 @@ class Side:
             return -1, -1
         return found.partitions[0].leader_id, found.partitions[0].leader_epoch
 
+    def topic_id(self, topic: str, broker: int = 2) -> bytes:
+        """Its id, as a broker knows it."""
+        found: bytes = (
+            self.once(MetadataRequest([MetadataRequestTopic(name=topic)], False), 12, broker).topics[0].topic_id
+        )
+        return found
+
 
 class Ours(Side):
     """Brokers of ours, to which happens what is on a tape of one kind."""
@@ -160,6 +185,31 @@ class Ours(Side):
             wait_until(lambda: self.leader(topic)[0] == to, f"{topic} is not led by {to}")
 
     @contextmanager
+    def cut_off(self, kind: str) -> Iterator[None]:
+        """Broker 2 gets nothing from broker 1 for a while."""
+        with self.befalls(ClusterOutcome(0, kind, 2, down_ms=1500)):
+            peers = self.kafka.node.cluster.peers
+            assert peers is not None
+            wait_until(lambda: peers.cut, "it is not cut off")
+            yield
+
+    def silent(self, kind: str, ms: int) -> None:
+        """Nothing of raw requests comes for so long; who asks then waits."""
+        with self.befalls(ClusterOutcome(0, kind, 1, down_ms=ms, client=RAW)):
+            wait_until(lambda: self.kafka.node.faults.silent, "it is not silent")
+
+    @contextmanager
+    def rounds(self, kind: str) -> Iterator[None]:
+        """A round of what is done from time to time, as often as the time comes on."""
+        with self.befalls(*(ClusterOutcome(at_ms, kind, 1) for at_ms in range(0, 9_000, 300))):
+            yield
+
+    def make_again(self, kind: str, topic: str) -> None:
+        with self.befalls(ClusterOutcome(0, kind, 2, topic, 0)):
+            before = self.topic_id(topic)
+            wait_until(lambda: self.topic_id(topic) not in (before, NO_ID), "it is not made again")
+
+    @contextmanager
     def down(self, kind: str) -> Iterator[None]:
         """Broker 2 is down, and comes back within seconds."""
         with self.befalls(ClusterOutcome(0, kind, 2, down_ms=1500)):
@@ -172,8 +222,10 @@ class Apache(Side):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self.first = ApacheKafka(folder / "1", SETTINGS)
-        self.second = ApacheBroker(folder / "2", self.first, 2, {**SETTINGS, "connections.max.idle.ms": str(IDLE_MS)})
+        self.first = ApacheKafka(folder / "1", {**SETTINGS, **ROUNDS})
+        self.second = ApacheBroker(
+            folder / "2", self.first, 2, {**SETTINGS, **ROUNDS, "connections.max.idle.ms": str(IDLE_MS)}
+        )
         for each in (self.first, self.second):
             each.start()
         self.addresses = {1: self.first.bootstrap, 2: self.second.bootstrap}
@@ -257,3 +309,29 @@ class Apache(Side):
         yield
         ended.join()
         self.second.start()
+
+    @contextmanager
+    def cut_off(self, kind: str) -> Iterator[None]:
+        """The process of broker 2 gets no turn."""
+        del kind
+        with self._frozen():
+            yield
+
+    def silent(self, kind: str, ms: int) -> None:
+        """Nobody sends anything."""
+        time.sleep(ms / 1000)
+
+    @contextmanager
+    def rounds(self, kind: str) -> Iterator[None]:
+        """By its settings."""
+        yield
+
+    def make_again(self, kind: str, topic: str) -> None:
+        before = self.topic_id(topic)
+        gone = self.once(DeleteTopicsRequest([DeleteTopicState(topic)], timeout_ms=10_000), 6)
+        assert gone.responses[0].error_code == 0, gone
+        made = CreatableTopic(topic, -1, -1, [CreatableReplicaAssignment(0, [2, 1])])
+        wait_until(
+            lambda: self.once(CreateTopicsRequest([made], 10_000), 7).topics[0].error_code == 0, "it is not made"
+        )
+        wait_until(lambda: self.topic_id(topic) not in (before, NO_ID), "it is not made again")

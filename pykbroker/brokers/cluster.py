@@ -190,11 +190,17 @@ class Cluster:
         self, node_id: int, endpoints: list[Endpoint], rack: str | None, store: Store | None = None
     ) -> Broker:
         """A broker of this process; it is not registered yet."""
-        return Broker(self._shared, store or self.store, self.metadata, node_id, endpoints, rack)
+        return Broker(self._shared, store or self.store, self.metadata_of(node_id), node_id, endpoints, rack)
+
+    def metadata_of(self, node_id: int) -> MetadataSource:
+        """What a broker reads: here all have one image, in the simulator each is behind by itself."""
+        del node_id
+        return self.metadata
 
     def new_store(self, logs: LogManager, node_id: int | None) -> Store:
         """The store of a broker, with copies of its own if brokers have them."""
         replication: ReplicaManager | None = None
+        metadata = self.metadata if node_id is None else self.metadata_of(node_id)
         if self.peers is not None and node_id is not None:
             from pykbroker.brokers.replica_manager import ReplicaManager
 
@@ -202,12 +208,12 @@ class Cluster:
                 node_id,
                 self.config,
                 logs,
-                self.metadata,
+                metadata,
                 self.runtime,
                 self.peers.of(node_id),
                 self.controller.alter_partition,
             )
-        store = Store(self.config, logs, self.metadata, self.runtime, node_id, replication)
+        store = Store(self.config, logs, metadata, self.runtime, node_id, replication)
         if replication is not None:
             self._own_stores[replication.node_id] = store
         return store

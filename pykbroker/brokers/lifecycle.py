@@ -89,14 +89,13 @@ class BrokerLifecycle:
 
     def kill(self, node_id: int) -> Deferred[None]:
         """End a broker that has copies of its own as a crash does: nothing is closed, and clients are told nothing."""
+        return self.cluster.controller.fence_broker(node_id).map(lambda _: self.end_abruptly(node_id))
 
-        def fenced(_: None) -> None:
-            cluster = self.cluster
-            broker = self._stopped[node_id] = cluster.brokers.pop(node_id)
-            broker.close()
-            broker.store.end_abruptly()
-
-        return self.cluster.controller.fence_broker(node_id).map(fenced)
+    def end_abruptly(self, node_id: int) -> None:
+        """The same before the controller knows."""
+        broker = self._stopped[node_id] = self.cluster.brokers.pop(node_id)
+        broker.close()
+        broker.store.end_abruptly()
 
     def _note_epoch(self, broker: Broker, epoch: int) -> None:
         """The marker of a clean shutdown has the epoch; of a shared store, that of the broker whose id the process has."""

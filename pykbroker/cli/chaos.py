@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -19,17 +19,20 @@ from pykbroker.faults.chaos import BadChaos
 from pykbroker.faults.chaos_tape import Tape
 from pykbroker.steered.chaos_at_start import taped
 
+#: Defaults of options that say nothing about a tape.
+SEEDS: Final = 20
+FIRST: Final = 1
+TAPES: Final = Path("chaos")
+
 
 @with_option_values
 def chaos(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="The program, behind --.")],
     *,
     of: BrokerOptions,
-    seeds: Annotated[int, typer.Option("--seeds", "-n", min=1, max=100_000, help="How many seeds.")] = 20,
-    first: Annotated[int, typer.Option("--first", min=0, help="The first seed.")] = 1,
-    tapes: Annotated[Path, typer.Option("--tapes", metavar="DIR", help="Where tapes and output are kept.")] = Path(
-        "chaos"
-    ),
+    seeds: Annotated[int, typer.Option("--seeds", "-n", min=1, max=100_000, help="How many seeds.")] = SEEDS,
+    first: Annotated[int, typer.Option("--first", min=0, help="The first seed.")] = FIRST,
+    tapes: Annotated[Path, typer.Option("--tapes", metavar="DIR", help="Where tapes and output are kept.")] = TAPES,
     replay: Annotated[Path | None, typer.Option("--replay", metavar="TAPE", help="Run once, by this tape.")] = None,
     shrink: Annotated[
         Path | None,
@@ -46,6 +49,13 @@ def chaos(
         raise UsageError("--replay and --shrink are two things; choose one.")
     program = of.program(command)
     out = Output(as_json=as_json)
+    if replay is not None or shrink is not None:
+        ignored = [*of.about_chaos(), *_others({"--seeds": seeds != SEEDS, "--first": first != FIRST})]
+        if replay is not None:
+            ignored += _others({"--tapes": tapes != TAPES, "--json": as_json})
+        if ignored:
+            what = "--replay does" if replay is not None else "--shrink leaves out of"
+            out.remark(f"{what} what is on the tape, whatever {' and '.join(ignored)} may say.")
     with all_end_as_ctrl_c():
         if shrink is not None:
             failed = _shrink(program, shrink, tapes, out)
@@ -55,6 +65,10 @@ def chaos(
             failed = _search(program, [of.chaos(seed) for seed in range(first, first + seeds)], tapes, out)
     if failed:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _others(given: dict[str, bool]) -> list[str]:
+    return [name for name, is_given in given.items() if is_given]
 
 
 def _search(program: Program, chaoses: list[str], tapes: Path, out: Output) -> bool:

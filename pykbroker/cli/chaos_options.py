@@ -13,7 +13,7 @@ from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.faults.chaos import BadChaos, Chaos
-from pykbroker.faults.chaos_catalogue import PROFILES
+from pykbroker.faults.chaos_catalogue import EVERYTHING, PROFILES
 from pykbroker.faults.durations import milliseconds
 
 
@@ -25,13 +25,22 @@ class BrokerOptions:
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the brokers.")
     ] = None
-    profile: Annotated[str, typer.Option("--profile", help=f"What befalls it: {', '.join(PROFILES)}.")] = "everything"
+    profile: Annotated[str, typer.Option("--profile", help=f"What befalls it: {', '.join(PROFILES)}.")] = EVERYTHING
     intensity: Annotated[float, typer.Option("--intensity", help="A factor of how often, up to 10.")] = 1.0
     quiet_after: Annotated[
         str | None,
         typer.Option("--quiet-after", metavar="DURATION", help="Nothing more befalls it from then on, as in 30s."),
     ] = None
     limit: Annotated[str, typer.Option("--limit", metavar="DURATION", help="The longest that a run may take.")] = "10m"
+
+    def about_chaos(self) -> list[str]:
+        """The options that were given about what befalls clients, which a tape says by itself."""
+        said = {
+            "--profile": self.profile != EVERYTHING,
+            "--intensity": self.intensity != 1.0,
+            "--quiet-after": self.quiet_after is not None,
+        }
+        return [name for name, is_given in said.items() if is_given]
 
     def chaos(self, seed: int) -> str:
         """The chaos of a seed, as ``serve --chaos`` takes it. Raises UsageError."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.outcome import Outcome
     from pykbroker.coordination.shard import RecordCodec
     from pykbroker.coordination.shards import Loaded
+    from pykbroker.partitions.internal_records import CoordinatorBatch
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,18 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: in
     encoded = [codec.encode(each) for each in outcome.records]
     failure = _append(loaded, codec, outcome.records, encoded, now_ms, outcome.producer)
     return None if failure is None else client_error(failure)
+
+
+def append_large(loaded: Loaded[Any], key: str, batch: CoordinatorBatch, now_ms: int) -> ErrorCode | None:
+    """Append a batch of records of one key, which the caller applies; returns the error code for clients."""
+    try:
+        appended = batch.append(loaded.partition, now_ms)
+    except KafkaError as error:
+        log.warning("Coordinator records cannot be appended to %r: %s", loaded.partition, error)
+        return client_error(error.code)
+    if appended.committed is not None:
+        loaded.uncommitted([key], appended.last_offset + 1)
+    return None
 
 
 def _append_each(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from pykbroker.coordination.appending import GOES_ON, append
+from pykbroker.coordination.appending import GOES_ON, append, append_large
 from pykbroker.coordination.deadlines import Deadlines, disarm_all
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.outcome import Decision, Outcome, Part
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
+    from pykbroker.partitions.internal_records import CoordinatorBatch
     from pykbroker.runtime.slices import Steps, Work
 
 log = logging.getLogger(__name__)
@@ -234,6 +235,12 @@ class CoordinatorRuntime(Generic[S]):
         if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
         return append(loaded, outcome, self._codec, self._host.runtime.clock.now_ms())
+
+    def append_large(self, loaded: Loaded[S], key: str, batch: CoordinatorBatch) -> ErrorCode | None:
+        """Append a large batch of one key, which the caller applies; returns the error code for clients."""
+        if not self.shards.is_in_use(loaded):
+            return ErrorCode.NOT_COORDINATOR
+        return append_large(loaded, key, batch, self._host.runtime.clock.now_ms())
 
     def append_parts(self, loaded: Loaded[S], parts: Iterator[Part]) -> Generator[float, None, ErrorCode | None]:
         """Append one part after the other, with requests in between. Returns the error code for clients that ended it."""

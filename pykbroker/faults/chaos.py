@@ -84,7 +84,7 @@ class Chaos:
 
     def outcomes(self) -> list[Disturbance]:
         """What is in its profile."""
-        return [each for each in CATALOGUE if self.profile == "everything" or self.profile in each.profiles]
+        return [each for each in CATALOGUE if each.is_in(self.profile)]
 
     def check_brokers(self, there: Collection[int]) -> None:
         """Raises BadChaos if something on the tape befalls a broker that is not there."""
@@ -116,6 +116,10 @@ class RequestChaos:
         if chaos.tape is not None:
             of_requests = [each for each in chaos.tape.decisions if isinstance(each, RequestOutcome)]
             self._taped = {(each.client, each.api, each.number): each for each in of_requests}
+
+    def clients_of(self, *api_keys: int) -> list[str]:
+        """The clients that have asked any of these APIs, in order."""
+        return sorted({client for client, api_key in self._counts if client and api_key in api_keys})
 
     def choose(self, client_id: str | None, api_key: int, version: int) -> Rule | None:
         """What befalls a request; None if nothing does."""

@@ -15,6 +15,12 @@ from pykbroker.faults.fault import Fault
 from pykbroker.refusals.shapes import carries_throttle
 from pykbroker.wire.apis import ApiKey, response_class
 
+EVERYTHING: Final = "everything"
+#: What people do, in no profile but its own, since records are gone afterwards however correct a program is.
+OPERATORS: Final = "operators"
+#: What befalls the cluster comes in two streams, each by its own draws: what happens to brokers and leaders, and to what they keep.
+BROKERS: Final = "cluster"
+STATE: Final = "state"
 #: An answer of which all is sent before the connection is closed.
 _WHOLE: Final = 2**31 - 1
 
@@ -37,6 +43,12 @@ class Disturbance(NamedTuple):
     fault: Callable[[Random], Fault] | None = None
     #: The APIs, if not all.
     apis: frozenset[int] = frozenset()
+    #: Of what befalls the cluster, the stream in which it comes.
+    stream: str = BROKERS
+
+    def is_in(self, profile: str) -> bool:
+        """Whether it is in a profile."""
+        return profile in self.profiles or (profile == EVERYTHING and OPERATORS not in self.profiles)
 
     def befalls(self, api_key: int, version: int) -> bool:
         """Whether it may befall a request."""
@@ -180,8 +192,67 @@ CATALOGUE: Final = (
         "goes on with the other brokers",
         "SIGKILL, and a start",
     ),
+    Disturbance(
+        "brokers cut off",
+        ("elections",),
+        0.2,
+        "the network between brokers fails for seconds: a leader waits for replicas that do not fetch, and takes them out of the ISR after "
+        "replica.lag.time.max.ms (KIP-497)",
+        "waits up to request.timeout.ms, and repeats the request; idempotence tells the producer's apart",
+        "SIGSTOP to the follower, and SIGCONT",
+        stream=STATE,
+    ),
+    Disturbance(
+        "session expired",
+        ("sessions",),
+        0.2,
+        "the network to a member is silent for session.timeout.ms, or for group.consumer.session.timeout.ms (KIP-848): the coordinator "
+        "removes it, and its partitions go to others; what it had sent comes afterwards",
+        "gives up its partitions without a commit, and joins anew (UNKNOWN_MEMBER_ID)",
+        "a member that does not send",
+        stream=STATE,
+    ),
+    Disturbance(
+        "transaction timed out",
+        ("sessions",),
+        0.2,
+        "the network to a producer is silent for transaction.timeout.ms: the coordinator aborts its transaction and bumps its epoch "
+        "(KIP-588, KIP-890)",
+        "begins the transaction anew with the next epoch (INVALID_PRODUCER_EPOCH), or ends (PRODUCER_FENCED)",
+        "a producer that does not send",
+        stream=STATE,
+    ),
+    Disturbance(
+        "records expired",
+        ("retention",),
+        0.2,
+        "a round of retention (log.retention.check.interval.ms): what retention.ms and retention.bytes of a topic have let go is deleted, "
+        "under the reader, too",
+        "goes on by auto.offset.reset (OFFSET_OUT_OF_RANGE)",
+        "retention.ms=1",
+        stream=STATE,
+    ),
+    Disturbance(
+        "offsets expired",
+        ("retention",),
+        0.2,
+        "a round of offsets.retention.check.interval.ms (KIP-211): offsets of an empty group that are older than "
+        "offsets.retention.minutes are deleted",
+        "begins by auto.offset.reset",
+        "offsets that are committed with a retention of a millisecond (OffsetCommit version 4)",
+        stream=STATE,
+    ),
+    Disturbance(
+        "topic made again",
+        (OPERATORS,),
+        0.2,
+        "an operator deletes a topic and makes it again: the same name has another id, and no records (KIP-516)",
+        "asks for metadata (UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID), and begins anew; what was in the topic is gone",
+        "DeleteTopics and CreateTopics",
+        stream=STATE,
+    ),
 )
-PROFILES: Final = ("everything", *dict.fromkeys(name for each in CATALOGUE for name in each.profiles))
+PROFILES: Final = (EVERYTHING, *dict.fromkeys(name for each in CATALOGUE for name in each.profiles))
 
 
 def table() -> str:

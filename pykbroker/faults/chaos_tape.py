@@ -16,6 +16,8 @@ from pykbroker.faults.fault import BadFault, Fault
 from pykbroker.wire.apis import APIS
 
 VERSION: Final = 1
+#: The longest that a broker is down, or a client cut off.
+LONGEST_DOWN_MS: Final = 60_000
 #: The most decisions of a tape.
 LONGEST: Final = 100_000
 _KINDS: Final = {each.name: each for each in CATALOGUE}
@@ -52,8 +54,8 @@ class RequestOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ClusterOutcome:
-    """What befell the cluster ``at_ms`` after the chaos began: a partition whose leader moved to a broker, or a broker that was down
-    for ``down_ms``.
+    """What befell the cluster ``at_ms`` after the chaos began: a partition whose leader moved to a broker, or that of a topic that was made
+    again, a broker that was down or cut off for ``down_ms``, or a client that nothing reached for so long.
     """
 
     at_ms: int
@@ -62,15 +64,18 @@ class ClusterOutcome:
     topic: str = ""
     partition: int = -1
     down_ms: int = 0
+    client: str = ""
 
     def __str__(self) -> str:
-        what = f"broker {self.broker} for {self.down_ms / 1000:.1f} s"
-        return f"{self.outcome}: {f'{self.topic}-{self.partition} to broker {self.broker}' if self.topic else what}"
+        what = repr(self.client) if self.client else f"broker {self.broker}"
+        lasts = f"{what} for {self.down_ms / 1000:.1f} s" if self.down_ms else what
+        return f"{self.outcome}: {f'{self.topic}-{self.partition} to broker {self.broker}' if self.topic else lasts}"
 
     def as_json(self) -> dict[str, Any]:
         """As a line of a tape has it."""
         of = {"topic": self.topic, "partition": self.partition} if self.topic else {"down_ms": self.down_ms}
-        return {"at_ms": self.at_ms, "outcome": self.outcome, "broker": self.broker, **of}
+        to = {"client": self.client} if self.client else {}
+        return {"at_ms": self.at_ms, "outcome": self.outcome, "broker": self.broker, **of, **to}
 
 
 Decision = RequestOutcome | ClusterOutcome
@@ -152,7 +157,8 @@ def _of_cluster(said: Any, kind: Disturbance) -> ClusterOutcome:
     at, broker = _whole(said["at_ms"]), _whole(said["broker"])
     if "topic" in said:
         return ClusterOutcome(at, kind.name, broker, str(said["topic"]), _whole(said["partition"]))
-    return ClusterOutcome(at, kind.name, broker, down_ms=min(_whole(said["down_ms"]), 60_000))
+    down_ms = min(_whole(said["down_ms"]), LONGEST_DOWN_MS)
+    return ClusterOutcome(at, kind.name, broker, down_ms=down_ms, client=str(said.get("client", "")))
 
 
 def _whole(value: Any) -> int:

@@ -46,6 +46,16 @@ class Injector:
         self._step.chaos = None
         self._leave()
 
+    @property
+    def silent(self) -> frozenset[str]:
+        """The clients of which nothing comes at present."""
+        return self._step.silent
+
+    def silence(self, client: str, ms: int) -> None:
+        """Let nothing of a client come for so many milliseconds, or until the cluster's life ends."""
+        self._step.silence(self._cluster().runtime, client, ms)
+        self._enter()
+
     def _enter(self) -> None:
         if not self._is_in:
             self._places.fill(Place.INTERCEPT, through(self._step))

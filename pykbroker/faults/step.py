@@ -43,6 +43,8 @@ class FaultStep:
         self._delayed: WeakKeyDictionary[Peer, dict[int, Rule]] = WeakKeyDictionary()
         #: Throttled connections, whose requests wait.
         self._muted: WeakKeyDictionary[Peer, Deferred[None]] = WeakKeyDictionary()
+        #: Clients of which nothing comes for a while.
+        self._silent: dict[str, Deferred[None]] = {}
         #: Images that brokers answer Metadata from for a while, by node id: chaos made them old.
         self._old: dict[int, MetadataImage] = {}
         #: Held frames wait for these, which complete when the rule is removed.
@@ -59,6 +61,8 @@ class FaultStep:
             return proceed()
         if peer in self._muted:
             raise NotYet(self._muted[peer])
+        if self._silent and ctx.client_id in self._silent:
+            raise NotYet(self._silent[ctx.client_id])
         waited = self._delayed.get(peer, {}).pop(ctx.correlation_id, None)
         if waited is not None:
             return self._act(waited, broker, ctx, request, proceed)
@@ -90,6 +94,18 @@ class FaultStep:
         self._old[node_id] = old_image(image)
         broker.runtime.client_timers.pause(ms).map(lambda _: self._old.pop(node_id, None)).or_log("ending old metadata")
 
+    @property
+    def silent(self) -> frozenset[str]:
+        """The clients of which nothing comes at present."""
+        return frozenset(self._silent)
+
+    def silence(self, runtime: Runtime, client: str, ms: int) -> None:
+        """Let nothing of a client come for a while; then what it had sent comes, if its connections are still there."""
+        if client in self._silent:
+            return
+        self._silent[client] = silent = runtime.client_timers.pause(ms)
+        silent.map(lambda _: self._silent.pop(client, None)).or_log("ending a silence")
+
     def released(self, rule: Rule) -> None:
         """Let the requests continue that a removed rule held."""
         held = self._held.pop(rule, None)
@@ -100,12 +116,13 @@ class FaultStep:
         """Forget the connections that are delayed or throttled: they end."""
         self._delayed.clear()
         self._muted.clear()
+        self._silent.clear()
         self._old.clear()
 
     @property
     def is_muting(self) -> bool:
-        """Whether any connection is still throttled."""
-        return bool(self._muted)
+        """Whether any connection is still throttled, or any client silent."""
+        return bool(self._muted or self._silent)
 
     def _begin(
         self, rule: Rule, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]

@@ -5,10 +5,9 @@ current leader in errors from version 16 (KIP-951), divergence by last_fetched_e
 batches are returned, and at least one whatever the size limits are (KIP-74).
 
 From version 11 any replica answers consumers, and with the rack-aware replica selector the leader sends consumers to a
-replica in their own rack (KIP-392).
+replica in their own rack (KIP-392) that has the offset. Followers fetch to the log end offset, in brokers with copies of their own.
 
-Left out: fetches by followers (replicas of one process share the store), and down-conversion, which Apache Kafka 4
-removed too.
+Left out: down-conversion, which Apache Kafka 4 removed too.
 """
 
 from __future__ import annotations

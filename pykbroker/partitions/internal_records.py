@@ -52,19 +52,48 @@ def append_internal(
     return _append(partition, encoded(records, timestamp_ms, producer), timestamp_ms)
 
 
+class CoordinatorBatch:
+    """Records of a coordinator that are encoded in slices, and appended as one batch as ``append_internal`` does."""
+
+    def __init__(self) -> None:
+        self._batch = bytearray(HEADER_SIZE)
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Its size in bytes."""
+        return len(self._batch)
+
+    def add(self, records: Sequence[tuple[bytes | None, bytes | None]]) -> None:
+        """Add some records."""
+        _write_records(self._batch, records, self._count)
+        self._count += len(records)
+
+    def append(self, partition: Partition, timestamp_ms: int) -> AppendResult:
+        """Append them all. Raises what ``append_internal`` raises."""
+        return _append(partition, _with_header(self._batch, self._count, timestamp_ms, None), timestamp_ms)
+
+
 def encoded(
     records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int, producer: tuple[int, int] | None
 ) -> bytearray:
     """The batch of ``append_internal``, as ``encode_batch`` would write it: these records all have one time and no headers."""
-    producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
     batch = bytearray(HEADER_SIZE)
-    for delta, (key, value) in enumerate(records):
+    _write_records(batch, records, 0)
+    return _with_header(batch, len(records), timestamp_ms, producer)
+
+
+def _write_records(batch: bytearray, records: Sequence[tuple[bytes | None, bytes | None]], first: int) -> None:
+    for delta, (key, value) in enumerate(records, first):
         # Attributes, no difference in time, its number, key, value, no headers.
         body = b"\x00\x00" + _varint(delta)
         body += b"\x01" if key is None else _varint(len(key)) + key
         body += b"\x01\x00" if value is None else _varint(len(value)) + value + b"\x00"
         batch += _varint(len(body))
         batch += body
+
+
+def _with_header(batch: bytearray, count: int, timestamp_ms: int, producer: tuple[int, int] | None) -> bytearray:
+    producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
     header = BatchHeader(
         base_offset=0,
         batch_length=len(batch) - LOG_OVERHEAD,
@@ -72,13 +101,13 @@ def encoded(
         magic=MAGIC,
         crc=0,
         attributes=0 if producer is None else TRANSACTIONAL_BIT,
-        last_offset_delta=len(records) - 1,
+        last_offset_delta=count - 1,
         base_timestamp=timestamp_ms,
         max_timestamp=timestamp_ms,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=NO_SEQUENCE,
-        record_count=len(records),
+        record_count=count,
     )
     write_batch_header(batch, 0, header)
     return batch

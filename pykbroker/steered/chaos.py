@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from random import Random
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.faults.chaos import Chaos, RequestChaos
+from pykbroker.faults.chaos_catalogue import BROKERS, STATE
 from pykbroker.faults.chaos_tape import LONGEST, ClusterOutcome, Decision, header, line
 from pykbroker.process.life import LifeEnded
+from pykbroker.steered.chaos_means import RealMeans
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pykbroker.metadata.image import PartitionImage
     from pykbroker.process.life import Life
     from pykbroker.process.node import Node
 
 log = logging.getLogger(__name__)
 
-#: The mean pause between two things that befall the cluster, and how long a broker is down at least and at most, in seconds.
+#: The mean pause between two things that befall the cluster in one stream, in seconds.
 _PAUSE_S: Final = 3.0
-_DOWN_S: Final = (0.5, 5.0)
 #: The most lines of a tape that are shown.
 MOST_LINES: Final = 1_000
-_COORDINATORS: Final = ("__consumer_offsets", "__transaction_state")
 
 
 class ChaosControl:
@@ -92,12 +90,13 @@ class RunningChaos:
         self._node = node
         self.chaos = chaos
         self._file: IO[str] | None = None if record is None else record.open("w", encoding="utf-8")
-        self._rng = Random(f"{chaos.seed}/cluster")
         #: What has befallen, the first LONGEST of it.
         self.befell: list[Decision] = []
         log.warning("Chaos %s: clients see what Apache Kafka may do to them", chaos)
         self._write(header(str(chaos)))
-        node.faults.begin_chaos(RequestChaos(chaos, self._tell))
+        requests = RequestChaos(chaos, self._tell)
+        self._means = RealMeans(node, requests.clients_of)
+        node.faults.begin_chaos(requests)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def end(self) -> None:
@@ -114,76 +113,52 @@ class RunningChaos:
 
     async def _run(self) -> None:
         """Let things befall the cluster until it is quiet."""
-        async for at_ms, decision in self._moments():
-            try:
-                await self._befall(decision or self._drawn(at_ms))
-            except (KafkaError, WrongBroker, LifeEnded, OSError) as error:
-                log.info("Chaos: %s does not happen: %s", decision or "what was drawn", error)
-        self._node.faults.end_chaos()
+        planned = self.chaos.planned()
+        try:
+            if planned is None:
+                async with asyncio.TaskGroup() as streams:
+                    for stream in (BROKERS, STATE):
+                        streams.create_task(self._draw(stream))
+            else:
+                await self._play(planned)
+        finally:
+            self._node.faults.end_chaos()
 
-    async def _moments(self) -> AsyncIterator[tuple[int, ClusterOutcome | None]]:
-        """The moments at which something befalls the cluster, in milliseconds since the start; by a tape with what does. It ends when
-        nothing more befalls anybody.
-        """
-        loop, chaos = asyncio.get_running_loop(), self.chaos
+    async def _play(self, planned: list[ClusterOutcome]) -> None:
+        """Let happen what is on a tape, each in its time, beside what of it is still going on."""
+        loop = asyncio.get_running_loop()
         begun = loop.time()
-        planned = chaos.planned()
-        if planned is not None:
+        async with asyncio.TaskGroup() as going_on:
             for each in planned:
                 await asyncio.sleep(max(0.0, begun + each.at_ms / 1000 - loop.time()))
-                yield each.at_ms, each
+                going_on.create_task(self._befall(each))
             await asyncio.Event().wait()  # requests have their part of the tape whenever they come
+
+    async def _draw(self, stream: str) -> None:
+        """Draw what befalls the cluster in one stream, one after the other, until it is quiet."""
+        loop, chaos = asyncio.get_running_loop(), self.chaos
+        begun, rng = loop.time(), Random(f"{chaos.seed}/{stream}")
+        shares = {each.name: each.share for each in chaos.outcomes() if each.fault is None and each.stream == stream}
         end = None if chaos.quiet_after is None else begun + chaos.quiet_after / 1000
         while True:
-            pause = self._rng.expovariate(chaos.intensity / _PAUSE_S)
+            pause = rng.expovariate(chaos.intensity / _PAUSE_S)
             if end is not None and loop.time() + pause >= end:
                 await asyncio.sleep(max(0.0, end - loop.time()))
                 return
             await asyncio.sleep(pause)
-            yield round((loop.time() - begun) * 1000), None
+            if not shares:
+                continue
+            (name,) = rng.choices(list(shares), list(shares.values()))
+            drawn = self._means.drawn(name, rng, round((loop.time() - begun) * 1000))
+            if drawn is not None:
+                await self._befall(drawn)
 
-    def _drawn(self, at_ms: int) -> ClusterOutcome | None:
-        """What the seed has befall the cluster now; None if that cannot be in its present state."""
-        outcomes = {each.name: each.share for each in self.chaos.outcomes() if each.fault is None}
-        if not outcomes:
-            return None
-        rng = self._rng
-        (name,) = rng.choices(list(outcomes), list(outcomes.values()))
-        cluster = self._node.cluster
-        if name in ("leader moved", "coordinator moved"):
-            movable = self._movable(of_coordinators=name == "coordinator moved")
-            if not movable:
-                return None
-            topic, number, partition = rng.choice(movable)
-            to = rng.choice([each for each in partition.isr if each != partition.leader])
-            return ClusterOutcome(at_ms, name, to, topic, number)
-        if len(cluster.brokers) < 2:
-            return None
-        node_id = rng.choice(sorted(cluster.brokers))
-        return ClusterOutcome(at_ms, name, node_id, down_ms=round(1000 * rng.uniform(*_DOWN_S)))
-
-    async def _befall(self, decision: ClusterOutcome | None) -> None:
-        if decision is None:
-            return
+    async def _befall(self, decision: ClusterOutcome) -> None:
         self._tell(decision)
-        if decision.topic:
-            moving = self._node.cluster.controller.move_leader(decision.topic, decision.partition, decision.broker)
-            await self._node.lifetimes.outcome(moving)
-            return
-        await self._node.brokers.stop(decision.broker, abrupt=decision.outcome == "broker lost")
-        await asyncio.sleep(decision.down_ms / 1000)
-        await self._node.brokers.start(decision.broker)
-
-    def _movable(self, *, of_coordinators: bool) -> list[tuple[str, int, PartitionImage]]:
-        """Partitions that another broker in sync could lead, in order."""
-        topics = self._node.cluster.metadata.image.topics
-        return [
-            (name, number, partition)
-            for name, topic in sorted(topics.items())
-            if (name in _COORDINATORS) == of_coordinators
-            for number, partition in sorted(topic.partitions.items())
-            if any(each != partition.leader for each in partition.isr)
-        ]
+        try:
+            await self._means.carry_out(decision)
+        except (KafkaError, WrongBroker, LifeEnded, LookupError, OSError) as error:
+            log.info("Chaos: %s does not happen: %s", decision, error)
 
     def _tell(self, what: Decision) -> None:
         log.info("Chaos: %s", what)

@@ -71,20 +71,16 @@ class TestBroker:
             raise ValueError(
                 f"broker {self.id} cannot be cut off from {unknown[0] if unknown else 'others'}; the others are: {names}"
             )
-        for other in others or there:
-            self._pairs_cut.update([(self.id, other), (other, self.id)])
+        if (peers := self._host.node.cluster.peers) is not None:
+            peers.cut_off(self.id, others or there)
 
     def heal(self) -> None:
         """End what ``partition_from`` has done. Harmless when repeated."""
         self._host.call(self._rejoin)
 
     def _rejoin(self) -> None:
-        self._pairs_cut.difference_update([pair for pair in self._pairs_cut if self.id in pair])
-
-    @property
-    def _pairs_cut(self) -> set[tuple[int, int]]:
-        peers = self._host.node.cluster.peers
-        return set() if peers is None else peers.cut
+        if (peers := self._host.node.cluster.peers) is not None:
+            peers.rejoin(self.id)
 
 
 def move_leader(cluster: Cluster, topic: str, partition: int, to: int) -> Deferred[None]:

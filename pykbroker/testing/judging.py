@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pykbroker.testing.queries import Queries
 
 if TYPE_CHECKING:
-    from pykbroker.brokers.cluster import Cluster
     from pykbroker.steered.request_log import RequestLog
     from pykbroker.testing.records import Record
 
@@ -44,7 +43,7 @@ class Judging(Queries):
         that are kept of it, and LookupError for an unknown topic.
         """
         from pykbroker import judge
-        from pykbroker.testing.origins import origins
+        from pykbroker.testing.origins import origins, topic_names
 
         try:
             judge.judge_records(
@@ -53,15 +52,5 @@ class Judging(Queries):
             )
         except judge.Misjudged as found:
             places = found.places
-            told = self._ask(lambda cluster: list(origins(places, list(self._requests), _names(cluster))))
+            told = self._ask(lambda cluster: list(origins(places, list(self._requests), topic_names(cluster))))
             raise judge.Misjudged("\n".join([str(found), *told]), places) from None
-
-
-def _names(cluster: Cluster) -> Callable[[bytes], str | None]:
-    """The name of a topic by its id."""
-
-    def name_of(topic_id: bytes) -> str | None:
-        topic = cluster.metadata.image.topic_by_id(topic_id)
-        return None if topic is None else topic.name
-
-    return name_of

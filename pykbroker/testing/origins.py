@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pykbroker.wire.batch_header import BatchHeader, read_batch_header
 
 if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
     from pykbroker.steered.request_log import Request
 
 #: How many places are told of, and how many requests of the same client before and after each.
@@ -31,6 +32,16 @@ def origins(
             break
         if told == _PLACES:
             return
+
+
+def topic_names(cluster: Cluster) -> Callable[[bytes], str | None]:
+    """The name of a topic by its id."""
+
+    def name_of(topic_id: bytes) -> str | None:
+        topic = cluster.metadata.image.topic_by_id(topic_id)
+        return None if topic is None else topic.name
+
+    return name_of
 
 
 def _wrote(request: Request, place: str, name_of: Callable[[bytes], str | None]) -> BatchHeader | None:

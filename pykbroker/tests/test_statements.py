@@ -32,6 +32,7 @@ COMPAT_SLEEPERS = {
     "compat_tests/published_bugs/aiokafka_worlds.py": "virtual time",
     "compat_tests/security/delegation_flows.py": "the lifetime of a token, in Apache Kafka too",
     "compat_tests/security/session_flows.py": "the lifetime of a session, in Apache Kafka too",
+    "compat_tests/testing_faults/sides.py": "the time-outs of a session and of a transaction, in Apache Kafka too",
     "compat_tests/worlds/committing.py": "virtual time",
     "compat_tests/worlds/producing.py": "virtual time",
     "compat_tests/worlds/rebalancing.py": "virtual time",

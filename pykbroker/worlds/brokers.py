@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -13,6 +13,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.process.node import Node
 from pykbroker.runtime.waits import Deferred
 from pykbroker.testing import groups, records
+from pykbroker.testing.origins import origins, topic_names
 from pykbroker.testing.settings import as_text, texts
 from pykbroker.worlds.disk import SimulatedDisk
 from pykbroker.worlds.hosts import RESTART_S, Moment, Process
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.cleaner import Order
     from pykbroker.seeding.seed import Seed
+    from pykbroker.steered.request_log import RequestLog
     from pykbroker.storage.compaction.cleaning import CleaningResult
     from pykbroker.testing.records import Bytes, Headers, Record
     from pykbroker.worlds.network import Network
@@ -132,6 +134,8 @@ class WorldKafka(Process):
         self._lost_power = False
         #: Called with each dispatcher before it answers, to watch requests.
         self.watch: Callable[[Node], None] | None = None
+        #: In a recorded life, what clients have asked of late.
+        self.requests: RequestLog | None = None
 
     def __repr__(self) -> str:
         return f"<Kafka {self.bootstrap_servers}>"
@@ -302,6 +306,12 @@ class WorldKafka(Process):
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
         """The committed records of a topic, by partition and offset; none of one that does not exist."""
         return list(records.Reader(self.cluster, topic, partition).read())
+
+    def origins(self, places: Iterable[str]) -> list[str]:
+        """Of a recorded life, who produced the records at these places (``orders-0@7``), in which transaction, and what the client asked
+        before and after.
+        """
+        return list(origins(places, list(self.requests or ()), topic_names(self.cluster)))
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets of a group, by topic and partition."""

@@ -47,7 +47,7 @@ def explore(test: Test, seeds: Iterable[int], *, shrinking_runs: int = SHRINKING
     first = calm(test)
     if first.error is not None:
         life = live(test, 0, {}, prepare=record)
-        return Failure(0, first.error, {}, 0, life, None, 1, 0, life.trace_hash == first.trace_hash)
+        return Failure(0, life.error or first.error, {}, 0, life, None, 1, 0, life.trace_hash == first.trace_hash)
     for count, seed in enumerate(seeds, 1):
         outcome = live(test, seed, extents=first.extents)
         if outcome.error is not None:

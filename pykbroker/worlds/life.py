@@ -56,16 +56,21 @@ def live(
     ``prepare`` is called before the test, and then all that happens is recorded. Raises NotInAWorld for surroundings that
     cannot be simulated.
     """
-    tape = Tape(seed, deviations, extents)
+    with _undisturbed():
+        return _live(test, Tape(seed, deviations, extents), prepare)
+
+
+def _live(test: Test, tape: Tape, prepare: Callable[[World], None] | None) -> Outcome:
+    """Live once. Nothing of the world is held when it returns, so that it is garbage by the time that garbage is collected."""
     simulator = Simulator(tape, recording=prepare is not None)
     numbers.begin()
-    with _undisturbed(), simulated(simulator):
+    with simulated(simulator):
         world = World(simulator)
         if prepare is not None:
             prepare(world)
         error = _lived(world, test)
         outcome = Outcome(
-            seed,
+            tape.seed,
             error,
             simulator.trace_hash,
             dict(tape.taken),
@@ -101,7 +106,8 @@ def _lived(world: World, test: Test) -> BaseException | None:
 
 
 def _end(world: World) -> None:
-    """End all that runs, so that nothing of it runs on, or later."""
+    """End all that runs, so that nothing of it runs on, or later. What is removed from here on is removed without a word."""
+    sys.unraisablehook = lambda _: None
     everybody: list[Process] = [world.test, *world.hosts, *world.brokers]
     for each in everybody:
         each.end_life()
@@ -128,7 +134,6 @@ def _undisturbed() -> Iterator[None]:
         try:
             yield
         finally:
-            sys.unraisablehook = lambda _: None
             try:
                 gc.collect(0)
             finally:

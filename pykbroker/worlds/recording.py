@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
-from pykbroker.steered.request_log import API_NAMES
+from pykbroker.steered.request_log import API_NAMES, RequestLog
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.message import WireStruct
 
@@ -58,9 +58,10 @@ def record(world: World) -> None:
 
     def watch(kafka: WorldKafka) -> None:
         def fill(node: Node) -> None:
-            recorder = _Recorder(world.simulator, kafka)
+            recorder = _Recorder(world.simulator, kafka, kafka.requests)
             node.server.dispatcher.places.fill(Place.OBSERVE, through(recorder))
 
+        kafka.requests = RequestLog()
         kafka.watch = fill
 
     world.watch = watch
@@ -69,9 +70,10 @@ def record(world: World) -> None:
 class _Recorder:
     """A step around the handlers of a process of brokers."""
 
-    def __init__(self, simulator: Simulator, kafka: WorldKafka) -> None:
+    def __init__(self, simulator: Simulator, kafka: WorldKafka, log: RequestLog | None) -> None:
         self._simulator = simulator
         self._kafka = kafka
+        self._log = log
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Any], /) -> Any:
         def name_of(topic_id: bytes) -> str | None:
@@ -92,7 +94,7 @@ class _Recorder:
             raise error
 
         try:
-            answer = proceed()
+            answer = proceed() if self._log is None else self._log(broker, ctx, request, proceed)
         except (KafkaError, CloseConnection) as error:
             refused(error)
         if isinstance(answer, Deferred):

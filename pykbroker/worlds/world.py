@@ -153,11 +153,17 @@ class World:
         """Hold what a program has written to the topics ``targets``, or done as ``effects`` (identities in their order), against what
         stands in ``source``, by the identity of each record. ``guarantee`` is at-most-once, at-least-once or exactly-once;
         ``in_order`` asks for the order of each key, too. Raises Misjudged with what is lost, doubled, torn (in one target and
-        not in another), out of order or made up, and where it stands.
+        not in another), out of order or made up, and where it stands; in the report also with the producers, the transactions and
+        the requests around it.
         """
-        judge.judge_records(
-            *(kafka.records(source), map(kafka.records, targets), effects, guarantee, identity, key), in_order=in_order
-        )
+        try:
+            judge.judge_records(
+                *(kafka.records(source), map(kafka.records, targets), effects, guarantee, identity, key),
+                in_order=in_order,
+            )
+        except judge.Misjudged as found:
+            told = kafka.origins(found.places)
+            raise judge.Misjudged("\n".join([str(found), *told]), found.places) from None
 
     def note(self, words: str) -> None:
         """Add a line to the timeline, under the host whose turn it is."""

@@ -2,8 +2,8 @@
 
 GROUPS = {
     "consumer.assignment.interval.ms": "The least time between two assignments of a consumer group.",
-    "consumer.assignor.offload.enable": "Whether assignments of a consumer group are computed in the background. Not used by "
-    "this broker.",
+    "consumer.assignor.offload.enable": "Whether assignments of a consumer group are computed in the background. This broker "
+    "computes those of large groups there, and others at once.",
     "consumer.heartbeat.interval.ms": "How often members of a consumer group are told to send heartbeats.",
     "consumer.session.timeout.ms": "A member of a consumer group that sends no heartbeat for this long is removed.",
     "errors.deadletterqueue.copy.record.enable": "Whether a record that a share group gives up is copied to its dead-letter "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Committed:
-    """See the module. ``replay`` and ``end_transaction`` alone change it."""
+    """See the module. ``replay``, ``remove_group`` and ``end_transaction`` alone change it."""
 
     __slots__ = ("_hidden", "_hidden_of", "count", "offsets", "pending")
 
@@ -43,6 +43,11 @@ class Committed:
             self.offsets.put(*where, committed)
         else:
             self.pending.put(producer_id, where, committed)
+
+    def remove_group(self, group_id: str) -> None:
+        """Apply the tombstones of all offsets of a group, which are in the log: what ``replay`` would do with each."""
+        self.offsets.remove_group(group_id)
+        self.pending.remove_group(group_id)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
         """A transaction marker is in the log: apply or drop the offsets of the transaction; returns the groups that have such."""

@@ -23,6 +23,7 @@ from pykbroker.coordination.runtime import CoordinatorRuntime
 from pykbroker.coordination.transactions.admitting import Dialect, Refusals, admit
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.metadata.names import CONSUMER_OFFSETS
+from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.runtime.slices import independently
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -62,6 +63,10 @@ class GroupCoordinator:
         self.shards = self._runtime.shards
         self.partition_of = self._runtime.partition_of
         self._stop = host.runtime.slices.every(self.settings.offsets_retention_check_interval_ms, self._expire)
+
+    def expire_now(self) -> None:
+        """Begin a round of expiry, which offsets.retention.check.interval.ms begins periodically."""
+        self.host.runtime.slices.add(self._expire())
 
     def close(self) -> None:
         """The broker has stopped."""
@@ -157,8 +162,8 @@ class GroupCoordinator:
         return admit(self.host, request.transactional_id, producer, [loaded.partition], dialect).chain(commit)
 
     def delete_group(self, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
-        """DeleteGroups of one group. Many offsets are removed in slices, and no reader sees a part of them. Raises, or fails with,
-        what ``ask`` raises.
+        """DeleteGroups of one group, by one batch: of many offsets it is encoded in slices. More than a batch may have are removed by
+        several, and no reader sees a part of them. Raises, or fails with, what ``ask`` raises.
         """
         loaded = self._runtime.at(group_id)
         if loaded.shard.has_many_offsets(group_id):
@@ -167,8 +172,20 @@ class GroupCoordinator:
 
     def _delete_in_slices(self, loaded: Loaded[GroupShard], group_id: str) -> Work[ErrorCode]:
         yield self._largest  # begun in a turn of its own
-        if not loaded.shard.may_delete(group_id):
+        shard, batch, config = loaded.shard, CoordinatorBatch(), loaded.partition.log.config
+        room = min(config.max_message_bytes, config.segment_bytes)
+        ending = yield from shard.removal_of(group_id, batch, room, self._largest)
+        if not shard.may_delete(group_id):
             return self.ask(group_id, GroupShard.delete_group, group_id)
+        if ending is None:
+            return (yield from self._delete_in_parts(loaded, group_id))
+        failure = self._runtime.append_large(loaded, group_id, batch)
+        if failure is not None:
+            return failure
+        shard.removed(group_id, ending)
+        return self.ask(group_id, lambda _: ErrorCode.NONE)
+
+    def _delete_in_parts(self, loaded: Loaded[GroupShard], group_id: str) -> Work[ErrorCode]:
         with closing(loaded.shard.forget_group(group_id, self._largest)) as parts:
             failure = yield from self._runtime.append_parts(loaded, parts)
         if failure is not None:

@@ -7,6 +7,7 @@ between: every part reads the state again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups import committing
@@ -128,13 +129,14 @@ def _add(part: Part, records: list[CoordinatorRecord], looked_at: int) -> None:
 
 def _pieces(topics: TopicOffsets | dict[str, set[int]], largest: float) -> Iterator[list[tuple[str, int]]]:
     """Topics and partitions in pieces, each small enough for the tombstones of one part. What is added meanwhile may be left out."""
+    return in_pieces(
+        ((topic, index) for topic, partitions in list(topics.items()) for index in list(partitions)), largest
+    )
+
+
+def in_pieces(found: Iterable[tuple[str, int]], largest: float) -> Iterator[list[tuple[str, int]]]:
+    """These topics and partitions in pieces of so many."""
     size = max(1, int(largest))
-    some: list[tuple[str, int]] = []
-    for topic, partitions in list(topics.items()):
-        for index in list(partitions):
-            some.append((topic, index))
-            if len(some) == size:
-                yield some
-                some = []
-    if some:
+    rest = iter(found)
+    while some := list(islice(rest, size)):
         yield some

@@ -86,6 +86,14 @@ class Offsets:
             if not groups:
                 del self._topics[topic]
 
+    def remove_group(self, group_id: str) -> None:
+        """Remove all offsets of a group."""
+        for topic in self._groups.pop(group_id, ()):
+            groups = self._topics[topic]
+            del groups[group_id]
+            if not groups:
+                del self._topics[topic]
+
     def of_group(self, group_id: str) -> TopicOffsets:
         """Topic to partition to offset; read-only."""
         return self._groups.get(group_id, {})

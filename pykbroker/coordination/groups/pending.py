@@ -58,6 +58,11 @@ class PendingOffsets:
                 del self._producers[producer_id]
         self._forget(where)
 
+    def remove_group(self, group_id: str) -> None:
+        """Remove the commits of all transactions for a group."""
+        for topic, index in list(self._groups.get(group_id, ())):
+            self.remove((group_id, topic, index))
+
     def _forget(self, where: GroupPartition) -> None:
         partitions = self._groups.get(where[0])
         if partitions is not None:

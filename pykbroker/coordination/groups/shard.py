@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 
-from pykbroker.coordination.groups import committing
+from pykbroker.coordination.groups import committing, records
 from pykbroker.coordination.groups.committed import Committed
-from pykbroker.coordination.groups.forgetting import Forgetting, Gone
+from pykbroker.coordination.groups.forgetting import Forgetting, Gone, in_pieces
 from pykbroker.coordination.groups.group import Group, group_not_found
 from pykbroker.coordination.groups.kinds import Kinds
 from pykbroker.coordination.groups.offsets import CommittedOffset
@@ -20,6 +20,7 @@ from pykbroker.coordination.groups.replaying import Replaying
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord, Decision, Outcome, Part
 from pykbroker.coordination.shard import Shard
+from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP, Steps
 from pykbroker.security.context import RequestContext
 from pykbroker.wire.errors import ErrorCode
@@ -146,6 +147,35 @@ class GroupShard(Shard):
     def has_many_offsets(self, group_id: str) -> bool:
         """Whether the offsets of a group are too many to be removed in one step with others."""
         return self.committed.count_of(group_id) > _FEW_OFFSETS
+
+    def removal_of(
+        self, group_id: str, batch: CoordinatorBatch, room: int, largest: float
+    ) -> Generator[float, None, list[CoordinatorRecord] | None]:
+        """Encode the tombstones of all that a group has, in slices; those that end the group are returned. What is committed meanwhile is
+        removed, too: they are those of the moment in which this ends. None if they need more than ``room`` bytes.
+        """
+        encoded: set[tuple[str, int]] = set()
+        for some in in_pieces(self.committed.everything_of(group_id), largest):
+            self._encode_tombstones(group_id, some, batch)
+            encoded.update(some)
+            if len(batch) > room:
+                return None
+            yield len(some)
+        self._encode_tombstones(group_id, set(self.committed.everything_of(group_id)) - encoded, batch)
+        group = self.groups.get(group_id)
+        ending = [] if group is None else self.kinds.of(group).end(group)
+        batch.add([records.encode(each) for each in ending])
+        return None if len(batch) > room else ending
+
+    @staticmethod
+    def _encode_tombstones(group_id: str, some: Iterable[tuple[str, int]], batch: CoordinatorBatch) -> None:
+        batch.add([records.encode(offset_tombstone(group_id, topic, index)) for topic, index in some])
+
+    def removed(self, group_id: str, ending: Iterable[CoordinatorRecord]) -> None:
+        """The tombstones of ``removal_of`` are in the log: apply them."""
+        self.committed.remove_group(group_id)
+        for record in ending:
+            self.replay(record)
 
     def forget_group(self, group_id: str, largest: float = WEIGHT_OF_A_STEP) -> Generator[Part, None, None]:
         """Remove the offsets of a group that is about to be deleted; what is committed meanwhile stays."""

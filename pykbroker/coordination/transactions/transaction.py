@@ -89,6 +89,11 @@ class Transaction:
         """Whether the producer has used its last epoch; the highest one is reserved for fencing."""
         return is_exhausted(self.producer_epoch)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self.state is TransactionState.ONGOING
+
     def is_late(self, now_ms: int) -> bool:
         """Whether it is open and has timed out."""
         return self.state is TransactionState.ONGOING and self.start_ms + self.timeout_ms < now_ms

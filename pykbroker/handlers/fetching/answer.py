@@ -53,6 +53,8 @@ def _to_send(session: FetchSession, item: FetchItem, data: PartitionData, increm
     changed = data.high_watermark != item.sent_high_watermark or data.log_start_offset != item.sent_log_start_offset
     item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
     item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1
+    if data.diverging_epoch is not None and session.is_replica:
+        item.sent_high_watermark = -1  # it truncates its log and takes nothing else of this answer
     if data.records or not incremental:
         session.to_the_end(item)
     if has_news:

@@ -240,7 +240,7 @@ class Attempt:
         broker = self.fetch.broker
         if partition.leader != broker.node_id:
             return False
-        preferred = replica_to_read(broker.metadata.image.brokers, partition, self.fetch.rack)
+        preferred = replica_to_read(broker.metadata.image.brokers, partition, self.fetch.rack, item.fetch_offset)
         if preferred == partition.leader:
             return False
         data = without_records(item.index, ErrorCode.NONE)

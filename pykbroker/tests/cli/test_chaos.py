@@ -46,7 +46,9 @@ def test_a_program_that_fails_by_some_seeds_keeps_their_tapes(
     assert "too slow for me" in (tapes / "1.out").read_text()
     again = run("chaos", "--replay", str(tapes / "1.tape"), *AT, *command, "60")
     assert (again.status, "passes" in again.err) == (0, True)
+    assert "--replay does what is on the tape, whatever --profile and --intensity may say." in again.err
     least = run("chaos", "--shrink", str(tapes / "1.tape"), "--tapes", str(tapes), "--json", *AT, *command, "0.0")
+    assert "--shrink leaves out of what is on the tape, whatever --profile and --intensity may say." in least.err
     assert (least.status, json.loads(least.out)["decisions"]) == (1, [])  # it fails by no chaos at all
     assert Tape.of_lines(Path(json.loads(least.out)["tape"]).read_text().splitlines()).decisions == ()
 

@@ -6,6 +6,7 @@ from random import Random
 from pykbroker.faults.chaos_catalogue import CATALOGUE, LONGEST_MS, PROFILES, table
 from pykbroker.faults.fault import Fault
 from pykbroker.handlers.table import SUPPORTED
+from pykbroker.steered.chaos_means import RealMeans
 from pykbroker.wire.apis import ApiKey
 
 #: What no state of a broker speaks against: time, the end of a connection, a throttle, fewer records, an older image.
@@ -44,7 +45,19 @@ def test_a_fault_of_another_kind_or_length_is_none_of_this_kind() -> None:
 def test_profiles_are_those_of_the_kinds_and_everything() -> None:
     assert set(PROFILES) == {
         *("everything", "network", "slow-network", "overload", "elections", "rolling-restart", "broker-down"),
+        *("sessions", "retention", "operators"),
     }
+
+
+def test_what_operators_do_befalls_only_who_asks_for_it() -> None:
+    made_again = next(each for each in CATALOGUE if each.name == "topic made again")
+    assert [profile for profile in PROFILES if made_again.is_in(profile)] == ["operators"]
+    assert all(each.is_in("everything") for each in CATALOGUE if each is not made_again)
+
+
+def test_what_befalls_the_cluster_has_means() -> None:
+    means = RealMeans(None, lambda *_: ())  # type: ignore[arg-type]
+    assert list(means.names) == [each.name for each in CATALOGUE if each.fault is None]
 
 
 def test_the_page_has_the_catalogue() -> None:

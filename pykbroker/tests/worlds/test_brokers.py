@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,10 @@ from pykbroker.tests.worlds.support import lived
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
+from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from pykbroker.wire.records import Record, encode_batch
+from pykbroker.worlds.exploring import explore
+from pykbroker.worlds.life import live
 from pykbroker.worlds.world import World
 
 
@@ -84,3 +89,30 @@ def test_synced_records_outlive_the_loss_of_power() -> None:
 
     for seed in range(1, 6):
         lived(test, seed)
+
+
+def test_a_finding_of_the_judge_is_told_with_its_producer_and_requests() -> None:
+    """In the report, whose life is recorded."""
+
+    async def charging() -> None:
+        client = Client(*await asyncio.open_connection("kafka", 9092))
+        for sequence in (0, 1):
+            batch = encode_batch([Record(value=b"order")], producer_id=77, producer_epoch=3, base_sequence=sequence)
+            data = TopicProduceData("charges", partition_data=[PartitionProduceData(0, batch)])
+            await client.ask(ProduceRequest(None, -1, 1000, [data]), 9, ProduceResponse)
+        client.close()
+
+    async def test(world: World) -> None:
+        kafka = await world.kafka(topics={"orders": 1, "charges": 1})
+        await kafka.produce("orders", b"order")
+        world.host(charging)
+        await world.settle()
+        world.judge(kafka, "orders", "charges")
+
+    failure = explore(test, ())
+    assert failure is not None
+    told = str(failure.error)
+    assert "doubled: b'order' (orders-0@0, charges-0@0, charges-0@1)" in told
+    assert re.search("charges-0@1 is of .*, producer 77, epoch 3, sequence 1:", told)
+    assert told.count("-> broker 1: Produce v9 charges: ok") >= 2
+    assert "is of" not in str(live(test, 0, {}).error)  # such a life is not recorded

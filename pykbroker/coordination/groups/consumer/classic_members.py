@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from pykbroker.coordination.groups.classic.joining import KNOWN_ID_SINCE, Joining
-from pykbroker.coordination.groups.consumer import migration, regexes
+from pykbroker.coordination.groups.consumer import migration
 from pykbroker.coordination.groups.consumer.embedded_protocol import (
     read_subscription,
     reported,
@@ -134,7 +134,7 @@ def _settle(step: GroupStep, joining: Joining, find: Find) -> Outcome:
     member_id = step.member.member_id
     group.deadlines.restart_session(member_id, joining.request.session_timeout_ms)
     group.deadlines.expect_sync(member_id, joining.rebalance_timeout_ms())
-    return regexes.resolution(group, step.regex.to_resolve, joining.context)
+    return step.what_follows(joining.context)
 
 
 def sync(group: ConsumerGroup, request: SyncGroupRequest, reply: Deferred[SyncGroupResponse]) -> Outcome:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.consumer import checking, regexes
+from pykbroker.coordination.groups.consumer import checking
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import (
     LEAVING,
@@ -128,7 +128,7 @@ class Heartbeat:
             return Outcome()
         step.settle(group)
         group.deadlines.restart_session(step.member.member_id, group.session_timeout_ms)
-        return regexes.resolution(group, step.regex.to_resolve, self.context)
+        return step.what_follows(self.context)
 
     def _member(self, group: ConsumerGroup, records: list[CoordinatorRecord]) -> ConsumerMember:
         """The member before this heartbeat; a blank one if it is new."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pykbroker.coordination.groups.consumer import classic_members, member_epochs, replaying
+from pykbroker.coordination.groups.consumer.assigning import TargetComputing
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.leaving import tick
 from pykbroker.coordination.groups.consumer.records import group_tombstones
 from pykbroker.coordination.groups.consumer.regexes import Resolution
 from pykbroker.coordination.groups.consumer.resolving import RegexResolving
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
+from pykbroker.coordination.groups.consumer.targets import Assigning
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 
@@ -33,7 +35,7 @@ class ConsumerKind(GroupKind[ConsumerGroup]):
     group_class = ConsumerGroup
     record_keys = replaying.KEYS
     settings = ConsumerSettings
-    effects: ClassVar = {Resolution: RegexResolving}
+    effects: ClassVar = {Resolution: RegexResolving, Assigning: TargetComputing}
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:
         """A record of a group, which ends a group of another kind with the id, or the end of a group."""

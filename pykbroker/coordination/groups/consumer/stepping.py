@@ -20,10 +20,11 @@ from pykbroker.coordination.groups.consumer.records import (
     member_record,
     old_metadata_tombstone,
 )
-from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change
+from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change, resolution
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
-from pykbroker.coordination.groups.consumer.targets import assign, may_assign
-from pykbroker.coordination.outcome import CoordinatorRecord
+from pykbroker.coordination.groups.consumer.targets import Assigning, assign, may_assign
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
+from pykbroker.security.context import RequestContext
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,8 @@ class GroupStep:
     bumps: bool = False
     #: Whether the member moved towards its target, or was told to revoke partitions.
     moved: bool = False
+    #: The target that is to be computed in a thread.
+    assigning: Assigning | None = None
 
     def change_subscription(self, *, always_bumps: bool = False) -> None:
         """Record the member if it changed, and raise the group epoch if that or the topics' metadata require it.
@@ -83,7 +86,11 @@ class GroupStep:
         group = self.group
         if not may_assign(group, self.epoch, group.around.clock.now_ms()):
             return group.target_epoch, group.target_of(self.member)
-        records, target = assign(group, self.epoch, self.before, self.member)
+        found = assign(group, self.epoch, self.before, self.member)
+        if isinstance(found, Assigning):
+            self.assigning = found
+            return group.target_epoch, group.target_of(self.member)
+        records, target = found
         self.records += records
         return self.epoch, target
 
@@ -104,3 +111,10 @@ class GroupStep:
         group.metadata_is_stale = False
         if self.moved:
             group.deadlines.watch_revocation(self.member)
+
+    def what_follows(self, requester: RequestContext) -> Outcome:
+        """What threads do after this step: match patterns, compute the target."""
+        out = resolution(self.group, self.regex.to_resolve, requester)
+        if self.assigning is not None:
+            out.effects.append(self.assigning)
+        return out

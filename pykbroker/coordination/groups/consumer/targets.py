@@ -1,8 +1,14 @@
-"""The target assignment: computed by an assignor when the group epoch has risen, no more often than the interval allows."""
+"""The target assignment: computed by an assignor when the group epoch has risen, no more often than the interval allows.
+
+That of a large group is computed in a thread, as Apache Kafka computes all (``group.consumer.assignor.offload.enable``): members get it
+with later heartbeats.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
@@ -11,13 +17,31 @@ from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
 from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from pykbroker.coordination.groups.assignors.spec import GroupSpec
+
+
+#: Subscriptions of members to topics, and partitions, from which on a target is computed in a thread: 40,000 lines of an assignor.
+_MANY = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Assigning:
+    """An effect: the target of a large group is to be computed, for the group epoch ``epoch``."""
+
+    group_id: str
+    epoch: int
+    assignor: str
+    spec: GroupSpec
+
 
 def may_assign(group: ConsumerGroup, epoch: int, now_ms: int) -> bool:
-    """Whether a target for this group epoch is needed, and the interval since the last one has passed (KIP-1263).
+    """Whether a target for this group epoch is needed, none is being computed, and the interval since the last one has passed
+    (KIP-1263).
 
     Until then members are reconciled with the present target, and one of their later heartbeats computes the new one.
     """
-    if epoch <= group.target_epoch:
+    if epoch <= group.target_epoch or group.is_assigning:
         return False
     interval_ms = group.assignment_interval_ms
     return not interval_ms or not group.target_timestamp_ms or now_ms - group.target_timestamp_ms >= interval_ms
@@ -25,9 +49,10 @@ def may_assign(group: ConsumerGroup, epoch: int, now_ms: int) -> bool:
 
 def assign(
     group: ConsumerGroup, epoch: int, before: ConsumerMember | None, after: ConsumerMember
-) -> tuple[list[CoordinatorRecord], Target]:
-    """The records of a new target for the group, one member changed from ``before`` to ``after``, and that member's."""
-    from pykbroker.coordination.groups.assignors import ASSIGNORS
+) -> tuple[list[CoordinatorRecord], Target] | Assigning:
+    """The records of a new target for the group, one member changed from ``before`` to ``after``, and that member's; or what is to be
+    computed in a thread. Raises KafkaError UNKNOWN_SERVER_ERROR if there is no assignment.
+    """
     from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec
 
     subscriptions = Subscriptions(group)
@@ -40,21 +65,36 @@ def assign(
     wanted = frozenset().union(*(member.subscribed for member in members.values()))
     image = group.around.image
     partitions = {topic_id: len(image.topics_by_id[topic_id].partitions) for topic_id in wanted}
+    assigning = Assigning(group.group_id, epoch, group.assignor_after(before, after), GroupSpec(members, partitions))
+    if sum(len(member.subscribed) for member in members.values()) + sum(partitions.values()) > _MANY:
+        return assigning
     try:
-        given = ASSIGNORS[group.assignor_after(before, after)](GroupSpec(members, partitions))
+        given = computed(assigning)
     except AssignmentFailed as error:
         message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
-    records: list[CoordinatorRecord] = []
-    own: Target = {}
-    for member_id in members:
-        target = {topic: frozenset(indexes) for topic, indexes in given.get(member_id, {}).items() if indexes}
-        if target != group.targets.get(member_id):
-            records.append(target_record(group.group_id, member_id, target))
-        if member_id == after.member_id:
-            own = target
-    records.append(target_epoch_record(group.group_id, epoch, group.around.clock.now_ms()))
-    return records, own
+    return target_records(group, epoch, given), given.get(after.member_id, {})
+
+
+def computed(assigning: Assigning) -> dict[str, Target]:
+    """The target of each member. In any thread. Raises AssignmentFailed."""
+    from pykbroker.coordination.groups.assignors import ASSIGNORS
+
+    given = ASSIGNORS[assigning.assignor](assigning.spec)
+    return {
+        member_id: {topic: frozenset(some) for topic, some in given.get(member_id, {}).items() if some}
+        for member_id in assigning.spec.members
+    }
+
+
+def target_records(group: ConsumerGroup, epoch: int, given: Mapping[str, Target]) -> list[CoordinatorRecord]:
+    """The records of the targets that change, and of their epoch."""
+    records = [
+        target_record(group.group_id, member_id, target)
+        for member_id, target in given.items()
+        if target != group.targets.get(member_id)
+    ]
+    return [*records, target_epoch_record(group.group_id, epoch, group.around.clock.now_ms())]
 
 
 def _after(group: ConsumerGroup, after: ConsumerMember) -> Iterable[ConsumerMember]:

@@ -1,0 +1,147 @@
+"""Three brokers with copies under a ledger: each is killed, stopped, cut off from the others and held up in turn, as leader and as follower.
+
+Nothing that was acknowledged with acks=all is lost, nothing that was read is taken back, transactions are all or none. ``LEDGER_ROUNDS`` says how
+often each thing befalls each broker; figures are printed.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.brokers.ledger import MONEY, PARTITIONS, RECORDS, Payer, Reader, Writer, read_everything
+from pykbroker.partitions.partition import Partition
+from pykbroker.testing import KafkaCluster
+
+ROUNDS = int(os.environ.get("LEDGER_ROUNDS", "1"))
+_SETTINGS = {
+    "min.insync.replicas": 2,
+    "default.replication.factor": 3,
+    "offsets.topic.num.partitions": 3,
+    "transaction.state.log.num.partitions": 3,
+    "transaction.state.log.replication.factor": 3,
+    "transaction.state.log.min.isr": 2,
+    "replica.lag.time.max.ms": 2000,
+}
+_LIMIT_S = 60
+
+
+def awaited(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + _LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def led_by(kafka: KafkaCluster, broker: int) -> list[int]:
+    """The partitions of the records that a broker leads."""
+    topics = kafka.wait_until(lambda cluster: cluster.metadata.image.topics)
+    return [index for index, each in topics[RECORDS].partitions.items() if each.leader == broker]
+
+
+class Ledger:
+    """The clients, and what befalls the brokers meanwhile."""
+
+    def __init__(self, kafka: KafkaCluster) -> None:
+        self.kafka = kafka
+        self.writer, self.payer = Writer(kafka.bootstrap_servers), Payer(kafka.bootstrap_servers)
+        self.reader = Reader(kafka.bootstrap_servers)
+        self.befell: Counter[str] = Counter()
+        self.outages: list[float] = []
+
+    def befall(self, name: str, broker: int) -> None:
+        """One thing, until clients go on and all is in sync again."""
+        kafka, others = self.kafka, [each for each in (1, 2, 3) if each != broker]
+        led = led_by(kafka, broker)
+        self.befell[name] += 1
+        since = time.monotonic()
+        handle = kafka.broker(broker)
+        if name == "cut":
+            handle.partition_from(*others)
+        else:
+            {"kill": handle.kill, "stop": handle.stop, "pause": handle.pause}[name]()
+        if name in ("kill", "stop"):
+            awaited(lambda: self.writer.outage_s(since, led) is not None, f"{name} {broker}: no acknowledgement")
+            if name == "kill" and led:
+                self.outages.append(self.writer.outage_s(since, led) or 0.0)
+            handle.start()
+        else:
+            others_led = [index for index in range(PARTITIONS) if index not in led]
+            awaited(lambda: self.writer.outage_s(since, others_led) is not None, f"{name} {broker}: no acknowledgement")
+            handle.resume() if name == "pause" else handle.heal()
+        kafka.wait_for_in_sync(timeout=_LIMIT_S)
+        committed = len(self.payer.committed)
+        awaited(lambda: len(self.payer.committed) > committed + 2, f"{name} {broker}: no transaction")
+
+    def end(self) -> None:
+        for client in (self.writer, self.payer, self.reader):
+            client.end()
+
+
+def check(ledger: Ledger, found: dict[tuple[str, int, int], int]) -> None:
+    acknowledged = ledger.writer.acknowledged
+    lost = {
+        (partition, value): offset
+        for (partition, value), offset in acknowledged.items()
+        if found.get((RECORDS, partition, offset)) != value
+    }
+    assert not lost
+    assert not ledger.reader.wrongs
+    taken_back = {place: value for place, value in ledger.reader.seen.items() if found.get(place) != value}
+    assert not taken_back
+    times = Counter(value for (topic, _, _), value in found.items() if topic == MONEY)
+    assert set(times.values()) <= {PARTITIONS}  # each in all partitions, and once
+    assert ledger.payer.committed <= times.keys()
+    assert not ledger.payer.aborted & times.keys()
+
+
+def test_ledger(capsys: pytest.CaptureFixture[str]) -> None:
+    with KafkaCluster(_SETTINGS) as kafka:
+        kafka.create_topic(RECORDS, PARTITIONS)
+        kafka.create_topic(MONEY, PARTITIONS)
+        ledger = Ledger(kafka)
+        awaited(lambda: ledger.payer.committed and ledger.writer.acknowledged, "clients do not begin")
+        for _ in range(ROUNDS):
+            for broker in (1, 2, 3):
+                for name in ("kill", "stop", "cut", "pause"):
+                    for index in range(PARTITIONS):
+                        if name == "kill" and index == broker % PARTITIONS:  # it leads something
+                            kafka.move_leader(RECORDS, index, to=broker)
+                    ledger.befall(name, broker)
+        ledger.end()
+        found = read_everything(kafka.bootstrap_servers)
+    check(ledger, found)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\nledger: {dict(ledger.befell)}, {len(ledger.writer.acknowledged)} records and {len(ledger.payer.committed)} transactions, "
+            f"none lost; after a kill of a leader the first acknowledgement came after "
+            f"{statistics.median(ledger.outages):.2f} s, at most {max(ledger.outages):.2f} s\n"
+        )
+
+
+def test_a_ledger_notices_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that acknowledge what no other has yet: one is cut off, and killed."""
+    monkeypatch.setattr(Partition, "committed", lambda *_: None)
+    with KafkaCluster(_SETTINGS) as kafka:
+        kafka.create_topic(RECORDS, PARTITIONS)
+        kafka.create_topic(MONEY, PARTITIONS)
+        ledger = Ledger(kafka)
+        kafka.move_leader(RECORDS, 0, to=1)
+        handle = kafka.broker(1)
+        handle.partition_from(2, 3)
+        since, acknowledged = time.monotonic(), ledger.writer.outage_s
+        awaited(lambda: acknowledged(since, [0]) is not None, "no acknowledgement")
+        handle.kill()
+        handle.heal()
+        handle.start()
+        kafka.wait_for_in_sync(timeout=_LIMIT_S)
+        ledger.end()
+        found = read_everything(kafka.bootstrap_servers)
+    with pytest.raises(AssertionError, match="assert not"):
+        check(ledger, found)

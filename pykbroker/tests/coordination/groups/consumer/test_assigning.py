@@ -1,0 +1,142 @@
+"""Targets of large groups, which a thread computes: no heartbeat takes long, and members get their partitions with later ones."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+TOPICS = 300
+ALL = [f"topic-{number}" for number in range(TOPICS)]
+HALF = ALL[: TOPICS // 2]
+MEMBERS = 60
+
+
+def world_of(partitions: int, interval_ms: int = 0) -> Counted:
+    world = Counted(auto_create_topics_enable="false", group_consumer_assignment_interval_ms=str(interval_ms))
+    world.traced = False
+    world.create(*(NewTopic(name, partitions, 1) for name in ALL))
+    world.coordinator("g")
+    return world
+
+
+def beat(world: Counted, member: str, epoch: int, names: list[str] | None) -> Any:
+    owns = None if names is None else []
+    timeout = -1 if names is None else 60_000
+    request = ConsumerGroupHeartbeatRequest(
+        "g", member, epoch, rebalance_timeout_ms=timeout, subscribed_topic_names=names, topic_partitions=owns
+    )
+    answer = world.post(request, 1)
+    while not answer.done:
+        world.run_turn()
+    return answer.value
+
+
+def count(answer: Any) -> int:
+    return 0 if answer.assignment is None else sum(len(each.partitions) for each in answer.assignment.topic_partitions)
+
+
+def group(world: Counted) -> Any:
+    return next(
+        loaded.shard.groups["g"] for loaded in world.broker.groups.shards.loaded.values() if "g" in loaded.shard.groups
+    )
+
+
+def test_no_heartbeat_of_a_large_group_is_long() -> None:
+    world = world_of(6, interval_ms=10_000)
+    for number in range(MEMBERS):
+        beat(world, f"m{number}", 0, ALL if number % 2 else HALF)
+    world.advance(20_000)
+    runtime = world.cluster.runtime
+    runtime.offload_read = runtime.offload = partial(in_a_thread, runtime)
+    world.counts = world.traced = True
+    answer = beat(world, "last", 0, ALL)
+    for _ in range(5):
+        world.run_turn()
+    assert world.longest <= MOST
+    assert answer
+    present = group(world)
+    assert present.epoch == present.target_epoch
+    assert sum(len(some) for target in present.targets.values() for some in target.values()) == 6 * TOPICS
+
+
+class Held:
+    """A thread that does what it is asked for when the test says so."""
+
+    def __init__(self, world: Counted) -> None:
+        self.asked: list[tuple[Any, Deferred[Any]]] = []
+        world.cluster.runtime.offload_read = self
+
+    def __call__(self, function: Any, *args: Any) -> Deferred[Any]:
+        result: Deferred[Any] = Deferred()
+        self.asked.append((partial(function, *args), result))
+        return result
+
+    def work(self) -> None:
+        (work, result), self.asked = self.asked[0], self.asked[1:]
+        try:
+            found = work()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            result.fail(error)
+        else:
+            result.complete(found)
+
+
+def test_members_get_the_target_with_later_heartbeats() -> None:
+    world = world_of(8)
+    held = Held(world)
+    assert count(beat(world, "a", 0, ALL)) == 0
+    assert count(beat(world, "a", 1, None)) == 0
+    assert len(held.asked) == 1  # one at a time
+    held.work()
+    answer = beat(world, "a", 1, None)
+    assert (answer.member_epoch, count(answer)) == (2, 8 * TOPICS)
+
+
+def test_a_member_that_leaves_meanwhile_gets_nothing_and_the_others_get_all_with_the_next_target() -> None:
+    world = world_of(8)
+    held = Held(world)
+    for name in "ab":
+        beat(world, name, 0, ALL)
+    held.work()
+    beat(world, "a", 1, None)  # the second member has raised the epoch
+    assert len(held.asked) == 1
+    beat(world, "b", -1, None)
+    held.work()
+    assert group(world).targets.keys() == {"a"}
+    beat(world, "a", group(world).members["a"].epoch, None)
+    held.work()
+    present = group(world)
+    assert present.epoch == present.target_epoch
+    assert sum(map(len, present.targets["a"].values())) == 8 * TOPICS
+    assert not held.asked
+
+
+def test_a_group_that_ends_meanwhile_is_not_made_again() -> None:
+    world = world_of(8)
+    held = Held(world)
+    beat(world, "a", 0, ALL)
+    beat(world, "a", -1, None)
+    world.restart()
+    held.work()
+    with pytest.raises(StopIteration):
+        group(world)
+
+
+def test_a_target_that_cannot_be_computed_is_asked_for_again(caplog: pytest.LogCaptureFixture) -> None:
+    world = world_of(8)
+    held = Held(world)
+    beat(world, "a", 0, ALL)
+    _, result = held.asked.pop()
+    result.fail(RuntimeError("no thread"))
+    assert "failed to compute a new target assignment for epoch 2: no thread" in caplog.text
+    assert beat(world, "a", 1, None).error_code == ErrorCode.NONE
+    held.work()
+    assert group(world).target_epoch == 2
