@@ -15,7 +15,7 @@ from pykbroker.cli.options import ConnectionOptions
 from pykbroker.cli.output import Output
 from pykbroker.cli.reader import ConsumeLoop, Printer
 from pykbroker.cli.record_filter import parse_filters
-from pykbroker.cli.schema_values import DecodeOptions
+from pykbroker.cli.schema_values import ValueDecodingOptions
 from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.cli.topic_patterns import matching_topics
 from pykbroker.client.client import Client
@@ -34,7 +34,7 @@ def consume(
     begin: StartOptions,
     end: StopOptions,
     show: ShowOptions,
-    by: DecodeOptions,
+    by: ValueDecodingOptions,
 ) -> None:
     """Print records, including new ones, until Ctrl-C, --max, --until or --exit."""
     out = Output(as_json=show.as_json)

@@ -20,7 +20,7 @@ from pykbroker.cli.line_writer import LineWriter
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import ConnectionOptions, name_and_value
 from pykbroker.cli.output import Output, counted, harmless
-from pykbroker.cli.schema_values import Encode, EncodeOptions
+from pykbroker.cli.schema_values import Encode, ValueEncodingOptions
 from pykbroker.cli.signals import Ended, all_end_as_ctrl_c
 from pykbroker.cli.times import parse_when
 from pykbroker.cli.whole_files import file_contents
@@ -128,7 +128,7 @@ def produce(
     *,
     at: ConnectionOptions,
     lines: LineOptions,
-    by: EncodeOptions,
+    by: ValueEncodingOptions,
     sending: SendOptions,
 ) -> None:
     """Write each line of standard input as a record. Lines are sent as they arrive: type them, or pipe a file in.

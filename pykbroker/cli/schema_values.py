@@ -39,7 +39,7 @@ Registry = Annotated[
 
 
 @dataclass(frozen=True)
-class DecodeOptions:
+class ValueDecodingOptions:
     """Whether values are decoded."""
 
     decode: Annotated[
@@ -47,27 +47,27 @@ class DecodeOptions:
     ] = False
     registry: Registry = "http://127.0.0.1:8081"
 
-    def formatter(self, shown: Formatter) -> Formatter:
+    def formatter(self, undecoded: Formatter) -> Formatter:
         """Return a formatter that shows decoded values. It raises ClientError for a value that is not of its schema."""
         if not self.decode:
-            return shown
+            return undecoded
         values = _values(RegistryClient(self.registry, _TIMEOUT_S))
 
         def decoded(partition: TopicPartition, record: Record) -> bytes:
             if record.value is None:
-                return shown(partition, record)
+                return undecoded(partition, record)
             try:
                 value = json.dumps(values.decode(record.value), default=_plain, ensure_ascii=False)
             except ValueError as error:
                 where = f"{escaped(partition.topic)}-{partition.number}, offset {record.offset}"
                 raise ClientError(f"{where}: {escaped(str(error)[:500])}.") from error
-            return shown(partition, replace(record, value=value.encode("utf-8", "surrogatepass")))
+            return undecoded(partition, replace(record, value=value.encode("utf-8", "surrogatepass")))
 
         return decoded
 
 
 @dataclass(frozen=True)
-class EncodeOptions:
+class ValueEncodingOptions:
     """The schema of what is written."""
 
     value_schema: Annotated[

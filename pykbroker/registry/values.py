@@ -25,7 +25,7 @@ _FIRST: Final = (0,)
 _DEEPEST: Final = 50
 
 
-class Codec(NamedTuple):
+class SchemaCodec(NamedTuple):
     """The two directions of one schema. Both raise ValueError: the value is not of the schema."""
 
     encode: Callable[[Any], bytes]
@@ -38,7 +38,7 @@ class SchemaValues:
     def __init__(self, fetch: Callable[[int], SchemaSource]) -> None:
         self._fetch = fetch
         self._sources: dict[int, SchemaSource] = {}
-        self._codecs: dict[Frame, Codec] = {}
+        self._codecs: dict[Frame, SchemaCodec] = {}
 
     def encode(self, number: int, value: Any) -> bytes:
         """A value with its frame. Of a Protobuf schema it is the first message. Raises ValueError if it is not of the schema."""
@@ -61,7 +61,7 @@ class SchemaValues:
             self._sources[number] = self._fetch(number)
         return self._sources[number]
 
-    def _codec(self, frame: Frame) -> Codec:
+    def _codec(self, frame: Frame) -> SchemaCodec:
         if frame not in self._codecs:
             self._codecs[frame] = codec(self._source(frame.schema), frame.path)
         return self._codecs[frame]
@@ -91,7 +91,7 @@ def _collect(client: RegistryClient, found: Mapping[str, Any], texts: dict[str, 
             texts[each["name"]] = other["schema"]
 
 
-def codec(source: SchemaSource, path: tuple[int, ...] = _FIRST) -> Codec:
+def codec(source: SchemaSource, path: tuple[int, ...] = _FIRST) -> SchemaCodec:
     """The codec of a schema; ``path`` names a message of Protobuf's. Raises ConversionError if there is no such message, and ClientError
     for what is no schema, and if a package is missing.
     """
@@ -107,11 +107,11 @@ def codec(source: SchemaSource, path: tuple[int, ...] = _FIRST) -> Codec:
         raise ClientError(f"This is no schema of type {source.type}: {escaped(str(error)[:500])}") from error
 
 
-def _made(source: SchemaSource, path: tuple[int, ...]) -> Codec:
+def _made(source: SchemaSource, path: tuple[int, ...]) -> SchemaCodec:
     if source.type == AVRO:
         return _avro(source)
     if source.type == JSON:
-        return Codec(lambda value: json.dumps(value, allow_nan=False).encode(), _json)
+        return SchemaCodec(lambda value: json.dumps(value, allow_nan=False).encode(), _json)
     return _protobuf(source, path)
 
 
@@ -122,7 +122,7 @@ def _json(data: bytes) -> Any:
         raise ValueError("the value is nested too deeply") from None
 
 
-def _avro(source: SchemaSource) -> Codec:
+def _avro(source: SchemaSource) -> SchemaCodec:
     """By Apache's library, logical types included."""
     io, schemas, names = (import_module(f"avro.{name}") for name in ("io", "schema", "name"))
     known = names.Names()
@@ -144,7 +144,7 @@ def _avro(source: SchemaSource) -> Codec:
             raise ValueError(f"the value is not of its Avro schema: {left} bytes are left over")
         return found
 
-    return Codec(encode, decode)
+    return SchemaCodec(encode, decode)
 
 
 def _valued(step: Callable[..., Any], *given: Any) -> Any:
@@ -154,7 +154,7 @@ def _valued(step: Callable[..., Any], *given: Any) -> Any:
         raise ValueError(f"the value is not of its Avro schema: {str(error) or type(error).__name__}") from error
 
 
-def _protobuf(source: SchemaSource, path: tuple[int, ...]) -> Codec:
+def _protobuf(source: SchemaSource, path: tuple[int, ...]) -> SchemaCodec:
     from google.protobuf import json_format, message_factory
 
     from pykbroker.lake.values.protobuf_values import ProtobufSchema, decoder_of
@@ -170,4 +170,4 @@ def _protobuf(source: SchemaSource, path: tuple[int, ...]) -> Codec:
             raise ValueError(f"the value is no {message.full_name}: {error}") from None
         return encoded
 
-    return Codec(encode, decoder_of(message))
+    return SchemaCodec(encode, decoder_of(message))

@@ -17,7 +17,7 @@ _AVRO: Final = "AVRO"
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class SubjectVersion:
     """A version of a subject. ``type`` is ``AVRO``, ``JSON`` or ``PROTOBUF``; ``references`` are name, subject and version of each."""
 
     subject: str
@@ -54,10 +54,10 @@ class Schemas:
         """The subjects with a version that is not deleted, sorted."""
         return sorted(self._client.ask("GET", "/subjects"))
 
-    def get(self, subject: str, version: int | str = "latest") -> Schema:
+    def get(self, subject: str, version: int | str = "latest") -> SubjectVersion:
         """A version of a subject."""
         found = self._client.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
-        return Schema(
+        return SubjectVersion(
             found["subject"],
             found["version"],
             found["id"],
