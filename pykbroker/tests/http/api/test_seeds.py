@@ -139,11 +139,11 @@ def test_some_topics_in_the_order_in_which_they_are_named(http: WithHttp) -> Non
 
 def test_no_more_is_taken_out_than_can_be_put_in(http: WithHttp, monkeypatch) -> None:
     http.kafka.seed({"topics": {"t": [{"value": "x" * 60}] * 500}})
-    monkeypatch.setattr(seeds, "_MOST_BYTES", 30_000)
+    monkeypatch.setattr(seeds, "_MOST_BYTES", 500 * (100 + 60))
     assert http.send("GET", "/seeds").status == 200
     http.kafka.produce("t", b"x")
     answer = http.send("GET", "/seeds")
-    assert (answer.status, "more than 30000 bytes" in answer.json["title"]) == (409, True)
+    assert (answer.status, "more than 80000 bytes" in answer.json["title"]) == (409, True)
 
 
 def test_a_reset_in_the_middle_ends_it(http: WithHttp, monkeypatch) -> None:
