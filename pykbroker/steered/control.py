@@ -32,7 +32,9 @@ log = logging.getLogger(__name__)
 SOCKET = CONTROL_SOCKET
 #: The longest path in a socket's address, in bytes; the kernel's limit is 108 with the final zero.
 _LONGEST_PATH = 107
-_LONGEST_LINE = 4096
+#: A tape of chaos is the longest that is said.
+_LONGEST_LINE = 1024 * 1024
+_SHOWN = 200
 
 
 class Control:
@@ -75,13 +77,24 @@ class Control:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            line = await reader.readline()
-            writer.write(json.dumps(await self._carry_out(json.loads(line))).encode() + b"\n")
+            answer = await self._answered(reader)
+            writer.write(json.dumps(answer).encode() + b"\n")
             await writer.drain()
-        except (ValueError, OSError) as error:  # no JSON, or the client is gone
+        except (ValueError, OSError) as error:  # the client is gone
             log.warning("Request on the control socket failed: %s", error)
         finally:
             writer.close()
+
+    async def _answered(self, reader: asyncio.StreamReader) -> dict[str, Any]:
+        try:
+            line = await reader.readline()
+        except ValueError:
+            return {"error": f"a command has at most {_LONGEST_LINE} bytes"}
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError):
+            return {"error": "a command is one line of JSON"}
+        return await self._carry_out(request)
 
     async def _carry_out(self, request: Any) -> dict[str, Any]:
         from pykbroker.steered.call import VerbCall
@@ -95,7 +108,7 @@ class Control:
                 turns.measure()
                 return {"longest_turn_ms": turns.restart() * 1000}
             if not isinstance(command, str) or command not in VERBS:
-                return {"error": f"{request} is not a command of this version"}
+                return {"error": f"{str(request)[:_SHOWN]} is not a command of this version"}
             said = {name: value for name, value in request.items() if name != "command"}
             path = {name: str(value) for name, value in said.items()}
             return await VERBS[command](self.steering(), VerbCall(path=path, body=said))

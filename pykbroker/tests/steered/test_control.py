@@ -78,13 +78,45 @@ def test_a_socket_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None
     run(scenario())
 
 
-def test_nonsense_on_the_control_socket_harms_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"GET / HTTP/1.1", "a command is one line of JSON"),
+        (b"[" * 100_000, "a command is one line of JSON"),
+        (b"{}", "{} is not a command of this version"),
+        (b" " * 3 * 1024 * 1024, "a command has at most 1048576 bytes"),
+    ],
+)
+def test_nonsense_on_the_control_socket_is_answered_and_harms_nobody(tmp_path: Path, line: bytes, said: str) -> None:
     async def scenario() -> None:
         async with three(tmp_path):
-            for line in (b"GET / HTTP/1.1", b"[" * 10_000):
-                with pytest.raises(json.JSONDecodeError):
-                    await tell(tmp_path, line)
+            assert await tell(tmp_path, line) == {"error": said}
             assert len((await tell(tmp_path, b'{"command": "listBrokers"}'))["brokers"]) == 3
 
     run(scenario())
-    assert "ontrol socket" in caplog.text
+
+
+def test_a_long_command_is_taken(tmp_path: Path) -> None:
+    """As a tape of chaos is."""
+
+    async def scenario() -> None:
+        async with three(tmp_path):
+            text = "7 " + "x" * 200_000
+            refused = await tell(tmp_path, json.dumps({"command": "beginChaos", "text": text}).encode())
+            assert "bytes" not in refused["error"]
+            assert "x" in refused["error"]
+
+    run(scenario())
+
+
+def test_a_client_that_says_nothing_or_leaves_harms_nobody(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path):
+            for begun in (b"", b'{"command"'):
+                with reachable(tmp_path / SOCKET) as address:
+                    _, writer = await asyncio.open_unix_connection(address)
+                writer.write(begun)
+                writer.close()
+            assert len((await tell(tmp_path, b'{"command": "listBrokers"}'))["brokers"]) == 3
+
+    run(scenario())
