@@ -44,16 +44,18 @@ class TargetComputing:
                 )
                 return
             self._coordinator.go_on(
-                loaded, assigning.group_id, lambda present: _adopted(present, assigning.epoch, done.value)
+                loaded, assigning.group_id, lambda present: _adopted(present, group, assigning.epoch, done.value)
             )
 
         work = attempt(self._coordinator.host.runtime.offload_read, computed, assigning)
         work.fold(over).or_log("assigning partitions in group %s", assigning.group_id)
 
 
-def _adopted(group: Group | None, epoch: int, given: Mapping[str, Target]) -> Outcome:
-    """The records of a target, unless the group has ended or has it already; members that are gone get none."""
-    if not isinstance(group, ConsumerGroup) or epoch <= group.target_epoch:
+def _adopted(present: Group | None, group: ConsumerGroup, epoch: int, given: Mapping[str, Target]) -> Outcome:
+    """The records of a target, unless the group has ended (there may be another of its name, which began anew with its epochs) or has it
+    already; members that are gone get none.
+    """
+    if present is not group or epoch <= group.target_epoch:
         return Outcome()
-    present = {member_id: target for member_id, target in given.items() if member_id in group.members}
-    return Outcome(target_records(group, epoch, present))
+    found = {member_id: target for member_id, target in given.items() if member_id in group.members}
+    return Outcome(target_records(group, epoch, found))

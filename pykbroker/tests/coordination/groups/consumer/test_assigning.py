@@ -12,6 +12,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 
 TOPICS = 300
 ALL = [f"topic-{number}" for number in range(TOPICS)]
@@ -128,6 +129,27 @@ def test_a_group_that_ends_meanwhile_is_not_made_again() -> None:
     held.work()
     with pytest.raises(StopIteration):
         group(world)
+
+
+def test_another_group_of_the_name_does_not_get_the_target_of_the_former_one() -> None:
+    world = world_of(8)
+    beat(world, "a", 0, ALL[:1])
+    for names in (ALL[:2], ALL[:3]):
+        beat(world, "a", group(world).members["a"].epoch, names)
+    held = Held(world)
+    beat(world, "a", group(world).members["a"].epoch, ALL)
+    beat(world, "a", -1, None)
+    answer = world.ask(DeleteGroupsRequest(["g"]), 2)
+    assert [each.error_code for each in answer.results] == [ErrorCode.NONE]
+    beat(world, "a", 0, ALL[:1])
+    begun = group(world)
+    before = begun.epoch, begun.target_epoch
+    held.work()
+    for _ in range(3):
+        world.run_turn()
+    assert group(world) is begun
+    assert (begun.epoch, begun.target_epoch) == before
+    assert sum(map(len, begun.targets["a"].values())) == 8
 
 
 def test_a_target_that_cannot_be_computed_is_asked_for_again(caplog: pytest.LogCaptureFixture) -> None:
