@@ -32,6 +32,8 @@ from pykbroker.wire.primitives import ZERO_UUID
 
 #: The weight of notifying a group.
 _TELLING = 0.05
+#: Bytes of the record that removes an offset, with names of one letter.
+_SMALLEST_TOMBSTONE = 18
 _FEW_OFFSETS = 20
 
 
@@ -154,6 +156,8 @@ class GroupShard(Shard):
         """Encode the tombstones of all that a group has, in slices; those that end the group are returned. What is committed meanwhile is
         removed, too: they are those of the moment in which this ends. None if they need more than ``room`` bytes.
         """
+        if self.committed.count_of(group_id) * _SMALLEST_TOMBSTONE > room:
+            return None
         encoded: set[tuple[str, int]] = set()
         for some in in_pieces(self.committed.everything_of(group_id), largest):
             self._encode_tombstones(group_id, some, batch)
