@@ -152,6 +152,11 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
         ),
         _lines("Groups by state", "short", ("sum by (type, state) (pykbroker_groups{@})", "{{type}} {{state}}")),
         _lines(
+            "Acknowledged by share groups",
+            "cps",
+            (_rate("kafka_server_sharegroupmetrics_recordacknowledgements_total", "ackType"), "{{ackType}}"),
+        ),
+        _lines(
             "Not stable",
             "short",
             (
