@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from pykbroker.registry.formats.json_comparing import SchemaComparison
     from pykbroker.registry.formats.json_nodes import JsonNode
 
+#: An item is compared in as long as so many are walked.
+_WALKS_OF_AN_ITEM: Final = 10
 _LIMITS: Final = {"maxItems": True, "minItems": False}
 
 
@@ -32,6 +34,7 @@ def _all_items(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> No
 
 def _first_items(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = _first(one.data), _first(other.data)
+    compared.walk(_WALKS_OF_AN_ITEM * (len(before) + len(after)))
     for index in range(max(len(before), len(after))):
         with compared.at("items", str(index)):
             if index >= len(after):

@@ -19,6 +19,10 @@ class SchemaComparison(Protocol):
         """Note an incompatible difference."""
         ...
 
+    def walk(self, items: int) -> None:
+        """Spend the steps of walking so many items. Raises Malformed if none are left."""
+        ...
+
     def schemas(self, original: Any, of: Document, update: Any, to: Document) -> None:
         """Compare two schemas."""
         ...

@@ -15,6 +15,8 @@ from pykbroker.registry.formats.json_nodes import ARRAY, COMBINED, EMPTY, FALSE,
 from pykbroker.registry.formats.matching import largest_matching
 from pykbroker.registry.formats.parsed import Budget, Incompatibility
 
+#: A difference takes as long, and as much memory, as so many items that are walked.
+_WALKS_OF_A_DIFFERENCE: Final = 100
 #: Keywords that bound values: whether more is wider.
 _OF_STRINGS: Final = {"maxLength": True, "minLength": False}
 _OF_NUMBERS: Final = {"maximum": True, "minimum": False, "exclusiveMaximum": True, "exclusiveMinimum": False}
@@ -47,7 +49,13 @@ class Comparison:
 
     def differs(self, rule: str, *steps: str) -> None:
         """Note an incompatible difference."""
-        self.found.append(Incompatibility(rule, "/".join([*self._path, *steps])))
+        path = [*self._path, *steps]
+        self._budget.walk(_WALKS_OF_A_DIFFERENCE + sum(map(len, path)))
+        self.found.append(Incompatibility(rule, "/".join(path)))
+
+    def walk(self, items: int) -> None:
+        """Spend the steps of walking so many items. Raises Malformed if none are left."""
+        self._budget.walk(items)
 
     def fits(self, original: Any, of: Document, update: Any, to: Document) -> list[Incompatibility]:
         """The differences of two schemas, apart from the others."""
@@ -143,6 +151,7 @@ class Comparison:
     def _enums(self, original: Any, update: Any) -> None:
         before, after = _values(original), _values(update)
         self._budget.spend(len(before) * len(after) // 100)
+        self._budget.walk(len(before) + len(after))
         missing = [each for each in before if not any(_same(each, other) for other in after)]
         if missing:
             more = any(not any(_same(each, other) for other in before) for each in after)
@@ -152,6 +161,7 @@ class Comparison:
         if not _criterion_fits(one, other):
             self.differs("COMBINED_TYPE_CHANGED")
             return
+        self._budget.spend((len(one.parts) ** 2 + len(other.parts) ** 2) // 100)
         before, after = _distinct(one.parts), _distinct(other.parts)
         if len(before) < len(after) and other.criterion == "allOf":
             self.differs("PRODUCT_TYPE_EXTENDED")

@@ -53,11 +53,22 @@ class Document:
     def __init__(self, root: Any, others: Mapping[str, Any]) -> None:
         self.root = root
         self._others = others
+        self._resolved: dict[str, tuple[Any, Document]] = {}
+        self._documents: dict[str, Document] = {}
+        self._anchors: dict[str, Any] | None = None
 
     def resolved(self, reference: str) -> tuple[Any, Document]:
-        """What a reference is to, and its document. Raises Malformed."""
+        """What a reference, as it is written, is to, and its document. Raises Malformed. Each is looked up once: a schema of a stranger
+        repeats long ones.
+        """
+        found = self._resolved.get(reference)
+        if found is None:
+            found = self._resolved[reference] = self._looked_up(unquote(reference))
+        return found
+
+    def _looked_up(self, reference: str) -> tuple[Any, Document]:
         where, _, pointer = reference.partition("#")
-        document = self if not where or _id(self.root) == where else Document(self._other(where), self._others)
+        document = self if not where or _id(self.root) == where else self._document(where)
         node = document.root
         for step in pointer.split("/")[1:] if pointer.startswith("/") else ():
             name = step.replace("~1", "/").replace("~0", "~")
@@ -68,8 +79,21 @@ class Document:
             else:
                 raise Malformed(f"$ref {reference[:200]!r} is to nothing")
         if pointer and not pointer.startswith("/"):
-            node = _anchor(document.root, pointer, reference)
+            node = document._anchored(pointer, reference)  # noqa: SLF001 - of this class
         return node, document
+
+    def _document(self, where: str) -> Document:
+        if where not in self._documents:
+            self._documents[where] = Document(self._other(where), self._others)
+        return self._documents[where]
+
+    def _anchored(self, name: str, reference: str) -> Any:
+        """The schema with an anchor. All are found in one walk, which is as long as the document."""
+        if self._anchors is None:
+            self._anchors = _anchors(self.root)
+        if name not in self._anchors:
+            raise Malformed(f"$ref {reference[:200]!r} is to nothing")
+        return self._anchors[name]
 
     def _other(self, where: str) -> Any:
         for name, other in self._others.items():
@@ -83,7 +107,7 @@ class Document:
         """A schema of this document as a node. Raises Malformed for references in a circle."""
         seen, base = 0, self
         while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
-            schema, base = base.resolved(unquote(schema["$ref"]))
+            schema, base = base.resolved(schema["$ref"])
             seen += 1
             if seen > _LONGEST_CHAIN:
                 raise Malformed("references lead to each other in a circle")
@@ -97,17 +121,22 @@ class Document:
         return found[0] if len(found) == 1 else JsonNode(COMBINED, schema, base, "allOf", tuple(found))
 
 
-def _anchor(document: Any, name: str, reference: str) -> Any:
+def _anchors(document: Any) -> dict[str, Any]:
+    """Schemas by their anchors, the first of each that the walk meets."""
+    found: dict[str, Any] = {}
     todo = [document]
     while todo:
         node = todo.pop()
         if isinstance(node, dict):
-            if node.get("$anchor") == name or _id(node) == f"#{name}":
-                return node
+            anchor, own = node.get("$anchor"), _id(node)
+            if isinstance(anchor, str):
+                found.setdefault(anchor, node)
+            if isinstance(own, str) and own.startswith("#"):
+                found.setdefault(own[1:], node)
             todo += node.values()
         elif isinstance(node, list):
             todo += node
-    raise Malformed(f"$ref {reference[:200]!r} is to nothing")
+    return found
 
 
 def _kinds(schema: dict[str, Any], base: Document) -> list[JsonNode]:

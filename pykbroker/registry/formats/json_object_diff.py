@@ -13,11 +13,14 @@ if TYPE_CHECKING:
 
 _LIMITS: Final = {"maxProperties": True, "minProperties": False}
 _LONGEST_PATTERN: Final = 1000
+#: A pattern is compiled and matched, which is as long as so many items are walked.
+_ITEMS_OF_A_PATTERN: Final = 1000
 
 
 def compare(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     """Compare two objects."""
     original, update = one.data, other.data
+    compared.walk(sum(len(each.get(name, ())) for each in (original, update) for name in ("required", "properties")))
     _required(compared, original, update)
     _properties(compared, one, other)
     _dependencies(compared, one, other)
@@ -26,20 +29,21 @@ def compare(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
 
 
 def _required(compared: SchemaComparison, original: Any, update: Any) -> None:
-    before, after = set(original.get("required", ())), set(update.get("required", ()))
+    added = set(update.get("required", ())) - set(original.get("required", ()))
     for name in original.get("properties", {}):
-        if name in update.get("properties", {}) and name in after - before and not _has_default(update, name):
+        if name in update.get("properties", {}) and name in added and not _has_default(update, name):
             compared.differs("REQUIRED_ATTRIBUTE_ADDED", "required", name)
 
 
 def _properties(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = one.data.get("properties", {}), other.data.get("properties", {})
+    required = set(other.data.get("required", ()))
     for name in dict.fromkeys((*before, *after)):
         with compared.at("properties", name):
             if name not in after:
                 _removed(compared, one, other, name)
             elif name not in before:
-                _added(compared, one, other, name)
+                _added(compared, one, other, name, is_required=name in required)
             else:
                 compared.schemas(before[name], one.base, after[name], other.base)
 
@@ -49,29 +53,30 @@ def _removed(compared: SchemaComparison, one: JsonNode, other: JsonNode, name: s
     if _is_open(other.data):
         return
     schema = one.data["properties"][name]
-    if (partial := _covering(other.data, name)) is not None:
+    if (partial := _covering(compared, other.data, name)) is not None:
         if not compared.covered(schema, one.base, partial, other.base):
             compared.differs("PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
     elif schema is not False:
         compared.differs("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL")
 
 
-def _added(compared: SchemaComparison, one: JsonNode, other: JsonNode, name: str) -> None:
+def _added(compared: SchemaComparison, one: JsonNode, other: JsonNode, name: str, *, is_required: bool) -> None:
     """The writer's content model decides."""
     schema = other.data["properties"][name]
     if _is_open(one.data):
         if schema not in ({}, True):
             compared.differs("PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")
         return
-    partial = _covering(one.data, name)
+    partial = _covering(compared, one.data, name)
     if partial is not None and not compared.covered(partial, one.base, schema, other.base):
         compared.differs("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
-    if name in other.data.get("required", ()) and not _has_default(other.data, name):
+    if is_required and not _has_default(other.data, name):
         compared.differs("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL")
 
 
 def _dependencies(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     before, after = one.data.get("dependencies", {}), other.data.get("dependencies", {})
+    compared.walk(sum(len(each) for found in (before, after) for each in found.values() if isinstance(each, list)))
     for name, dependency in after.items():
         earlier = before.get(name)
         with compared.at("dependencies", name):
@@ -107,8 +112,9 @@ def _is_open(data: Any) -> bool:
     return not data.get("patternProperties") and data.get("additionalProperties", True) is True
 
 
-def _covering(data: Any, name: str) -> Any | None:
+def _covering(compared: SchemaComparison, data: Any, name: str) -> Any | None:
     """The schema of further properties of this name; None if there is none."""
+    compared.walk((_ITEMS_OF_A_PATTERN + len(name)) * len(data.get("patternProperties", ())))
     for schema in _of_patterns(data, name):
         return schema
     found = data.get("additionalProperties")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import unquote
 
 from jsonschema import Draft7Validator
 from jsonschema.exceptions import SchemaError
@@ -67,7 +66,7 @@ def _check_references(document: Document) -> None:
                 count += 1
                 if count > _MOST_REFERENCES:
                     raise Malformed(f"it has more than {_MOST_REFERENCES} references")
-                document.resolved(unquote(reference))
+                document.resolved(reference)
             todo += [value for name, value in node.items() if name not in ("enum", "const", "default", "examples")]
 
 

@@ -11,6 +11,8 @@ from pykbroker.registry.json_text import DEEPEST, loads
 LARGEST: Final = 1024 * 1024
 #: Steps of one comparison: alternatives within alternatives multiply.
 MOST_STEPS: Final = 20_000
+#: Items that are walked, or characters of a path that is written, for one step.
+ITEMS_OF_A_STEP: Final = 1000
 
 
 class Malformed(ValueError):
@@ -41,16 +43,22 @@ class Parsed(Protocol):
 
 
 class Budget:
-    """The steps that one comparison has left."""
+    """The steps that one comparison has left. Walks of items within a step are a step for ``ITEMS_OF_A_STEP`` of them."""
 
     def __init__(self, steps: int = MOST_STEPS) -> None:
         self._left = steps
+        self._walked = 0
 
     def spend(self, steps: int = 1) -> None:
         """Raises Malformed if none are left."""
         self._left -= steps
         if self._left < 0:
             raise Malformed(f"the schemas are too complex to be compared: more than {MOST_STEPS} steps")
+
+    def walk(self, items: int) -> None:
+        """Spend the steps of walking so many items. Raises Malformed if none are left."""
+        steps, self._walked = divmod(self._walked + items, ITEMS_OF_A_STEP)
+        self.spend(steps)
 
 
 def json_of(text: str) -> Any:

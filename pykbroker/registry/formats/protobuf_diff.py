@@ -80,7 +80,9 @@ class _Comparison:
 
     def differs(self, rule: str) -> None:
         """Note an incompatible difference."""
-        self.found.append(Incompatibility(rule, "/".join(self._path) + ("/" if len(self._path) == 1 else "")))
+        path = "/".join(self._path) + ("/" if len(self._path) == 1 else "")
+        self._budget.walk(len(path))
+        self.found.append(Incompatibility(rule, path))
 
     def message(self, one: str, other: str, step: str) -> None:
         """Compare two messages by their full names."""
@@ -102,8 +104,11 @@ class _Comparison:
     def _fields(self, before: DescriptorProto, after: DescriptorProto) -> None:
         old, new = _by_tag(before), _by_tag(after)
         self._budget.spend(len(old) + len(new))
-        for name in dict.fromkeys(each for each in map(_choice(after), new.values()) if each):
-            inside = [tag for tag, field in new.items() if _choice(after)(field) == name]
+        choices: dict[str, list[int]] = {}
+        for tag, field in new.items():
+            if name := _choice(after)(field):
+                choices.setdefault(name, []).append(tag)
+        for name, inside in choices.items():
             moved = sum(tag in old and not _choice(before)(old[tag]) for tag in inside)
             existing = sum(tag in old and bool(_choice(before)(old[tag])) for tag in inside)
             with self._at(name):
@@ -111,7 +116,7 @@ class _Comparison:
                     self.differs("MULTIPLE_FIELDS_MOVED_TO_ONEOF")
                 elif moved == 1 and existing:
                     self.differs("FIELD_MOVED_TO_EXISTING_ONEOF")
-        kept = {_choice(after)(field) for field in new.values()}
+        kept = choices.keys()
         for tag, field in sorted({**new, **old}.items()):
             with self._at(str(tag)):
                 if tag in old and tag in new:

@@ -72,13 +72,12 @@ class _File:
         for field in message.field:
             if not field.HasField("oneof_index") or field.proto3_optional:
                 yield f"{inner}{self._field(field, maps)}"
+        choices: dict[int, list[FieldDescriptorProto]] = {}
+        for field in message.field:
+            if field.HasField("oneof_index") and not field.proto3_optional:
+                choices.setdefault(field.oneof_index, []).append(field)
         for index, oneof in enumerate(message.oneof_decl):
-            fields = [
-                each
-                for each in message.field
-                if each.HasField("oneof_index") and each.oneof_index == index and not each.proto3_optional
-            ]
-            if fields:
+            if fields := choices.get(index):
                 yield f"{inner}oneof {oneof.name} {{"
                 yield from (f"{inner}  {self._field(field, maps, labelled=False)}" for field in fields)
                 yield f"{inner}}}"

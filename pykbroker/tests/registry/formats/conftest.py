@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 _NEEDED = {
     "test_avro.py": "avro",
+    "test_json_diff.py": "jsonschema",
+    "test_protobuf_diff.py": "grpc_tools",
     "test_avro_text.py": "avro",
     "test_json_schema.py": "jsonschema",
     "test_protobuf.py": "grpc_tools",

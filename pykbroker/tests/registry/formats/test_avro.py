@@ -125,3 +125,10 @@ def test_any_json_is_a_schema_or_refused(node: Any) -> None:
         return
     assert parse(found.text, {}).text == found.text
     assert found.cannot_read(found) == []
+
+
+def test_records_with_too_many_fields_are_not_compared() -> None:
+    fields = [{"name": f"f{number}", "type": "int"} for number in range(4600)]
+    wide = parse(json.dumps({"type": "record", "name": "R", "fields": fields}), {})
+    with pytest.raises(Malformed, match="too complex"):
+        wide.cannot_read(wide)
