@@ -31,17 +31,24 @@ from pykbroker.wire.internal.catalogue import SHARE_RECORDS
 from pykbroker.wire.internal.coordinator import decode_coordinator_key, decode_coordinator_value
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pykbroker.wire.records import Record, decode_records, read_batch_header
 
 _TOPIC, _COPIES = "errors.deadletterqueue.topic.name", "errors.deadletterqueue.copy.record.enable"
 _PATIENCE_S = 10
 _BIG = 50_000_000
+_EARLIEST = -2
 
 
 def records_of(ask: Ask, topic: str, index: int = 0) -> Iterator[Record]:
-    """All records of a partition; none while there is no such topic."""
-    topics = [FetchTopic(topic, partitions=[FetchPartition(index, -1, 0, partition_max_bytes=_BIG)])]
+    """All records of a partition; none while there is no such topic. What is superseded in ``__share_group_state`` is deleted after
+    minutes, so it does not begin at 0.
+    """
+    earliest = [ListOffsetsTopic(topic, [ListOffsetsPartition(index, timestamp=_EARLIEST)])]
+    (found,) = ask.quietly(ListOffsetsRequest(-1, topics=earliest), 5).topics[0].partitions
+    begin = FetchPartition(index, -1, max(found.offset, 0), partition_max_bytes=_BIG)
+    topics = [FetchTopic(topic, partitions=[begin])]
     answer = ask.quietly(FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=_BIG, topics=topics), 11)
     batches = bytes(answer.responses[0].partitions[0].records or b"")
     position = 0
