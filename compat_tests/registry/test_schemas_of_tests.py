@@ -101,3 +101,9 @@ def test_what_does_not_fit_is_said(kafka: Kafka) -> None:
 def test_without_a_registry() -> None:
     with Kafka() as kafka, pytest.raises(RuntimeError, match="schema_registry=True"):
         _ = kafka.schemas
+
+
+def test_of_a_broker_in_a_process_of_its_own() -> None:
+    with Kafka(schema_registry=True, process=True) as kafka:
+        kafka.schemas.register("a", '"string"')
+        assert kafka.schemas.decode(kafka.schemas.encode("a", "tea")) == "tea"

@@ -69,6 +69,7 @@ WORKS = {
     "play",
     "running",
     "schema_registry_url",
+    "schemas",
     "security",
     "start",
     "stop",
