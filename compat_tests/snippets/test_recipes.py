@@ -17,6 +17,8 @@ from scripts.jars import classpath
 
 RECIPES = ROOT / "docs" / "recipes"
 LIMIT_S = 300
+#: The recipes in Java: the set of jars that each needs, and how many tests it has.
+JAVA = {"OrdersTest": ("kafka", 1), "WorkQueueTest": ("kafka", 2), "CountsTest": ("streams", 1)}
 
 
 @pytest.fixture
@@ -38,7 +40,10 @@ def run(command: list[str], environment: dict[str, str], folder: Path) -> str:
 
 
 def test_every_recipe_is_here() -> None:
-    assert sorted(path.name for path in RECIPES.iterdir()) == ["OrdersTest.java", "orders.test.mjs"]
+    assert sorted(path.name for path in RECIPES.iterdir()) == [
+        *sorted(f"{name}.java" for name in JAVA),
+        "orders.test.mjs",
+    ]
 
 
 @pytest.mark.skipif(not (shutil.which("node") and shutil.which("npm")), reason="Node is not installed")
@@ -50,9 +55,11 @@ def test_in_javascript(environment: dict[str, str], tmp_path: Path) -> None:
     assert "# pass 1\n" in said
 
 
-def test_in_java(environment: dict[str, str], tmp_path: Path) -> None:
-    compiled = compile_java([RECIPES / "OrdersTest.java"], "junit", "kafka")
-    path = f"{compiled}:{classpath('kafka')}"
-    launcher = ["-jar", classpath("junit"), "execute", "--class-path", path, "--select-class", "OrdersTest"]
+@pytest.mark.parametrize("name", JAVA)
+def test_in_java(name: str, environment: dict[str, str], tmp_path: Path) -> None:
+    jars, tests = JAVA[name]
+    compiled = compile_java([RECIPES / f"{name}.java"], "junit", jars)
+    path = f"{compiled}:{classpath(jars)}"
+    launcher = ["-jar", classpath("junit"), "execute", "--class-path", path, "--select-class", name]
     said = run([java(), *QUICK, *launcher], environment, tmp_path)
-    assert "1 tests successful" in said
+    assert f"{tests} tests successful" in said

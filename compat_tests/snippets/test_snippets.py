@@ -63,7 +63,7 @@ TEXTS = {
     r"pykbroker schemas register .*": "it needs a registry: pykbroker/tests/cli/test_schemas.py has one",
     r"kafka-configs\.sh --bootstrap-server localhost:9092 --alter --group (work|counts) .*": "a tool of Kafka's",
     r"properties\.put\(StreamsConfig\..*": "settings of Kafka Streams; compat_tests/streams/test_streams_groups.py runs with them",
-    r"var properties = new Properties\(\);": "compat_tests/java/test_share_groups.py runs such a consumer",
+    r"var properties = new Properties\(\);": "docs/recipes/WorkQueueTest.java has such a worker; test_recipes.py runs it",
     r"pykbroker tokens create .*": "it needs a broker with a key: pykbroker/tests/cli/test_tokens.py has one",
 }
 _SERVE = re.compile(r"(scripts/serve|pykbroker serve)\b")
