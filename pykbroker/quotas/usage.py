@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
 from pykbroker.quotas.limits import Holder, Limit, QuotaLimits
 from pykbroker.quotas.rates import Rate, TokenBucket, Windows
 
-#: Above this number of holders, those without recent use are removed.
-_SWEEP_FLOOR: Final = 1000
+#: From this number of holders on, each new one has others looked at, of which those without recent use are removed: clients choose
+#: their ids, so there may be any number.
+_MANY: Final = 1000
+_LOOKED_AT: Final = 3
 
 
 class RateUsage:
@@ -19,15 +22,15 @@ class RateUsage:
         self.limits = limits
         self.windows = windows
         self._most_ms = most_ms
-        self._rates: dict[Holder, Rate] = {}
-        self._sweep_at = _SWEEP_FLOOR
+        #: Those that were looked at longest ago first.
+        self._rates: OrderedDict[Holder, Rate] = OrderedDict()
 
     def record(self, limit: Limit, value: float, now: int) -> int:
         """Record a use at ``now`` (milliseconds); returns the throttle time in milliseconds."""
         rate = self._rates.get(limit.holder)
         if rate is None:
-            if len(self._rates) >= self._sweep_at:
-                self._sweep(now)
+            if len(self._rates) >= _MANY:
+                self._forget_some(now)
             rate = self._rates[limit.holder] = Rate(self.windows, now)
         rate.limit = limit.bound
         rate.record(value, now)
@@ -50,9 +53,11 @@ class RateUsage:
         """The use per second of each holder."""
         return {holder: rate.per_second(now) for holder, rate in self._rates.items()}
 
-    def _sweep(self, now: int) -> None:
-        self._rates = {holder: rate for holder, rate in self._rates.items() if not rate.is_idle(now)}
-        self._sweep_at = max(2 * len(self._rates), _SWEEP_FLOOR)
+    def _forget_some(self, now: int) -> None:
+        for _ in range(_LOOKED_AT):
+            holder, rate = self._rates.popitem(last=False)
+            if not rate.is_idle(now):
+                self._rates[holder] = rate
 
 
 class TokenUsage:
@@ -61,22 +66,28 @@ class TokenUsage:
     def __init__(self, limits: QuotaLimits, windows: Windows) -> None:
         self.limits = limits
         self.windows = windows
-        self._buckets: dict[Holder, tuple[TokenBucket, float]] = {}
-        self._sweep_at = _SWEEP_FLOOR
+        #: Those that were looked at longest ago first.
+        self._buckets: OrderedDict[Holder, tuple[TokenBucket, float]] = OrderedDict()
 
     def bucket(self, limit: Limit, now: int) -> TokenBucket:
         """The token bucket of the limit's holder."""
         kept = self._buckets.get(limit.holder)
-        if kept is None and len(self._buckets) >= self._sweep_at:
-            self._sweep(now)
+        if kept is None and len(self._buckets) >= _MANY:
+            self._forget_some(now)
         bucket = TokenBucket(self.windows) if kept is None else kept[0]
         self._buckets[limit.holder] = (bucket, limit.bound)
         return bucket
+
+    def holders(self) -> Iterable[tuple[Holder, tuple[TokenBucket, float]]]:
+        """The holders with recent use, their buckets, and their quotas."""
+        return self._buckets.items()
 
     def tokens(self, now: int) -> dict[Holder, float]:
         """The remaining tokens of each holder."""
         return {holder: bucket.tokens(bound, now) for holder, (bucket, bound) in self._buckets.items()}
 
-    def _sweep(self, now: int) -> None:
-        self._buckets = {holder: kept for holder, kept in self._buckets.items() if not kept[0].is_full(kept[1], now)}
-        self._sweep_at = max(2 * len(self._buckets), _SWEEP_FLOOR)
+    def _forget_some(self, now: int) -> None:
+        for _ in range(_LOOKED_AT):
+            holder, kept = self._buckets.popitem(last=False)
+            if not kept[0].is_full(kept[1], now):
+                self._buckets[holder] = kept

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.http.metrics.meter import TopicCounts
 from pykbroker.http.metrics.times import upper_us
 from pykbroker.wire.apis import ApiKey
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
     from pykbroker.http.metrics.meter import RequestCounts
+
+#: Topics that are added up before others are served.
+_AT_ONCE: Final = 50
 
 
 async def now(console: Console, call: ConsoleCall) -> dict[str, Any]:
@@ -21,7 +25,11 @@ async def now(console: Console, call: ConsoleCall) -> dict[str, Any]:
     handler only.
     """
     meter = console.meter
-    topics = meter.all_topics()
+    topics, turn = TopicCounts(), console.turn()
+    for number, each in enumerate(meter.each_topic()):
+        topics.add(each)
+        if not number % _AT_ONCE:
+            await turn.share()
     apis: dict[int, Counter[int]] = {}
     errors: Counter[int] = Counter()
     for (key, _), counts in list(meter.requests.items()):

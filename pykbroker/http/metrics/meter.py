@@ -96,12 +96,9 @@ class RequestMeter:
         #: Counts of deleted and unknown topics.
         self._others = TopicCounts()
 
-    def all_topics(self) -> TopicCounts:
-        """Return the counts of all topics together, deleted ones included."""
-        total = TopicCounts()
-        for each in (self._others, *self.topics.values()):
-            total.add(each)
-        return total
+    def each_topic(self) -> list[TopicCounts]:
+        """Return the counts of each topic, and those of deleted ones: they are added up in slices."""
+        return [self._others, *self.topics.values()]
 
     def merge_other_topics(self, known: Iterable[str]) -> None:
         """Merge the counts of all topics but ``known`` into one, so that the page has no lines for deleted ones."""

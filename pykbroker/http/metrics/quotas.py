@@ -92,8 +92,10 @@ def _used(throttling: Throttling, page: Page, now: int) -> Steps:
         yield from _rates(page, BYTES, (node_id, "Produce"), usage.produce, now)
         yield from _rates(page, BYTES, (node_id, "Fetch"), usage.fetch, now)
         yield from _rates(page, TIME, (node_id, "Request"), usage.time, now)
-    for (user, client), tokens in throttling.mutations.tokens(now).items():
-        page.add(TOKENS, round(tokens, 3), "ControllerMutation", user, client)
+    for number, ((user, client), (bucket, bound)) in enumerate(list(throttling.mutations.holders())):
+        page.add(TOKENS, round(bucket.tokens(bound, now), 3), "ControllerMutation", user, client)
+        if not number % _IN_A_STEP:
+            yield None
 
 
 def _rates(page: Page, metric: Metric, of: tuple[int, str], usage: RateUsage, now: int) -> Steps:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from pykbroker.http.metrics.meter import TopicCounts
 from pykbroker.http.metrics.metric import counter, histogram, summary
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
-    from pykbroker.http.metrics.meter import RequestCounts, RequestMeter, TopicCounts
+    from pykbroker.http.metrics.meter import RequestCounts, RequestMeter
     from pykbroker.http.metrics.page import Page, Steps
     from pykbroker.runtime.clock import Clock
 
@@ -129,6 +130,8 @@ _OF_TOPICS: Final = {
     FETCHES: "fetches",
     FAILED_FETCHES: "failed_fetches",
 }
+#: Topics that are added up in one step.
+_IN_A_STEP: Final = 50
 #: Kafka counts a consumer's fetches under both names.
 _CONSUMERS_FETCH: Final = "FetchConsumer"
 _ERROR_NAMES: Final = {int(code): code.name for code in ErrorCode}
@@ -154,7 +157,12 @@ class RequestCollector:
             for each in (name, _CONSUMERS_FETCH) if key == ApiKey.FETCH else (name,):
                 yield from self._times(page, each, versions)
         self._meter.merge_other_topics(cluster.metadata.image.topics)
-        _topic(page, self._meter.all_topics())
+        total = TopicCounts()
+        for number, each_topic in enumerate(self._meter.each_topic()):
+            total.add(each_topic)
+            if not number % _IN_A_STEP:
+                yield None
+        _topic(page, total)
         for name, topic in list(self._meter.topics.items()):
             _topic(page, topic, name)
             yield None

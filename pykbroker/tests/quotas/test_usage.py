@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from pykbroker.quotas.limits import Limit, QuotaLimits
-from pykbroker.quotas.rates import Windows
+from pykbroker.quotas.rates import Rate, TokenBucket, Windows
 from pykbroker.quotas.usage import RateUsage, TokenUsage
 
 NONE = QuotaLimits({}, "producer_byte_rate")
@@ -35,3 +37,22 @@ def test_who_owes_is_not_forgotten() -> None:
     for number in range(2000):
         tokens.bucket(Limit((str(number), ""), 1), 20_000)
     assert ("owing", "") in tokens.tokens(20_000)
+
+
+def test_a_new_holder_has_only_some_others_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    def counted(*_: object) -> bool:
+        nonlocal looked
+        looked += 1
+        return False
+
+    monkeypatch.setattr(Rate, "is_idle", counted)
+    monkeypatch.setattr(TokenBucket, "is_full", counted)
+    usage, tokens = RateUsage(NONE, Windows()), TokenUsage(NONE, Windows())
+    for number in range(2500):
+        limit, looked = Limit((str(number), ""), 1), 0
+        usage.record(limit, 1, 0)
+        tokens.bucket(limit, 0)
+        assert looked <= 10
+    assert len(usage.rates(0)) == len(tokens.tokens(0)) == 2500

@@ -11,7 +11,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.http.metrics.meter import RequestKind, RequestMeter
+from pykbroker.http.metrics.meter import RequestKind, RequestMeter, TopicCounts
+from pykbroker.http.metrics.page import Page
+from pykbroker.http.metrics.requests import RequestCollector
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import ManualClock, SystemClock
 from pykbroker.runtime.waits import Deferred
@@ -172,7 +174,9 @@ def test_a_topic_is_one_whether_clients_say_its_name_or_its_id() -> None:
         meter.merge_other_topics(world.cluster.metadata.image.topics)
         world.ask(_sent(TopicProduceData(topic_id=topic_id), 1, 3), 13)
         assert "t" not in meter.topics
-        total = meter.all_topics()
+        total = TopicCounts()
+        for each in meter.each_topic():
+            total.add(each)
         assert (total.messages_in, total.failed_produces) == (36 * count, 2 * count)
     assert meter.requests[RequestKind(0, 9)].fine == meter.requests[RequestKind(0, 13)].fine == 12
 
@@ -195,3 +199,23 @@ def test_malformed_bytes_and_unknown_names_leave_no_lines_behind(http: WithHttp)
     found = http.metrics()
     assert found[_TOPIC + "failedproducerequests_total"] == {(): 20}
     assert of(found[_REQUEST + "errors_total"], request="Produce", error="UNKNOWN_TOPIC_OR_PARTITION") == 20
+
+
+def test_topics_are_added_up_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = longest = 0
+    add = TopicCounts.add
+
+    def counted(self: TopicCounts, other: TopicCounts) -> None:
+        nonlocal added
+        added += 1
+        add(self, other)
+
+    monkeypatch.setattr(TopicCounts, "add", counted)
+    world = MemoryCluster()
+    meter = RequestMeter(SystemClock())
+    for number in range(200):
+        world.topic(f"t{number}")
+        meter.topics[f"t{number}"] = TopicCounts()
+    for _ in RequestCollector(meter, SystemClock()).collect(world.cluster, Page()):
+        longest, added = max(longest, added), 0
+    assert 1 < longest <= 50

@@ -9,7 +9,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from pykbroker.http.metrics.page import Page
+from pykbroker.http.metrics.quotas import _used
+from pykbroker.quotas.limits import Limit
+from pykbroker.quotas.throttling import Throttling
 from pykbroker.tests.http.http_client import WithHttp, of, set_quotas, with_http
+from pykbroker.tests.kit.cluster import MemoryCluster
 
 MINE = {"broker": "1", "user": "ANONYMOUS", "clientId": "mine"}
 
@@ -67,3 +72,11 @@ def test_connections_that_wait_and_those_that_are_refused(http: WithHttp) -> Non
     assert of(found["pykbroker_connections_refused_total"], broker="1", limit="max.connections.per.ip") == 1
     for each in inside:
         each.close()
+
+
+def test_tokens_of_many_clients_are_told_in_slices() -> None:
+    world = MemoryCluster()
+    throttling = Throttling(world.cluster, world.dispatcher)
+    for number in range(1000):
+        throttling.mutations.bucket(Limit(("", f"client-{number}"), 1), 0)
+    assert len(list(_used(throttling, Page(), 0))) >= 10
