@@ -33,12 +33,26 @@ def checked(epoch: int, **fields: Any) -> None:
     check_request(StreamsGroupHeartbeatRequest(**{"group_id": "g", "member_id": "m", "member_epoch": epoch, **fields}))
 
 
-def test_what_is_right_is_taken() -> None:
-    checked(0, **JOINING)
-    checked(5)
-    checked(5, active_tasks=SOME, standby_tasks=[], warmup_tasks=[])
-    checked(-1)
-    checked(-2, instance_id="i")
+def refusal(epoch: int, **fields: Any) -> KafkaError | None:
+    try:
+        checked(epoch, **fields)
+    except KafkaError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(
+    ("epoch", "fields"),
+    [
+        (0, JOINING),
+        (5, {}),
+        (5, {"active_tasks": SOME, "standby_tasks": [], "warmup_tasks": []}),
+        (-1, {}),
+        (-2, {"instance_id": "i"}),
+    ],
+)
+def test_what_is_right_is_taken(epoch: int, fields: dict[str, Any]) -> None:
+    assert refusal(epoch, **fields) is None
 
 
 @pytest.mark.parametrize(
