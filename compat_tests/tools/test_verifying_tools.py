@@ -124,9 +124,8 @@ def test_replica_verification_finds_no_lag(bootstrap, make_topic, fill):
 # ---- what is not served, or not without security
 
 
-@pytest.mark.parametrize("tool_name", ["share-groups", "streams-groups"])
-def test_there_are_no_groups_of_the_newer_kinds(tool, tool_name):
-    assert tool(tool_name, "--list").out.strip() == ""
+def test_there_are_no_streams_groups(tool):
+    assert tool("streams-groups", "--list").out.strip() == ""
 
 
 @pytest.mark.parametrize("what", [["--list"], ["--add", "--allow-principal", "User:a", "--topic", "t"]])
