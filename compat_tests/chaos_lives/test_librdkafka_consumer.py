@@ -76,7 +76,7 @@ def reads(consumer: Consumer, seconds: float) -> bool:
 @pytest.mark.parametrize("which", [0, 1], ids=["ours", "Apache Kafka"])
 def test_the_client_stands_still(sides: tuple[Ours, Apache], which: int) -> None:
     side = sides[which]
-    side.topic("stale", 1, 2)
+    side.topic("stale", 1, 2, retention_ms="-1")  # the record is years old
     before = coordinator_of(side, "g")
     produced = side.once(producing("stale"), 9, side.leader("stale")[0])
     assert produced.responses[0].partition_responses[0].error_code == 0
