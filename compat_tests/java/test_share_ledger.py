@@ -1,7 +1,7 @@
 """At least once under SIGKILL: members of a share group and their broker are killed under load, and the members' ledger is judged.
 
 No record is lost, none is delivered beyond the limit, none is with two members within its lock, nothing that was answered is forgotten,
-and each record that is given up has one letter. ``PYKBROKER_LONG=1`` has a hundred deeds in place of four.
+and each record that is given up has one letter. ``PYKBROKER_LONG=1`` has a hundred deeds in place of four, and the members that acknowledge implicitly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from compat_tests.conftest import LONG
+from compat_tests.conftest import LONG, takes_long
 from compat_tests.directories.client import Client
 from compat_tests.harness.java import compile_java, java_command
 from compat_tests.harness.ours import Pykbroker
@@ -208,7 +208,7 @@ def _story(mode: str, folder: Path) -> Iterator[_Story]:
         story.broker.kill()
 
 
-@pytest.mark.parametrize("mode", ["explicit", "implicit"])
+@pytest.mark.parametrize("mode", ["explicit", pytest.param("implicit", marks=takes_long)])
 def test_at_least_once(mode: str, tmp_path: Path) -> None:
     chance = random.Random(35)
     with _story(mode, tmp_path) as story:
