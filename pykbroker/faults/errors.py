@@ -91,23 +91,12 @@ def _refuse_fetch(
         request.max_wait_ms = 0
     answer = proceed()
 
-    def said(response: Any) -> Any:
-        if response.error_code:
-            return response
-        if whole is not None:
-            answers.say(response, whole, refusal.code)
-            response.responses = []
-            return response
-        site = answers.deepest_site(request, ctx.api_version)
-        answers.overwrite(response, site, refusal)
-        answers.merge(response, answers.built(request, site, refusal), site.path)
-        answers.merge(response, answers.built(known, site, refusal), site.path)
+    def look_again(response: Any) -> None:
         session = broker.fetch_sessions.session(response.session_id)
         if session is not None:
             session.look_again()
-        return response
 
-    return answer.map(said) if isinstance(answer, Deferred) else said(answer)
+    return _with_error(answer, refusal, ctx, request, known, whole, look_again)
 
 
 def _refuse_share(
@@ -138,6 +127,28 @@ def _refuse_share(
             request.max_wait_ms = request.max_records = 0
     answer = proceed()
 
+    def refuse_acknowledgements(response: Any) -> None:
+        for found in response.responses if is_fetch else ():
+            for part in found.partitions:
+                if (found.topic_id, part.partition_index) in acknowledges:
+                    part.acknowledge_error_code = int(refusal.code)
+
+    return _with_error(answer, refusal, ctx, request, known, whole, refuse_acknowledgements)
+
+
+def _with_error(
+    answer: Answer,
+    refusal: PlacedRefusal,
+    ctx: RequestContext,
+    request: Any,
+    known: Any,
+    whole: Site | None,
+    complete: Callable[[Any], None],
+) -> Answer:
+    """The answer of a session with the error in its place, unless it has one of its own. ``complete`` does what else belongs to errors of
+    partitions.
+    """
+
     def said(response: Any) -> Any:
         if response.error_code:
             return response
@@ -149,10 +160,7 @@ def _refuse_share(
         answers.overwrite(response, site, refusal)
         answers.merge(response, answers.built(request, site, refusal), site.path)
         answers.merge(response, answers.built(known, site, refusal), site.path)
-        for found in response.responses if is_fetch else ():
-            for part in found.partitions:
-                if (found.topic_id, part.partition_index) in acknowledges:
-                    part.acknowledge_error_code = int(refusal.code)
+        complete(response)
         return response
 
     return answer.map(said) if isinstance(answer, Deferred) else said(answer)
