@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -24,11 +27,12 @@ ORDER = {
 CONTEXT = SerializationContext("orders", MessageField.VALUE)
 
 
-def pykbroker(kafka: Kafka, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+def pykbroker(
+    kafka: Kafka, *words: str, given: str = "", registry: str | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pykbroker", words[0], "-b", kafka.bootstrap_servers, *words[1:]]
-    return subprocess.run(
-        [*command, "--registry", kafka.schema_registry_url], input=given, capture_output=True, text=True, check=False
-    )
+    command += ["--registry", registry or kafka.schema_registry_url]
+    return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
 
 
 def test_lines_are_written_by_a_schema_and_read_by_it(kafka: Kafka) -> None:
@@ -80,3 +84,48 @@ def test_what_does_not_fit_is_said_and_not_written(kafka: Kafka) -> None:
     done = pykbroker(kafka, "consume", "orders", "--decode", "--exit")
     assert done.returncode == 1
     assert "orders-0, offset 0: the value does not begin with a zero byte" in done.stderr
+
+
+class Other(BaseHTTPRequestHandler):
+    """Something else than a registry."""
+
+    def do_GET(self) -> None:
+        body = self.server.body  # type: ignore[attr-defined] # of the test
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b"<html>", b'{"id": "1"}', b'{"schema": 5}', b"null"])
+def test_what_is_no_registry_is_said(kafka: Kafka, body: bytes) -> None:
+    kafka.produce("orders", b"\0\0\0\0\1{}")
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        server.body = body  # type: ignore[attr-defined] # for the handler
+        threading.Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            for words in (["consume", "orders", "--decode", "--exit"], ["produce", "orders", "--value-schema", "a"]):
+                done = pykbroker(kafka, *words, given="{}\n", registry=url)
+                assert done.returncode == 1
+                assert "This is no answer of a schema registry" in done.stderr, done.stderr
+        finally:
+            server.shutdown()
+
+
+def test_references_in_a_circle_end(kafka: Kafka) -> None:
+    kafka.produce("orders", b"\0\0\0\0\1{}")
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        again = {"name": "a", "subject": "a", "version": 1}
+        server.body = json.dumps({"schema": "{}", "references": [again]}).encode()  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            done = pykbroker(
+                kafka, "consume", "orders", "--decode", "--exit", registry=f"http://127.0.0.1:{server.server_port}"
+            )
+            assert (done.returncode, "more than 50 deep" in done.stderr) == (1, True), done.stderr
+        finally:
+            server.shutdown()

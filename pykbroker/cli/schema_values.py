@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 from uuid import UUID
 
@@ -19,9 +19,12 @@ from pykbroker.cli.output import harmless
 from pykbroker.cli.record_format import Formatter
 from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.client.offsets import TopicPartition
-from pykbroker.client.registry_client import RegistryClient
 from pykbroker.runtime.escaping import escaped
 from pykbroker.wire.records import Record
+
+if TYPE_CHECKING:
+    from pykbroker.client.registry_client import RegistryClient
+    from pykbroker.registry.values import SchemaValues
 
 _TIMEOUT_S = 30.0
 Encode = Callable[[bytes], bytes]
@@ -51,7 +54,7 @@ class ValueDecodingOptions:
         """Return a formatter that shows decoded values. It raises ClientError for a value that is not of its schema."""
         if not self.decode:
             return undecoded
-        values = _values(RegistryClient(self.registry, _TIMEOUT_S))
+        _, values = _values(self.registry)
 
         def decoded(partition: TopicPartition, record: Record) -> bytes:
             if record.value is None:
@@ -89,23 +92,29 @@ class ValueEncodingOptions:
             subject, version = self.value_schema, "latest"
         if not subject:
             raise UsageError("--value-schema wants SUBJECT or SUBJECT:VERSION.")
-        client = RegistryClient(self.registry, _TIMEOUT_S)
-        number = client.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")["id"]
-        values = _values(client)
+        from pykbroker.client.registry_client import no_registry
+
+        client, values = _values(self.registry)
+        found = client.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
+        number = found.get("id") if isinstance(found, dict) else None
+        if not isinstance(number, int):
+            raise no_registry()
 
         def encode(value: bytes) -> bytes:
             try:
-                return bytes(values.encode(number, json.loads(value)))
+                return values.encode(number, json.loads(value))
             except (ValueError, RecursionError) as error:
                 raise BadLine(f"{escaped(str(error)[:500])}: {harmless(value)}") from error
 
         return encode
 
 
-def _values(client: RegistryClient) -> Any:
+def _values(url: str) -> tuple[RegistryClient, SchemaValues]:
+    from pykbroker.client.registry_client import RegistryClient
     from pykbroker.registry.values import of_registry
 
-    return of_registry(client)
+    client = RegistryClient(url, _TIMEOUT_S)
+    return client, of_registry(client)
 
 
 def _plain(value: object) -> str:

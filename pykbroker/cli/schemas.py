@@ -17,7 +17,7 @@ from pykbroker.cli.options import Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.schema_values import Registry
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError
-from pykbroker.client.registry_client import RegistryClient
+from pykbroker.client.registry_client import RegistryClient, no_registry
 
 app = typer.Typer(help="List, show, register, check, compare and delete schemas of a registry.", no_args_is_help=True)
 
@@ -204,5 +204,5 @@ def _lines(found: dict[str, Any]) -> list[str]:
 
 def _typed(found: Any, kind: type) -> Any:
     if not isinstance(found, kind):
-        raise ClientError("This is no answer of a schema registry; look whether the URL is its.")
+        raise no_registry()
     return found

@@ -18,6 +18,11 @@ _LARGEST = 64 * 1024 * 1024
 _SHOWN = 2000
 
 
+def no_registry() -> ClientError:
+    """The error for an answer that no registry gives."""
+    return ClientError("This is no answer of a schema registry; look whether the URL is its.")
+
+
 class RegistryClient:
     """A registry by its URL, which may include a user and a password. Raises UsageError if it is no URL."""
 

@@ -5,15 +5,17 @@ the message, as Confluent's wire format has it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from io import BytesIO
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
 from pykbroker.client.errors import ClientError
-from pykbroker.client.registry_client import RegistryClient
+from pykbroker.client.registry_client import RegistryClient, no_registry
+from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.conversion_error import ConversionError
+from pykbroker.lake.values.registry import collect_references, is_schema
 from pykbroker.lake.values.wire_format import Frame, unframed, unframed_message
 from pykbroker.registry.parsing import SchemaSource, missing_package
 from pykbroker.registry.schema import AVRO, JSON, PROTOBUF, abbreviated
@@ -21,8 +23,6 @@ from pykbroker.runtime.escaping import escaped
 
 #: The path of a schema's first message, which is not written out.
 _FIRST: Final = (0,)
-#: References of references.
-_DEEPEST: Final = 50
 
 
 class SchemaCodec(NamedTuple):
@@ -70,25 +70,30 @@ class SchemaValues:
 def of_registry(client: RegistryClient) -> SchemaValues:
     """Values by the schemas of a registry. What it refuses is raised as ClientError."""
 
+    def asked(path: str) -> dict[str, Any]:
+        found = client.ask("GET", path)
+        try:
+            if is_schema(found):
+                return cast("dict[str, Any]", found)
+        except (LookupError, TypeError, AttributeError):
+            pass
+        raise no_registry()
+
     def fetch(number: int) -> SchemaSource:
-        found = client.ask("GET", f"/schemas/ids/{number}")
+        found = asked(f"/schemas/ids/{number}")
         texts: dict[str, str] = {}
-        _collect(client, found, texts)
+        try:
+            collect_references(found, texts, lambda subject, version: asked(_path_of(subject, version)))
+        except LakeError as error:
+            raise ClientError(str(error)) from None
         return SchemaSource(found.get("schemaType", AVRO), found["schema"], tuple(texts.items()))
 
     return SchemaValues(fetch)
 
 
-def _collect(client: RegistryClient, found: Mapping[str, Any], texts: dict[str, str], depth: int = 0) -> None:
-    """Note the texts of references, each after those that it refers to itself."""
-    if depth > _DEEPEST:
-        raise ClientError(f"The schema's references are more than {_DEEPEST} deep.")
-    for each in found.get("references") or ():
-        if each["name"] not in texts:
-            path = f"/subjects/{quote(each['subject'], safe='')}/versions/{each['version']}?deleted=true"
-            other = client.ask("GET", path)
-            _collect(client, other, texts, depth + 1)
-            texts[each["name"]] = other["schema"]
+def _path_of(subject: str, version: int) -> str:
+    """The path of a subject's version, which others may refer to after it was deleted."""
+    return f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true"
 
 
 def codec(source: SchemaSource, path: tuple[int, ...] = _FIRST) -> SchemaCodec:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.client import HTTPException, IncompleteRead
 from ssl import SSLCertVerificationError
 from typing import Any
@@ -31,6 +31,26 @@ _WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 _LONGEST_WAIT_S = 60.0
 _SHOWN = 200
 _MOST_BYTES = 64 * 1024 * 1024
+DEEPEST = 50
+"""References of references."""
+
+
+def collect_references(
+    schema: Mapping[str, Any],
+    into: dict[str, str],
+    version_of: Callable[[str, int], Mapping[str, Any]],
+    depth: int = DEEPEST,
+) -> None:
+    """Note the texts of a schema's references by name, each after those that it refers to itself. ``version_of`` gives a subject's version
+    as a registry answers it. Raises LakeError if they are more than ``depth`` deep, as those of a circle are.
+    """
+    if depth < 0:
+        raise LakeError(f"A schema of the registry has references that are more than {DEEPEST} deep.")
+    for each in schema.get("references") or ():
+        if each["name"] not in into:
+            found = version_of(each["subject"], each["version"])
+            collect_references(found, into, version_of, depth - 1)
+            into[each["name"]] = found["schema"]
 
 
 class _Passing(Exception):
@@ -82,22 +102,17 @@ class SchemaRegistry:
         if found is None:
             return None
         references: dict[str, str] = {}
-        self._collect(found, references)
+        collect_references(found, references, self._version)
         return {"type": found.get("schemaType", "AVRO"), "text": found["schema"], "references": references}
 
-    def _collect(self, schema: dict[str, Any], into: dict[str, str]) -> None:
-        for each in schema.get("references", ()):
-            if each["name"] not in into:
-                path = f"subjects/{quote(each['subject'], safe='')}/versions/{each['version']}"
-                found = self._get(path) or self._get(
-                    f"{path}?deleted=true"
-                )  # deleted ones are kept for those that need them
-                if found is None:
-                    raise LakeError(
-                        f"The registry {self.url} has a schema that references {each['subject']}, version {each['version']}, but not this version."
-                    )
-                self._collect(found, into)
-                into[each["name"]] = found["schema"]
+    def _version(self, subject: str, version: int) -> dict[str, Any]:
+        path = f"subjects/{quote(subject, safe='')}/versions/{version}"
+        found = self._get(path) or self._get(f"{path}?deleted=true")  # deleted ones are kept for those that need them
+        if found is None:
+            raise LakeError(
+                f"The registry {self.url} has a schema that references {subject}, version {version}, but not this version."
+            )
+        return found
 
     def _get(self, path: str) -> dict[str, Any] | None:
         """The registry's answer; None if it has no such schema. Asks again as long as the fault may pass."""
@@ -159,7 +174,7 @@ class SchemaRegistry:
         """Schemas are stored in the lake and never fetched again, so anything else must end the job."""
         try:
             found: dict[str, Any] = json.loads(answer)
-            if _is_schema(found):
+            if is_schema(found):
                 return found
         except (ValueError, LookupError, TypeError, AttributeError):
             pass
@@ -175,7 +190,7 @@ def _code(content: bytes) -> Any:
         return None
 
 
-def _is_schema(found: dict[str, Any]) -> bool:
+def is_schema(found: dict[str, Any]) -> bool:
     """Whether this is an answer of a registry. Raises one of Python's lookup errors if it has another form."""
     texts = [found["schema"], found.get("schemaType", "")]
     texts += [text for each in found.get("references", ()) for text in (each["name"], each["subject"])]
