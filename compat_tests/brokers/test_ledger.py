@@ -11,11 +11,12 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from compat_tests.brokers.ledger import MONEY, PARTITIONS, RECORDS, Payer, Reader, Writer, read_everything
+from compat_tests.harness import awaiting
 from pykbroker.partitions.partition import Partition
 from pykbroker.testing import KafkaCluster
 
@@ -30,13 +31,8 @@ _SETTINGS = {
     "replica.lag.time.max.ms": 2000,
 }
 _LIMIT_S = 60
-
-
-def awaited(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + _LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
+#: What is awaited in a test of this file, and looked at often.
+until = partial(awaiting.until, limit_s=_LIMIT_S, pause_s=0.01)
 
 
 def led_by(kafka: KafkaCluster, broker: int) -> list[int]:
@@ -67,17 +63,17 @@ class Ledger:
         else:
             {"kill": handle.kill, "stop": handle.stop, "pause": handle.pause}[name]()
         if name in ("kill", "stop"):
-            awaited(lambda: self.writer.outage_s(since, led) is not None, f"{name} {broker}: no acknowledgement")
+            until(lambda: self.writer.outage_s(since, led) is not None, f"{name} {broker}: no acknowledgement")
             if name == "kill" and led:
                 self.outages.append(self.writer.outage_s(since, led) or 0.0)
             handle.start()
         else:
             others_led = [index for index in range(PARTITIONS) if index not in led]
-            awaited(lambda: self.writer.outage_s(since, others_led) is not None, f"{name} {broker}: no acknowledgement")
+            until(lambda: self.writer.outage_s(since, others_led) is not None, f"{name} {broker}: no acknowledgement")
             handle.resume() if name == "pause" else handle.heal()
         kafka.wait_for_in_sync(timeout=_LIMIT_S)
         committed = len(self.payer.committed)
-        awaited(lambda: len(self.payer.committed) > committed + 2, f"{name} {broker}: no transaction")
+        until(lambda: len(self.payer.committed) > committed + 2, f"{name} {broker}: no transaction")
 
     def end(self) -> None:
         for client in (self.writer, self.payer, self.reader):
@@ -106,7 +102,7 @@ def test_ledger(capsys: pytest.CaptureFixture[str]) -> None:
         kafka.create_topic(RECORDS, PARTITIONS)
         kafka.create_topic(MONEY, PARTITIONS)
         ledger = Ledger(kafka)
-        awaited(lambda: ledger.payer.committed and ledger.writer.acknowledged, "clients do not begin")
+        until(lambda: ledger.payer.committed and ledger.writer.acknowledged, "clients do not begin")
         for _ in range(ROUNDS):
             for broker in (1, 2, 3):
                 for name in ("kill", "stop", "cut", "pause"):
@@ -136,7 +132,7 @@ def test_a_ledger_notices_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
         handle = kafka.broker(1)
         handle.partition_from(2, 3)
         since, acknowledged = time.monotonic(), ledger.writer.outage_s
-        awaited(lambda: acknowledged(since, [0]) is not None, "no acknowledgement")
+        until(lambda: acknowledged(since, [0]) is not None, "no acknowledgement")
         handle.kill()
         handle.heal()
         handle.start()

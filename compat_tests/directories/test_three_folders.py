@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,19 +11,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.harness.apache import ApacheBroker, ApacheKafka
+from compat_tests.harness.awaiting import until
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
 
 TOPIC, PARTITIONS, EACH = "copied", 3, 50
 _SETTINGS = {"min.insync.replicas": "2", "default.replication.factor": "3"}
 _LIMIT_S = 120
-
-
-def awaited(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def all_in_sync(bootstrap: str) -> bool:
@@ -54,7 +48,7 @@ def read(bootstrap: str, number: int) -> list[int]:
 
 def go_on(bootstrap: str, turn: int) -> None:
     """All is in sync, what was is read, and more is written."""
-    awaited(lambda: all_in_sync(bootstrap), "not all replicas are in sync")
+    until(lambda: all_in_sync(bootstrap), "not all replicas are in sync", limit_s=_LIMIT_S)
     assert read(bootstrap, turn * EACH) == [*range(turn * EACH)]
     produce(bootstrap, turn * EACH)
 

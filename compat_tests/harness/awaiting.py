@@ -24,6 +24,14 @@ def eventually(
     return answer
 
 
+def until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S, pause_s: float = 0.05) -> None:
+    """Return when a condition is true. Fails with ``what`` after ``limit_s``."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(pause_s)
+
+
 def _both_ends(text: str, size: int = 400) -> str:
     """Shorten a long text to its beginning and end."""
     return text if len(text) <= 2 * size else f"{text[:size]} [...] {text[-size:]}"

@@ -30,11 +30,12 @@ from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage
 from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.metadata.source import MetadataSource, Readying, Subscriber
 from pykbroker.partitions.partition import Partition
+from pykbroker.process.copies import open_store
+from pykbroker.process.log_directories import DirectoryPaths
 from pykbroker.requests.peer_handlers import peer_handler
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.security.context import RequestContext
-from pykbroker.storage.directories.manager import LogManager
 from pykbroker.storage.log.log import Log
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -174,18 +175,9 @@ class Machines:
         self.quiet()
 
     def _open_store(self, node: int) -> Store:
-        logs = LogManager(
-            Path("/data"),
-            self.disks[node],
-            self.clock,
-            node_id=node,
-            cluster_id=self.cluster.logs.cluster_id,
-            random=self.random,
+        return open_store(
+            self.cluster, DirectoryPaths(Path("/data"), (), metadata_apart=False), node, self.disks[node], self.clock
         )
-        logs.load()
-        store = self.cluster.new_store(logs, node)
-        store.begin()
-        return store
 
     # -- the controller -----------------------------------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from pykbroker.cli.app import main
+from pykbroker.testing import Kafka
 
 
 @dataclass
@@ -18,6 +19,13 @@ class Result:
     status: int
     out: str
     err: str
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where a broker is that all tests of a module share."""
+    with Kafka() as kafka:
+        yield kafka.bootstrap_servers
 
 
 @pytest.fixture

@@ -8,14 +8,6 @@ from typing import Any
 
 import pytest
 
-from pykbroker.testing import Kafka
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with Kafka() as kafka:
-        yield kafka.bootstrap_servers
-
 
 @pytest.fixture
 def ask(run: Any, address: str) -> Iterator[Callable[..., Any]]:

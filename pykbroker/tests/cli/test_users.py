@@ -9,18 +9,10 @@ from typing import Any
 
 import pytest
 
-from pykbroker.testing import Kafka
-
 BOTH = [
     {"user": "bob", "mechanism": "SCRAM-SHA-256", "iterations": 4096},
     {"user": "bob", "mechanism": "SCRAM-SHA-512", "iterations": 4096},
 ]
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with Kafka() as kafka:
-        yield kafka.bootstrap_servers
 
 
 @pytest.fixture

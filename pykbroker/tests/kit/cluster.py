@@ -21,11 +21,12 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers.contract import NotYet
 from pykbroker.metadata.image import Endpoint, MetadataImage
 from pykbroker.partitions.partition import Partition
+from pykbroker.process.copies import open_store
+from pykbroker.process.log_directories import DirectoryPaths
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.requests.peer_handlers import peer_handler
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
-from pykbroker.storage.directories.manager import LogManager
 from pykbroker.tests.kit.reading import committed_values
 from pykbroker.tests.kit.serialising_port import serialising
 from pykbroker.tests.kit.threads import HeldThreads
@@ -133,18 +134,8 @@ class MemoryCluster:
 
     def open_store(self, broker: int) -> Store:
         """The store of a broker that has copies of its own, on what the disk holds."""
-        logs = LogManager(
-            Path(f"/data/{broker}"),
-            self.disk,
-            self.clock,
-            node_id=broker,
-            cluster_id=self.cluster.logs.cluster_id,
-            random=self.random,
-        )
-        logs.load()
-        store = self.cluster.new_store(logs, broker)
-        store.begin()
-        return store
+        paths = DirectoryPaths(Path(f"/data/{broker}"), (), metadata_apart=False)
+        return open_store(self.cluster, paths, broker, self.disk, self.clock)
 
     def restart(self, *, kill: bool = False) -> None:
         """Stop, or be killed, and start anew."""

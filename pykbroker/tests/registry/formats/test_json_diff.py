@@ -125,34 +125,31 @@ def test_a_large_part_that_is_referred_to_often_is_paid_for_each_time(big: Any) 
     assert steps >= 20 * 50
 
 
+def counting(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    """What a function of ``json_nodes`` is called with."""
+    calls: list[Any] = []
+    own = getattr(json_nodes, name)
+
+    def counted(given: Any) -> Any:
+        calls.append(given)
+        return own(given)
+
+    monkeypatch.setattr(json_nodes, name, counted)
+    return calls
+
+
 def test_anchors_are_found_in_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
-    walked = 0
-    own = json_nodes._id
-
-    def counted(node: Any) -> Any:
-        nonlocal walked
-        walked += 1
-        return own(node)
-
-    monkeypatch.setattr(json_nodes, "_id", counted)
+    walked = counting(monkeypatch, "_id")
     names = numbered(100)
     definitions = {name: {"$anchor": name, **TEXT} for name in names}
     parse(json.dumps({"definitions": definitions, "anyOf": [{"$ref": f"#{name}"} for name in names]}), {})
-    assert walked < 1000
+    assert len(walked) < 1000
 
 
 def test_a_reference_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = 0
-    unquote = json_nodes.unquote
-
-    def counted(text: str) -> str:
-        nonlocal looked
-        looked += 1
-        return unquote(text)
-
-    monkeypatch.setattr(json_nodes, "unquote", counted)
+    looked_up = counting(monkeypatch, "unquote")
     to_long = {"b": {"$ref": "#/definitions/%41%41"}, "AA": TEXT}
     schema = {"type": "object", "properties": {name: {"$ref": "#/definitions/b"} for name in numbered(50)}}
     one = Document({**schema, "definitions": to_long}, {})
     assert compare(one, one, Budget()) == []
-    assert looked == 2
+    assert len(looked_up) == 2
