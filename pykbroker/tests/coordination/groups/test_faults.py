@@ -25,6 +25,10 @@ from pykbroker.wire.messages.offset_delete import (
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 
+#: Offsets that are removed in slices.
+MANY = 50
+
+
 class FaultyWorld(GroupCluster):
     """Two brokers, both replicas of every log, and both needed; one leads all groups."""
 
@@ -35,13 +39,15 @@ class FaultyWorld(GroupCluster):
             offsets_topic_replication_factor="2",
             min_insync_replicas="2",
         )
-        self.topic(partitions=2)
+        self.topic(partitions=MANY)
         self.commit({("t", 0): 5}, group="left")
+        self.commit({("t", index): 5 for index in range(MANY)}, group="large")
 
     def known(self) -> tuple[Any, ...]:
         """All that is known of the groups, from outside."""
         classic = self.ask(DescribeGroupsRequest([GROUP]), 5).groups[0]
-        return self.described(), classic, self.committed(), self.committed("left"), self.committed("new")
+        offsets = [self.committed(group) for group in ("left", "large", "new")]
+        return self.described(), classic, self.committed(), *offsets
 
     @contextmanager
     def nothing_is_written(self) -> Iterator[ErrorCode]:
@@ -95,6 +101,9 @@ class OfClassicMembers(FaultyWorld):
 
     def group_is_deleted(self) -> int:
         return self.ask(DeleteGroupsRequest(["left"]), 2).results[0].error_code
+
+    def large_group_is_deleted(self) -> int:
+        return self.ask(DeleteGroupsRequest(["large"]), 2).results[0].error_code
 
     def offset_is_deleted(self) -> int:
         topics = [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(0)])]
