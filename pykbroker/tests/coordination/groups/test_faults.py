@@ -24,7 +24,6 @@ from pykbroker.wire.messages.offset_delete import (
 )
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-
 #: Offsets that are removed in slices.
 MANY = 50
 

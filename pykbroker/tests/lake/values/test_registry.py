@@ -26,6 +26,8 @@ ANSWERS = {
     "/base/schemas/ids/3": {"schema": "x", "references": [{"name": "leg", "subject": "gone", "version": 1}]},
     "/base/schemas/ids/4": {"schema": "x", "references": [{"name": "old", "subject": "old", "version": 2}]},
     "/base/subjects/old/versions/2?deleted=true": {"schema": AIRPORT},
+    "/base/schemas/ids/5": {"schema": "x", "references": [{"name": "self", "subject": "self", "version": 1}]},
+    "/base/subjects/self/versions/1": {"schema": "x", "references": [{"name": "self", "subject": "self", "version": 1}]},
 }  # fmt: skip
 NONE_SUCH = {"error_code": 40403, "message": "Schema not found"}
 
@@ -211,3 +213,8 @@ def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pykbroker.lake.values.registry._MOST_BYTES", 5)
     with pytest.raises(LakeError, match="answered schemas/ids/7 with more than 5 bytes"):
         SchemaRegistry(answering(SCHEMA)).schema(7)
+
+
+def test_references_in_a_circle_end(address: str) -> None:
+    with pytest.raises(LakeError, match="more than 50 deep"):
+        SchemaRegistry(f"http://me:p%40ss@{address}", pause=no_pause).schema(5)
