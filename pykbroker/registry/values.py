@@ -70,7 +70,7 @@ class SchemaValues:
 def of_registry(client: RegistryClient) -> SchemaValues:
     """Values by the schemas of a registry. What it refuses is raised as ClientError."""
 
-    def asked(path: str) -> dict[str, Any]:
+    def answer_to(path: str) -> dict[str, Any]:
         found = client.ask("GET", path)
         try:
             if is_schema(found):
@@ -80,10 +80,10 @@ def of_registry(client: RegistryClient) -> SchemaValues:
         raise no_registry()
 
     def fetch(number: int) -> SchemaSource:
-        found = asked(f"/schemas/ids/{number}")
+        found = answer_to(f"/schemas/ids/{number}")
         texts: dict[str, str] = {}
         try:
-            collect_references(found, texts, lambda subject, version: asked(_path_of(subject, version)))
+            collect_references(found, texts, lambda subject, version: answer_to(_path_of(subject, version)))
         except LakeError as error:
             raise ClientError(str(error)) from None
         return SchemaSource(found.get("schemaType", AVRO), found["schema"], tuple(texts.items()))
