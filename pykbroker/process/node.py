@@ -107,6 +107,9 @@ class Node:
     belongs to the event loop that runs when it is created.
     """
 
+    #: The schema registry of this process, while it is open.
+    schema_registry: object = None
+
     def __init__(
         self,
         config: BrokerConfig,
@@ -152,8 +155,6 @@ class Node:
         self._clock = clock or SystemClock()
         #: The addresses of the services beside the brokers that are open: ``http``, ``schema_registry``.
         self.services: dict[str, str] = {}
-        #: The schema registry of this process, while it is open.
-        self.schema_registry: object = None
         self._secured = self._made_secure()
         self.server = Server(asyncio.get_running_loop(), self._descriptors.connections, dispatcher)
         #: Installs quotas and connection limits.
