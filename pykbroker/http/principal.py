@@ -107,9 +107,9 @@ def denied(operation: int, resource_type: int, name: str, principal: str = PRINC
         where, option = f"the {what} {name}", f"{_OPTIONS[resource_type]} {shlex.quote(name)}"
     else:
         where, option = f"this {what}", f"{_OPTIONS[resource_type]} NAME"
-    how = f"pykbroker acls add --principal {_shown(principal)} {option} --operation {words}"
+    how = f"pykbroker acls add --principal {_word_of(principal)} {option} --operation {words}"
     return f"{principal[:_LONGEST_NAME]}, who asks over HTTP, may not {words.replace('-', ' ')} {where}; allow it by: {how}"
 
 
-def _shown(principal: str) -> str:
+def _word_of(principal: str) -> str:
     return shlex.quote(principal) if principal.isprintable() and len(principal) <= _LONGEST_NAME else "User:NAME"

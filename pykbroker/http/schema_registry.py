@@ -50,7 +50,7 @@ _SMALL_AT_ONCE: Final = 16
 _LARGE_AT_ONCE: Final = 2
 _KIND: Final = "application/vnd.schemaregistry.v1+json"
 _KINDS: Final = (_KIND, "application/vnd.schemaregistry+json", "application/json")
-_HOW_TO_AUTHENTICATE: Final = (
+_SEND_CREDENTIALS: Final = (
     "Unauthorized: send a user's name and password, or the token as a bearer's or as the password"
 )
 #: Items of a list that are encoded in one turn of the loop.
@@ -119,9 +119,9 @@ class SchemaRegistrySide:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         try:
-            found = await self._carried_out(request, await self._asker(request))
+            found = await self._carried_out(request, await self._authenticated(request))
         except NotAuthenticated as refusal:
-            answer = _error(request, 401, 401, _HOW_TO_AUTHENTICATE)
+            answer = _error(request, 401, 401, _SEND_CREDENTIALS)
             answer.headers[hdrs.WWW_AUTHENTICATE] = f'{refusal.challenge} realm="pykbroker"'
             return answer
         except VerbRefused as refusal:
@@ -170,7 +170,7 @@ class SchemaRegistrySide:
             async with self._large if len(raw) > PARSED_HERE else self._small:
                 return await route.handler(replace(call, body=await object_of(raw or b"{}")))
 
-    async def _asker(self, request: web.Request) -> HttpPrincipal:
+    async def _authenticated(self, request: web.Request) -> HttpPrincipal:
         """Who asks. Raises NotAuthenticated for strangers, and RegistryError for other sites' pages."""
         token, said = self._options.token, request.headers.getall(hdrs.AUTHORIZATION, ())
         authorization = said[0] if len(said) == 1 else None
