@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pykbroker.http.console.console import Console
-    from pykbroker.http.console.registry import SchemaSource
+    from pykbroker.http.console.registry import ConsoleSchemas
     from pykbroker.http.schema_registry import SchemaRegistrySide
     from pykbroker.process.node import Node
     from pykbroker.steered.http_options import HttpOptions
@@ -123,7 +123,7 @@ class HttpSide:
 
         if self._console is None:
             address, own = self._options.schema_registry, self._node.schema_registry
-            known: SchemaSource | None = None if address is None else registry.RemoteRegistry(address)
+            known: ConsoleSchemas | None = None if address is None else registry.RemoteRegistry(address)
             if known is None and own is not None:
                 known = registry.OwnRegistry(cast("SchemaRegistrySide", own))
             self._console = console.Console(self._node, self._meter, self._clock, known)

@@ -33,7 +33,7 @@ _KINDS: Final = {None: "avro", "AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "
 _HEADERS: Final = {"Accept": "application/vnd.schemaregistry.v1+json, application/json", "Accept-Encoding": "identity"}
 
 
-class SchemaSource(Protocol):
+class ConsoleSchemas(Protocol):
     """A registry that the console asks."""
 
     async def ask(self, path: str, principal: HttpPrincipal, query: Mapping[str, str] = ...) -> Any:
