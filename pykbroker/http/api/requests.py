@@ -52,5 +52,7 @@ def _as_json(request: Request) -> dict[str, Any]:
         "took_ms": request.took_ms,
         "error_codes": sorted(code.name for code in request.error_codes),
         "refused": request.refused,
+        "path": request.path,
+        "status": request.status,
         "text": str(request),
     }
