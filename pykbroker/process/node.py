@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import OwnStore
     from pykbroker.brokers.store import Store
     from pykbroker.faults.injector import Injector
+    from pykbroker.network.admission import Admission
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
     from pykbroker.releases.release import Release
@@ -105,6 +106,9 @@ class Node:
     addresses are answered the address that they connected to. ``machine`` is another machine than this one, as a simulator's. It
     belongs to the event loop that runs when it is created.
     """
+
+    #: The schema registry of this process, while it is open.
+    schema_registry: object = None
 
     def __init__(
         self,
@@ -181,6 +185,10 @@ class Node:
         """Ask ``renewal`` for the settings of listeners with new certificates every hour; they hold for new connections."""
         if self._secured is not None:
             self._secured.renew_by(renewal)
+
+    def admission(self, listener: str) -> Admission | None:
+        """How a listener of the first broker admits connections, with its present settings; None for a listener without security."""
+        return None if self._secured is None else self._secured.admission(self._ids[0], listener)
 
     def certificates_end(self, node_id: int) -> dict[str, int]:
         """When the certificates of a broker's listeners expire, in seconds since the epoch, by listener."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -66,10 +66,20 @@ class Request:
     @property
     def error_codes(self) -> frozenset[ErrorCode]:
         """Every error code in its answer, at the top or in a part."""
-        codes = {ErrorCode(code) for code in _error_codes(self.response) if code}
-        return frozenset(codes | ({self.error} if self.error else set()))
+        return frozenset(self.each_error_code()) - {ErrorCode.NONE}
+
+    def each_error_code(self) -> Iterator[ErrorCode]:
+        """The same one after the other, as often as they are there, NONE too: an answer may have thousands."""
+        for code in _error_codes(self.response):
+            yield ErrorCode(code)
+        if self.error:
+            yield self.error
 
     def __str__(self) -> str:
+        return self.text(self.error_codes)
+
+    def text(self, codes: Collection[ErrorCode]) -> str:
+        """One line about it; ``codes`` are the different error codes."""
         about = f" {', '.join(sorted(self.topics))}" if self.topics else ""
         if self.refused is not None:
             ended = f"refused: {self.refused}"
@@ -78,7 +88,7 @@ class Request:
         elif self.took_ms is None:
             ended = "not answered yet"
         else:
-            errors = ", ".join(sorted(code.name for code in self.error_codes))
+            errors = ", ".join(sorted(code.name for code in codes))
             ended = f"{errors or 'ok'} after {self.took_ms:.1f} ms"
         return f"{self.client_id} -> broker {self.node_id}: {self.api} v{self.version}{about}: {ended}"
 

@@ -97,4 +97,4 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for said, maker in config.stash[_UNCLOSED].found:
-        terminalreporter.write_line(f"{said}; made by {maker or 'nobody that is known'}")
+        terminalreporter.write_line(f"{said}; made by {maker or 'unknown code'}")
