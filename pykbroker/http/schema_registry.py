@@ -128,7 +128,7 @@ class SchemaRegistrySide:
         now = asyncio.get_running_loop().time
         began = now()
         noted = cast("RequestLog", log_of_requests).note_registry(
-            _asked(request), _client(request), request.remote or "", self._now_ms()
+            _method_and_path(request), _client(request), request.remote or "", self._now_ms()
         )
         answer = await self._answered(request)
         noted.status, noted.took_ms = answer.status, (now() - began) * 1000
@@ -187,7 +187,11 @@ class SchemaRegistrySide:
     async def _befallen(self, request: web.Request, principal: HttpPrincipal) -> Any:
         """Carry a request out, with the fault that befalls it, if any."""
         injector = self._node.any_faults
-        rule = None if injector is None else injector.of_registry(_asked(request), _client(request), principal.name)
+        rule = (
+            None
+            if injector is None
+            else injector.of_registry(_method_and_path(request), _client(request), principal.name)
+        )
         if injector is None or rule is None:
             return await self._carried_out(request, principal)
         try:
@@ -239,7 +243,7 @@ class SchemaRegistrySide:
             raise RegistryError(403, "pages of other sites may change nothing here")
 
 
-def _asked(request: web.Request) -> str:
+def _method_and_path(request: web.Request) -> str:
     return f"{request.method} {request.rel_url.raw_path[:_LONGEST_PATH]}"
 
 
