@@ -32,6 +32,7 @@ from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.table import RestRoute, find
 from pykbroker.registry.schema import Version, compact
 from pykbroker.registry.subjects import topic_of
+from pykbroker.registry.validation import SchemaValidation
 from pykbroker.security.operations import READ
 from pykbroker.security.resources import TOPIC
 from pykbroker.steered.refusal import VerbRefused
@@ -96,6 +97,7 @@ class SchemaRegistrySide:
         self._registry = Registry(node.lifetimes)
         self._users = None if options.listener is None else _users(node, options.listener)
         self._server: WebServer | None = None
+        self._validation: SchemaValidation | None = None
         #: What is parsed takes some times the memory of its text: so many bodies are worked on at once.
         self._small, self._large = asyncio.Semaphore(_SMALL_AT_ONCE), asyncio.Semaphore(_LARGE_AT_ONCE)
         self._bodies = _Bodies()
@@ -110,6 +112,7 @@ class SchemaRegistrySide:
         address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT", tls)
         self._node.services["schema_registry"] = address if tls is None else f"https://{address}"
         self._node.schema_registry = self
+        self._validation = SchemaValidation(self._node, self._registry)
         log.info("Schema registry on %s://%s", "http" if tls is None else "https", address)
 
     async def close(self) -> None:
@@ -117,6 +120,9 @@ class SchemaRegistrySide:
         server, self._server = self._server, None
         self._node.services.pop("schema_registry", None)
         self._node.schema_registry = None
+        if self._validation is not None:
+            self._validation.close()
+            self._validation = None
         if server is not None:
             await server.close()
         self._registry.close()
