@@ -17,4 +17,4 @@ async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a schema by its id. Raises VerbRefused."""
     if console.registry is None:
         raise VerbRefused(404, "no schema registry is known: start the broker with --schema-registry URL")
-    return await console.registry.schema(call.whole("id", most=_LARGEST_ID))
+    return await console.registry.schema(call.whole("id", most=_LARGEST_ID), console.brokers.principal)
