@@ -92,10 +92,10 @@ def answer(
     look = _Look(broker, request)
     if look.reads(items) and (look.is_enough or request.max_wait_ms <= 0):
         out = begin_response(ApiKey.FETCH, version, header[0])
-        _Response(session, look).encode(out, version)
+        _UsualResponse(session, look).encode(out, version)
         return out.finish()
     ctx = RequestContext(ApiKey.FETCH, version, *header, peer.host, peer.listener, peer.principal, peer)
-    fetch = _Fetch(broker, ctx, request, session, asked)
+    fetch = _WaitingFetch(broker, ctx, request, session, asked)
     return ctx, request, fetch.wait(look.needed, look.size) if look.is_certain else fetch.run()
 
 
@@ -262,7 +262,7 @@ class _Look:
         return records
 
 
-class _Response:
+class _UsualResponse:
     """Takes the place of a FetchResponse: what was found, as far as it is answered."""
 
     def __init__(self, session: FetchSession | None, look: _Look) -> None:
@@ -328,7 +328,7 @@ def _sends(
     )
 
 
-class _Fetch(Fetch):
+class _WaitingFetch(Fetch):
     """A fetch that waits; what it finds when it is woken is mostly as usual."""
 
     def retry(self) -> None:
@@ -340,7 +340,7 @@ class _Fetch(Fetch):
             super().retry()
         elif look.is_enough or self.expired:
             self.stop_waiting()
-            response: Any = _Response(self.session, look)
+            response: Any = _UsualResponse(self.session, look)
             deferred.complete(response)
         else:
             self.new_bytes = look.size
