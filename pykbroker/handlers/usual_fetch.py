@@ -2,7 +2,7 @@
 
 That is what consumers send all day: from version 11 on, outside of a session or within one, of partitions that this broker leads, for
 records that are in memory. Anything else, malformed bytes too, is left to ``fetch.py``: before the session is touched, or, where only the
-logs can tell, with what was asked for. A fetch that finds too little waits as ``fetch.py`` has it wait. No rule is here: the log says
+logs can tell, with what was requested. A fetch that finds too little waits as ``fetch.py`` has it wait. No rule is here: the log says
 what may be read, the session what is answered.
 """
 
@@ -75,16 +75,16 @@ def answer(
         return None  # malformed
     if usual is None:
         return None
-    request, asked = usual
+    request, requested = usual
     session = None
     if request.session_id != NO_SESSION:
         session = broker.fetch_sessions.session(request.session_id)
-    if not _is_usual(broker, request, session, asked, version):
+    if not _is_usual(broker, request, session, requested, version):
         return None
-    items: Iterable[FetchItem] = asked
+    items: Iterable[FetchItem] = requested
     if session is not None:
         broker.fetch_sessions.go_on(session)
-        for item in asked:
+        for item in requested:
             session.ask(item)
             if item.partition is not None:  # it is new
                 session.watch(item, item.partition)
@@ -95,7 +95,7 @@ def answer(
         _UsualResponse(session, look).encode(out, version)
         return out.finish()
     ctx = RequestContext(ApiKey.FETCH, version, *header, peer.host, peer.listener, peer.principal, peer)
-    fetch = _WaitingFetch(broker, ctx, request, session, asked)
+    fetch = _WaitingFetch(broker, ctx, request, session, requested)
     return ctx, request, fetch.wait(look.needed, look.size) if look.is_certain else fetch.run()
 
 
@@ -105,7 +105,7 @@ def _read(frame: memoryview, pos: int, version: int) -> tuple[FetchRequest, list
     request = FetchRequest(None, replica, None, *_unpack_begin(frame, pos + 4))
     (topics,) = _unpack_count(frame, pos + 25)
     pos += 29
-    asked = []
+    requested = []
     for _ in range(topics):
         (length,) = _unpack_short(frame, pos)
         pos += 2 + length
@@ -116,11 +116,11 @@ def _read(frame: memoryview, pos: int, version: int) -> tuple[FetchRequest, list
             return None
         for _ in range(count):
             index, epoch, offset, start, limit = _unpack_partition(frame, pos)
-            asked.append(FetchItem(topic, index, epoch, offset, -1, start, limit))
+            requested.append(FetchItem(topic, index, epoch, offset, -1, start, limit))
             pos += 28
     forgotten, rack = _unpack_count(frame, pos)[0], _unpack_short(frame, pos + 4)[0]
     whole = topics >= 0 and not forgotten and rack >= 0 and pos + 6 + rack == len(frame)
-    return (request, asked) if whole else None
+    return (request, requested) if whole else None
 
 
 def _read_flexible(frame: memoryview, pos: int, version: int) -> tuple[FetchRequest, list[FetchItem]] | None:
@@ -133,7 +133,7 @@ def _read_flexible(frame: memoryview, pos: int, version: int) -> tuple[FetchRequ
     topics = frame[pos + 21]
     pos += 22
     by_id = version >= _IDS_SINCE
-    asked = []
+    requested = []
     for _ in range(topics - 1):
         start, length = pos, _ID_SIZE if by_id else frame[pos]
         pos += length
@@ -147,19 +147,19 @@ def _read_flexible(frame: memoryview, pos: int, version: int) -> tuple[FetchRequ
             pos += 33
             if tags:
                 return None
-            asked.append(FetchItem(topic, index, epoch, offset, last, start, limit))
+            requested.append(FetchItem(topic, index, epoch, offset, last, start, limit))
         if frame[pos]:
             return None
         pos += 1
     rack = frame[pos + 1]
     whole = 0 < topics < _MANY and frame[pos] == 1 and 0 < rack < _MANY and pos + 2 + rack == len(frame)
-    return (request, asked) if whole and not frame[pos + 1 + rack] else None
+    return (request, requested) if whole and not frame[pos + 1 + rack] else None
 
 
 def _is_usual(
-    broker: Broker, request: FetchRequest, session: FetchSession | None, asked: list[FetchItem], version: int
+    broker: Broker, request: FetchRequest, session: FetchSession | None, requested: list[FetchItem], version: int
 ) -> bool:
-    """Whether what is asked for is usual; finds the partitions then, except those that the session has found."""
+    """Whether what is requested is usual; finds the partitions then, except those that the session has found."""
     if request.replica_id != _CONSUMER or request.isolation_level not in (0, READ_COMMITTED):
         return False
     by_id = version >= _IDS_SINCE
@@ -168,19 +168,19 @@ def _is_usual(
         if session.epoch != request.session_epoch or session.uses_topic_ids != by_id or session.is_replica:
             return False
         known = session.items
-        if not known or len(known) + len(asked) > MOST_PARTITIONS:
+        if not known or len(known) + len(requested) > MOST_PARTITIONS:
             return False
-    elif request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH or not asked:
+    elif request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH or not requested:
         return False
     find: Any = broker.partition_by_id if by_id else broker.partition
-    for item in asked:
+    for item in requested:
         if item.key not in known:
             partition = item.partition = find(item.topic, item.index)
             if partition is None:
                 return False
             if by_id:
                 item.name = partition.topic
-    return len(asked) == 1 or len({item.key for item in asked}) == len(asked)
+    return len(requested) == 1 or len({item.key for item in requested}) == len(requested)
 
 
 class _Look:
@@ -205,7 +205,7 @@ class _Look:
         return self.is_urgent or self.size >= self.needed
 
     def reads(self, items: Iterable[FetchItem]) -> bool:
-        """Whether all that is asked for could be read so."""
+        """Whether all that is requested could be read so."""
         broker = self._broker
         for item in items:
             partition = item.partition

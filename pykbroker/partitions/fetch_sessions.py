@@ -89,13 +89,13 @@ class FetchItem:
             requested.partition_max_bytes,
         )
 
-    def update(self, asked: FetchItem) -> None:
+    def update(self, requested: FetchItem) -> None:
         """Apply what a new request says of this partition."""
-        self.fetch_offset = asked.fetch_offset
-        self.max_bytes = asked.max_bytes
-        self.current_leader_epoch = asked.current_leader_epoch
-        self.last_fetched_epoch = asked.last_fetched_epoch
-        self.log_start_offset = asked.log_start_offset
+        self.fetch_offset = requested.fetch_offset
+        self.max_bytes = requested.max_bytes
+        self.current_leader_epoch = requested.current_leader_epoch
+        self.last_fetched_epoch = requested.last_fetched_epoch
+        self.log_start_offset = requested.log_start_offset
 
 
 _PLACE = attrgetter("place")
@@ -125,15 +125,15 @@ class FetchSession:
         self._by_partition: dict[Partition, FetchItem] = {}
         self._last_place = 0
 
-    def ask(self, asked: FetchItem) -> None:
+    def ask(self, requested: FetchItem) -> None:
         """Add a partition, or update one; it is ready."""
-        key = asked.key
+        key = requested.key
         item = self.items.get(key)
         if item is None:
-            item = self.items[key] = asked
+            item = self.items[key] = requested
             self.to_the_end(item)
         else:
-            item.update(asked)
+            item.update(requested)
         self.ready[key] = item
 
     def answered(
