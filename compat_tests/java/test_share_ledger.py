@@ -228,7 +228,9 @@ def test_at_least_once(mode: str, tmp_path: Path) -> None:
         story.until(story.is_done, "the end of the work")
         story.kill_the_broker()
         story.members.kill_all()
-        delivered = len(story.ledger.got())  # a member may get the last ones before the producer is told that they are there
+        delivered = len(
+            story.ledger.got()
+        )  # a member may get the last ones before the producer is told that they are there
         story.members.start()  # one that has seen nothing gets only what is new
         story.writer.send_last()
         story.go_on(_PARTITIONS, since=delivered)

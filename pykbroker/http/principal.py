@@ -34,7 +34,7 @@ class HttpPrincipal:
     def __init__(self, node: Node, host: str, principal: str = PRINCIPAL) -> None:
         self._node = node
         self.host = host
-        self._principal = principal
+        self.name = principal
         self._context = RequestContext(HTTP, 0, 0, "console", host, "", principal)
 
     def _authorizer(self) -> Authorizer | None:
@@ -57,7 +57,7 @@ class HttpPrincipal:
     def require(self, operation: int, resource_type: int = CLUSTER, name: str = CLUSTER_NAME) -> None:
         """Raises VerbRefused, with the command that allows it, if an operation on a resource is denied."""
         if not self.may(operation, resource_type, name, tells=True):
-            raise VerbRefused(403, denied(operation, resource_type, name, self._principal))
+            raise VerbRefused(403, denied(operation, resource_type, name, self.name))
 
     def check(self, rights: Iterable[Right], said: Mapping[str, Any]) -> None:
         """Require the rights of an act, whose parameters are ``said``. Raises VerbRefused."""
@@ -72,14 +72,12 @@ class HttpPrincipal:
     def _require_any(self, right: Right) -> None:
         authorizer = self._authorizer()
         if authorizer is not None and not authorizer.may_to_any(self._context, right.operation, right.resource_type):
-            raise VerbRefused(403, denied(right.operation, right.resource_type, WILDCARD, self._principal))
+            raise VerbRefused(403, denied(right.operation, right.resource_type, WILDCARD, self.name))
 
     def limits(self, operation: int, resource_type: int) -> str | None:
         """What a list of resources says beside it: which of them it leaves out; None if it has all."""
         return (
-            None
-            if self.may_to_all(operation, resource_type)
-            else denied(operation, resource_type, WILDCARD, self._principal)
+            None if self.may_to_all(operation, resource_type) else denied(operation, resource_type, WILDCARD, self.name)
         )
 
 

@@ -12,25 +12,27 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import hdrs, web
 
 from pykbroker.http.body import PARSED_HERE, object_of, read
-from pykbroker.http.connection import at_work
+from pykbroker.http.connection import HttpConnection, at_work
 from pykbroker.http.guard import add_headers, host_of, is_ours, own_names
 from pykbroker.http.listener_users import ListenerUsers, NotAuthenticated, handshake_of
 from pykbroker.http.origin import is_own
 from pykbroker.http.principal import PRINCIPAL, HttpPrincipal
+from pykbroker.http.registry_faults import FaultCloses, befall
 from pykbroker.http.rights import registry_rights
 from pykbroker.http.server import WebServer
-from pykbroker.process.life import BETWEEN
+from pykbroker.process.life import BETWEEN, LifeEnded
 from pykbroker.registry.errors import DENIED, STORE, RegistryError
 from pykbroker.registry.registry import Registry
 from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.table import RestRoute, find
 from pykbroker.registry.schema import Version, compact
 from pykbroker.registry.subjects import topic_of
+from pykbroker.registry.validation import SchemaValidation
 from pykbroker.security.operations import READ
 from pykbroker.security.resources import TOPIC
 from pykbroker.steered.refusal import VerbRefused
@@ -38,6 +40,7 @@ from pykbroker.steered.refusal import VerbRefused
 if TYPE_CHECKING:
     from pykbroker.process.node import Node
     from pykbroker.steered.http_options import HttpOptions
+    from pykbroker.steered.request_log import RequestLog
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +56,8 @@ _KINDS: Final = (_KIND, "application/vnd.schemaregistry+json", "application/json
 _SEND_CREDENTIALS: Final = (
     "Unauthorized: send a user's name and password, or the token as a bearer's or as the password"
 )
+#: Characters of a path, and of a client's name, that are noted and that faults match.
+_LONGEST_PATH: Final = 1000
 #: Items of a list that are encoded in one turn of the loop.
 _AT_ONCE: Final = 20
 _PIECE: Final = 64 * 1024
@@ -92,6 +97,7 @@ class SchemaRegistrySide:
         self._registry = Registry(node.lifetimes)
         self._users = None if options.listener is None else _users(node, options.listener)
         self._server: WebServer | None = None
+        self._validation: SchemaValidation | None = None
         #: What is parsed takes some times the memory of its text: so many bodies are worked on at once.
         self._small, self._large = asyncio.Semaphore(_SMALL_AT_ONCE), asyncio.Semaphore(_LARGE_AT_ONCE)
         self._bodies = _Bodies()
@@ -106,6 +112,7 @@ class SchemaRegistrySide:
         address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT", tls)
         self._node.services["schema_registry"] = address if tls is None else f"https://{address}"
         self._node.schema_registry = self
+        self._validation = SchemaValidation(self._node, self._registry)
         log.info("Schema registry on %s://%s", "http" if tls is None else "https", address)
 
     async def close(self) -> None:
@@ -113,13 +120,38 @@ class SchemaRegistrySide:
         server, self._server = self._server, None
         self._node.services.pop("schema_registry", None)
         self._node.schema_registry = None
+        if self._validation is not None:
+            self._validation.close()
+            self._validation = None
         if server is not None:
             await server.close()
         self._registry.close()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        log_of_requests = self._node.request_log
+        if log_of_requests is None:
+            return await self._answered(request)
+        now = asyncio.get_running_loop().time
+        began = now()
+        noted = cast("RequestLog", log_of_requests).note_registry(
+            _method_and_path(request), _client(request), request.remote or "", self._now_ms()
+        )
+        answer = await self._answered(request)
+        noted.status, noted.took_ms = answer.status, (now() - began) * 1000
+        return answer
+
+    def _now_ms(self) -> int:
+        cluster = self._node.current
+        return 0 if cluster is None else cluster.runtime.clock.now_ms()
+
+    async def _answered(self, request: web.Request) -> web.StreamResponse:
         try:
-            found = await self._carried_out(request, await self._authenticated(request))
+            found = await self._befallen(request, await self._authenticated(request))
+        except FaultCloses:
+            connection = request.protocol
+            assert isinstance(connection, HttpConnection)
+            connection.abandon()
+            return _error(request, 500, STORE, "a fault closes the connection")
         except NotAuthenticated as refusal:
             answer = _error(request, 401, 401, _SEND_CREDENTIALS)
             answer.headers[hdrs.WWW_AUTHENTICATE] = f'{refusal.challenge} realm="pykbroker"'
@@ -157,6 +189,21 @@ class SchemaRegistrySide:
         return route, Call(
             self._registry, words, found, may_read=lambda each: principal.may(READ, TOPIC, topic_of(each))
         )
+
+    async def _befallen(self, request: web.Request, principal: HttpPrincipal) -> Any:
+        """Carry a request out, with the fault that befalls it, if any."""
+        injector = self._node.any_faults
+        rule = (
+            None
+            if injector is None
+            else injector.of_registry(_method_and_path(request), _client(request), principal.name)
+        )
+        if injector is None or rule is None:
+            return await self._carried_out(request, principal)
+        try:
+            return await befall(self._node, injector, rule, lambda: self._carried_out(request, principal))
+        except LifeEnded as error:
+            raise FaultCloses from error
 
     async def _carried_out(self, request: web.Request, principal: HttpPrincipal) -> Any:
         route, call = self._call(request.method, request.rel_url.raw_path, request.query, principal)
@@ -200,6 +247,14 @@ class SchemaRegistrySide:
             origins, hosts, request.headers.getall("Sec-Fetch-Site", ())
         ):
             raise RegistryError(403, "pages of other sites may change nothing here")
+
+
+def _method_and_path(request: web.Request) -> str:
+    return f"{request.method} {request.rel_url.raw_path[:_LONGEST_PATH]}"
+
+
+def _client(request: web.Request) -> str:
+    return request.headers.get(hdrs.USER_AGENT, "")[:_LONGEST_PATH]
 
 
 def _users(node: Node, name: str) -> ListenerUsers:

@@ -109,6 +109,8 @@ class Node:
 
     #: The schema registry of this process, while it is open.
     schema_registry: object = None
+    #: What notes requests to it, while requests are recorded.
+    request_log: object = None
 
     def __init__(
         self,
@@ -210,6 +212,11 @@ class Node:
         """The periodic work of the process, once it is started."""
         assert self._housekeeping is not None, "the node is not started"
         return self._housekeeping
+
+    @property
+    def any_faults(self) -> Injector | None:
+        """The fault injector, if there ever was a rule."""
+        return self._faults
 
     @property
     def faults(self) -> Injector:

@@ -53,6 +53,10 @@ class Registry:
         """The state as of now, to be used before the next wait."""
         return await self._topic.state()
 
+    def state_if_read(self) -> RegistryState | None:
+        """The state as of now, where it is read; else None."""
+        return self._topic.state_if_read()
+
     async def register(self, registration: Registration, *, normalize: bool = False) -> Version:
         """Register a schema; the version that has it, if there is one."""
         if registration.schema.text.strip():  # parsed before the others' turn, who then do not wait for it

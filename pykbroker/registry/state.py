@@ -163,6 +163,11 @@ class RegistryState:
         """The versions that have an id, also deleted ones."""
         return [self._at(each) for each in self._places.get((context, number), {})]
 
+    def any_with_id(self, context: str, number: int) -> Version | None:
+        """A version that has an id, perhaps a deleted one."""
+        key = next(iter(self._places.get((context, number), {})), None)
+        return None if key is None else self._at(key)
+
     def with_guid(self, guid: str) -> Version | None:
         """A version that has a guid."""
         key = self._guids.get(guid)

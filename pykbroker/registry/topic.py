@@ -62,6 +62,10 @@ class SchemasTopic:
                 raise RegistryError(STORE, f"The topic {TOPIC} cannot be read: {error}") from error
         return self._state
 
+    def state_if_read(self) -> RegistryState | None:
+        """The same at once, where nothing is to be read; else None."""
+        return self._state if self._lifetimes.current is not None and self._is_read() else None
+
     async def append(self, changes: Sequence[Change], state: RegistryState) -> None:
         """Append changes that were decided on ``state``, as one batch; returns when they are committed. Raises RegistryError, also if the
         state is that of another life of the cluster.

@@ -64,5 +64,7 @@ async def _as_json(request: Request) -> dict[str, Any]:
         "took_ms": request.took_ms,
         "error_codes": sorted(code.name for code in codes),
         "refused": request.refused,
+        "path": request.path,
+        "status": request.status,
         "text": request.text(codes),
     }
