@@ -101,6 +101,6 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _some(items: Sequence[T], told: Callable[[T], str]) -> str:
+def _some(items: Sequence[T], describe: Callable[[T], str]) -> str:
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
-    return ", ".join(map(told, items[:_NAMED])) + more
+    return ", ".join(map(describe, items[:_NAMED])) + more
