@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
 
+#: The topic of the schema registry.
+_SCHEMAS: Final = "_schemas"
 #: Most records, and approximate bytes, of one batch.
 _BATCH_RECORDS: Final = 100
 _BATCH_BYTES: Final = 256 * 1024
@@ -49,6 +51,13 @@ def load_seed(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferr
     With ``only_new``, existing topics are left unchanged. Fails with BadSeed; if a topic is refused, nothing was done.
     """
     there = cluster.metadata.image.topics
+    if seed.schemas and _SCHEMAS in there:
+        by_schema = {record.topic for record in seed.records if record.by_schema}
+        if not only_new or by_schema - there.keys():
+            raise BadSeed(
+                seed.schemas[0].at,
+                "the brokers have schemas already, and a seed gives its own the first ids: load it into others",
+            )
     if only_new:
         seed = Seed(
             [topic for topic in seed.topics if topic.name not in there],
