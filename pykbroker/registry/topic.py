@@ -145,7 +145,8 @@ class SchemasTopic:
             else:
                 change = await asyncio.to_thread(decode, record.key, record.value)
             if change is not None:
-                state.replay(change)
+                for _ in state.replay_in_steps(change):
+                    await asyncio.sleep(0)
         except Unreadable as error:
             self._unread += 1
             if self._unread <= _MOST_LINES:

@@ -33,8 +33,10 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--stalls",
-        action="store_true",
-        help="measure how long one client waits for requests of others that are much work, and nothing else",
+        nargs="?",
+        const="",
+        metavar="WORDS",
+        help="measure how long one client waits for requests of others that are much work, and nothing else; with WORDS those that have them",
     )
     parser.add_argument(
         "--memory-bound",

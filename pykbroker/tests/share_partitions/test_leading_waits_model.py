@@ -60,10 +60,10 @@ class WaitingModel(RuleBasedStateMachine):
         self.committed = committed
         self.world.joined()
         self.members = {name: Waiter(self.world, name) for name in ("a", "b", "c")}
-        self.producer = Producer(self.world, "tx", timeout_ms=900_000_000).started()
         self.open: list[int] = []
         #: Offsets that nobody gets any more.
         self.over: set[int] = set()
+        self.begin_to_produce()
 
     def leader(self) -> int:
         return self.world.partition("t").leader
@@ -81,8 +81,20 @@ class WaitingModel(RuleBasedStateMachine):
     @rule(count=st.integers(1, 3))
     def send_in_a_transaction(self, count: int) -> None:
         for _ in range(count):
-            self.open.append(self.world.partition("t").log.log_end_offset)
-            assert self.producer.send(b"one") is ErrorCode.NONE
+            if (
+                self.producer.send(b"one") is not ErrorCode.NONE
+            ):  # its records are deleted, and after a restart it is forgotten
+                self.begin_to_produce()
+                assert self.producer.send(b"one") is ErrorCode.NONE
+            self.open.append(self.world.partition("t").log.log_end_offset - 1)
+
+    def begin_to_produce(self) -> None:
+        """Its open transaction is aborted."""
+        self.producer = Producer(self.world, "tx", timeout_ms=900_000_000).started()
+        self.world.settle()
+        if self.committed:
+            self.over.update(self.open)
+        self.open = []
 
     @precondition(lambda self: self.open)
     @rule(commit=st.booleans())
