@@ -14,7 +14,7 @@ def focused(page) -> str:
 def test_the_order_of_the_tab_key_and_that_the_focus_is_seen(opened):
     page = opened("topics")
     seen = []
-    for _ in range(15):
+    for _ in range(16):
         page.keyboard.press("Tab")
         seen.append(focused(page))
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
