@@ -14,6 +14,7 @@ VIEWS = {
     "clients": "Clients",
     "brokers": "Brokers",
     "settings": "Settings",
+    "schemas": "Schemas",
     "acls": "Access lists",
     "quotas": "Quotas",
     "metadata": "Metadata log",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from pykbroker.config.layers import setting_of
 from pykbroker.metadata.delta import MetadataDelta, PartitionChange
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, TopicImage
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: Names in a line; the rest is counted.
 _NAMED: Final = 5
@@ -28,10 +30,10 @@ def lines(image: MetadataImage, delta: MetadataDelta) -> Iterator[str]:
     """The log lines for a commit."""
     created = [topic for topic in delta.created_topics if topic.id in image.topics_by_id]
     if created:
-        yield f"Created {_counted(len(created), 'topic')}: {_some([_described(topic) for topic in created])}"
-    deleted = [topic.name for topic in delta.deleted_topics]
-    if deleted:
-        yield f"Deleted {_counted(len(deleted), 'topic')}: {_some(deleted)}"
+        yield f"Created {_counted(len(created), 'topic')}: {_some(created, _described)}"
+    if delta.deleted_topics:
+        names = _some(delta.deleted_topics, lambda topic: topic.name)
+        yield f"Deleted {_counted(len(delta.deleted_topics), 'topic')}: {names}"
     new = {topic.id for topic in created}
     yield from _partitions([change for change in delta.partitions if change.topic.id not in new])
     for kind, name in sorted(delta.configs):
@@ -50,17 +52,17 @@ def lines(image: MetadataImage, delta: MetadataDelta) -> Iterator[str]:
 
 
 def _partitions(changes: Sequence[PartitionChange]) -> Iterator[str]:
-    added = [_partition(change) for change in changes if change.before is None]
+    added = [change for change in changes if change.before is None]
     if added:
-        yield f"Added {_counted(len(added), 'partition')}: {_some(added)}"
+        yield f"Added {_counted(len(added), 'partition')}: {_some(added, _partition)}"
     led = [change for change in changes if change.before is not None and change.before.leader != change.after.leader]
     if led:
-        moves = [f"{_partition(change)} by {_broker(change.after.leader)}" for change in led]
-        yield f"{_counted(len(led), 'partition')} with a new leader: {_some(moves)}"
+        moves = _some(led, lambda change: f"{_partition(change)} by {_broker(change.after.leader)}")
+        yield f"{_counted(len(led), 'partition')} with a new leader: {moves}"
     in_sync = [change for change in changes if change.before is not None and change.before.isr != change.after.isr]
     if in_sync:
-        sets = [f"{_partition(change)} {list(change.after.isr)}" for change in in_sync]
-        yield f"In-sync replicas of {_counted(len(in_sync), 'partition')} changed: {_some(sets)}"
+        sets = _some(in_sync, lambda change: f"{_partition(change)} {list(change.after.isr)}")
+        yield f"In-sync replicas of {_counted(len(in_sync), 'partition')} changed: {sets}"
 
 
 def _described(topic: TopicImage) -> str:
@@ -99,6 +101,6 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+def _some(items: Sequence[T], describe: Callable[[T], str]) -> str:
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return ", ".join(map(describe, items[:_NAMED])) + more

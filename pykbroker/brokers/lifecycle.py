@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.registrations import BrokerRegistration
+from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.brokers.store import Store
-    from pykbroker.metadata.image import Endpoint
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import Endpoint, MetadataImage
     from pykbroker.runtime.waits import Deferred
 
 
@@ -42,6 +44,7 @@ class BrokerLifecycle:
             store = None if stores is None else stores.get(node_id)
             cluster.brokers[node_id] = cluster.new_broker(node_id, endpoints, rack, store)
         registrations = [self._registration(broker) for broker in cluster.brokers.values()]
+        cluster.metadata.subscribe(self._follow)
         epochs = cluster.local_controller.start_brokers(registrations, clean=cluster.logs.clean)
         for broker in cluster.brokers.values():
             self._note_epoch(broker, epochs[broker.node_id])
@@ -97,6 +100,15 @@ class BrokerLifecycle:
         broker.close()
         broker.store.end_abruptly()
 
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """The stores have followed it before: where other log directories are cordoned now, the controller is told."""
+        for broker in (
+            list(self.cluster.brokers.values()) if any(kind == BROKER_RESOURCE for kind, _ in delta.configs) else ()
+        ):
+            self.cluster.controller.cordon(broker.node_id, _ids(broker.logs.cordoned_ids)).or_log(
+                "cordoning log directories of broker %d", broker.node_id
+            )
+
     def _note_epoch(self, broker: Broker, epoch: int) -> None:
         """The marker of a clean shutdown has the epoch; of a shared store, that of the broker whose id the process has."""
         if broker.store is not self.cluster.store or broker.node_id == self.cluster.config.node_id:
@@ -121,7 +133,15 @@ class BrokerLifecycle:
             broker.coordinators.load_at_start()
 
     def _registration(self, broker: Broker) -> BrokerRegistration:
-        directories = [uuid_from_str(directory_id) for directory_id in broker.logs.directory_ids]
         return BrokerRegistration(
-            broker.node_id, broker.endpoints, directories, broker.rack, broker.store.previous_epoch
+            broker.node_id,
+            broker.endpoints,
+            _ids(broker.logs.directory_ids),
+            broker.rack,
+            broker.store.previous_epoch,
+            _ids(broker.logs.cordoned_ids),
         )
+
+
+def _ids(directory_ids: Iterable[str]) -> list[bytes]:
+    return [uuid_from_str(directory_id) for directory_id in directory_ids]

@@ -7,9 +7,11 @@ deletion is answered.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.brokers.discarding import Discards
+from pykbroker.config.consistency import ALL_LOG_DIRS
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.partitions.partition import Partition
 from pykbroker.storage.log.config import LogConfig
@@ -37,6 +39,7 @@ _TOPIC_WEIGHT = 2
 _PARTITION_WEIGHT = 0.1
 #: That of making a partition.
 _NEW_WEIGHT = 0.3
+_CORDONED = "cordoned.log.dirs"
 
 
 @dataclass(slots=True)
@@ -203,6 +206,21 @@ class PartitionTable:
         """Apply dynamic broker settings, which override those of the file (KIP-226)."""
         this_broker = str(self._config.node_id)
         self._config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, this_broker))
+        self._cordon(image)
+
+    def _cordon(self, image: MetadataImage) -> None:
+        """``cordoned.log.dirs``, of the broker whose own the log directories are, or else of the process."""
+        config, names = self._config, self._config[_CORDONED] or ()
+        if self._node_id is not None and _CORDONED in config.definitions.broker:
+            own = image.config(BROKER_RESOURCE, str(self._node_id)).get(_CORDONED)
+            names = names if own is None else config.definitions.broker[_CORDONED].parse(own) or ()
+        paths = {Path(name).absolute() for name in names}
+
+        def is_cordoned(path: Path) -> bool:  # of brokers with own stores, each has a folder in each log directory
+            is_named = path in paths or (self._node_id is not None and path.parent in paths)
+            return is_named or ALL_LOG_DIRS in names
+
+        self._logs.directories.cordon(is_cordoned)
 
     def _remove(self, topic: str, topic_id: bytes, index: int, config: LogConfig) -> None:
         """Remove the partition; its files are discarded afterwards."""

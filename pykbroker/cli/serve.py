@@ -285,9 +285,13 @@ def _load_seed(seed: Seed, cluster: Cluster) -> Deferred[None]:
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
+    from pykbroker.steered.http_options import registry_url
+
     services = node.services
     http = f"; HTTP at {services['http']}" if "http" in services else ""
-    registry = f"; schema registry at http://{services['schema_registry']}" if "schema_registry" in services else ""
+    registry = (
+        f"; schema registry at {registry_url(services['schema_registry'])}" if "schema_registry" in services else ""
+    )
     _say(f"pykbroker ready: {where}{http}{registry}")
 
 

@@ -189,6 +189,11 @@ def _add_http(made: argparse.ArgumentParser) -> None:
         help=f"serve a schema registry (without a port: {DEFAULT_REGISTRY}; its records are in the topic _schemas); or the URL of another one, "
         "with which the console decodes records",
     )
+    made.add_argument(
+        "--schema-registry-listener",
+        metavar="NAME",
+        help="serve the schema registry with the TLS and the users of this listener: clients authenticate there as here",
+    )
 
 
 def _add_process(made: argparse.ArgumentParser) -> None:
@@ -388,12 +393,16 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
 
 def registry_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptions | None:
     """Return the address and access of the schema registry; None if it is off. Raises ConfigError."""
-    if options.schema_registry is None:
-        return None
     from pykbroker.steered import http_options as http
 
-    if http.is_url(options.schema_registry):
+    if options.schema_registry is None or http.is_url(options.schema_registry):
+        if options.schema_registry_listener is not None:
+            raise ConfigError(
+                "--schema-registry-listener is for a registry of the broker's own: open it with --schema-registry [HOST:]PORT"
+            )
         return None
-    found = http.parse_registry(options.schema_registry, options.http_token_file, options.http_name)
+    found = http.parse_registry(
+        options.schema_registry, options.http_token_file, options.http_name, options.schema_registry_listener
+    )
     http.check(found, config, "--schema-registry")
     return found

@@ -34,9 +34,11 @@ def with_tls(plain: socket.socket, host: str, address: str, security: ClientSecu
         return plain
     try:
         return security.tls.wrap_socket(plain, server_hostname=host)
-    except OSError as error:
+    except BaseException as error:
         plain.close()
-        raise handshake_trouble(error, address, security) from error
+        if isinstance(error, OSError):
+            raise handshake_trouble(error, address, security) from error
+        raise
 
 
 def handshake_trouble(error: OSError, address: str, security: ClientSecurity) -> ClientError:

@@ -208,11 +208,16 @@ class BrokerConnection:
         except OSError as error:
             raise self._broken(error) from error
         except EOFError as error:
-            self.broken = True
+            self._break()
             raise Unreachable(f"{self.address} closed the connection; its log may say why.{self._advice()}") from error
 
-    def _broken(self, error: OSError) -> ClientError:
+    def _break(self) -> None:
+        """Who replaces a broken connection does not close it."""
         self.broken = True
+        self.close()
+
+    def _broken(self, error: OSError) -> ClientError:
+        self._break()
         if isinstance(error, TimeoutError):
             return Unreachable(f"{self.address} did not answer within {self._timeout_s:g} s; --timeout waits longer.")
         if self._security is not None:

@@ -24,14 +24,17 @@ def no_registry() -> ClientError:
 
 
 class RegistryClient:
-    """A registry by its URL, which may include a user and a password. Raises UsageError if it is no URL."""
+    """A registry by its URL, which may include a user and a password. ``authority`` is a certificate in PEM to trust, in place of the
+    system's. Raises UsageError if it is no URL.
+    """
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, timeout_s: float, authority: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"{url!r} is no URL of a schema registry; write it as http://127.0.0.1:8081.")
         self._parts = parts
         self._timeout_s = timeout_s
+        self._authority = authority
         self._headers = {"Accept": _KIND, "Content-Type": _KIND}
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
@@ -68,5 +71,8 @@ class RegistryClient:
     def _connection(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
-            return TimedHttpsConnection(host, port, timeout=self._timeout_s, context=ssl.create_default_context())
+            return TimedHttpsConnection(host, port, timeout=self._timeout_s, context=self._trusted())
         return TimedHttpConnection(host, port, timeout=self._timeout_s)
+
+    def _trusted(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=self._authority)

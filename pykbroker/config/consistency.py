@@ -8,6 +8,8 @@ from typing import Any, Final
 from pykbroker.config.setting import ConfigError
 
 _MEBIBYTE: Final = 1024 * 1024
+#: What ``cordoned.log.dirs`` says for all log directories.
+ALL_LOG_DIRS: Final = "*"
 
 
 class RequirementFailed(ConfigError):
@@ -19,6 +21,7 @@ def check_together(values: Mapping[str, Any]) -> None:
     _check_times(values)
     _check_replication(values)
     _check_connections(values)
+    _check_cordoned(values)
     _require(values["broker.id"] in (-1, values["node.id"]), "You must set `node.id` to the same value as `broker.id`.")
     _require(values["log.cleaner.threads"] >= 1, "log.cleaner.threads must be at least 1")
     _require(
@@ -65,6 +68,20 @@ def _check_replication(values: Mapping[str, Any]) -> None:
         wait <= values["replica.lag.time.max.ms"],
         "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms "
         "to prevent frequent changes in ISR",
+    )
+
+
+def _check_cordoned(values: Mapping[str, Any]) -> None:
+    """KIP-1066."""
+    cordoned = values["cordoned.log.dirs"] or ()
+    if ALL_LOG_DIRS in cordoned:
+        _require(len(cordoned) == 1, "When cordoned.log.dirs is set to *, it must not contain other values")
+        return
+    missing = [each for each in cordoned if each not in (values["log.dirs"] or values["log.dir"])]
+    _require(
+        not missing,
+        "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+        f"Missing entries : {', '.join(missing)}",
     )
 
 

@@ -27,6 +27,7 @@ _ONLY_WITH_LISTENER = frozenset(
     }
 )
 
+_CORDONED = "cordoned.log.dirs"
 _AT_START = ("listeners", "listener.security.protocol.map")
 
 
@@ -51,6 +52,7 @@ def check_broker_configs(
             base = without_listener(name)
             if base in DYNAMIC_SETTINGS:
                 DYNAMIC_SETTINGS[base].parse(text)
+        _refuse_twice(settings.get(_CORDONED, ""))
         if not per_broker:
             _refuse(
                 (name for name in settings if _is_per_broker(name)),
@@ -69,6 +71,13 @@ def check_broker_configs(
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error}") from error
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+
+def _refuse_twice(text: str) -> None:
+    """In a file a log directory that is named twice counts once."""
+    names = [each.strip() for each in text.split(",")]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"Configuration '{_CORDONED}' values must not be duplicated.")
 
 
 def _refuse(names: Iterable[str], why: str) -> None:

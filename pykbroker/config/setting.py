@@ -58,8 +58,8 @@ class Required(Enum):
 
 REQUIRED: Final = Required.REQUIRED
 
-#: How the names of settings begin that Kafka does not have.
-OWN_PREFIX: Final = "pykbroker."
+#: How the names of settings begin that Kafka does not have: our own, and those of Confluent's brokers.
+OWN_PREFIXES: Final = ("pykbroker.", "confluent.")
 
 Rule = Callable[[str, Any], None]
 """Takes a setting's name and parsed value; raises ConfigError."""
@@ -79,7 +79,7 @@ class Setting(NamedTuple):
     @property
     def is_own(self) -> bool:
         """Whether it is a setting that Kafka does not have. Such are internal, so that clients do not see them where they are not given."""
-        return self.name.startswith(OWN_PREFIX)
+        return self.name.startswith(OWN_PREFIXES)
 
     @property
     def sensitive(self) -> bool:

@@ -18,7 +18,6 @@ from pykbroker.config.setting import ConfigError
 #: Settings that have no effect here if set, or set above this value, with the text of the warning.
 _WITHOUT_EFFECT: Final = {
     "remote.log.storage.system.enable": "there is no tiered storage: all data stays in the log directories",
-    "cordoned.log.dirs": "log directories are not cordoned: new partitions are placed in any of them",
     "create.topic.policy.class.name": "classes of Java are not run: every topic may be created",
     "alter.config.policy.class.name": "classes of Java are not run: every setting may be altered",
     "client.quota.callback.class": "classes of Java are not run: quotas are not divided by it",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from pykbroker.controller.commits import Commits, Deciding, Decision, Preparation, RecordLog, Records
 from pykbroker.controller.config_alterations import plan_alterations
 from pykbroker.controller.reassignments import without_repeats
-from pykbroker.controller.registrations import BrokerRegistration, check_epoch, fencing
+from pykbroker.controller.registrations import BrokerRegistration, check_epoch, cordoning, cordons_others, fencing
 from pykbroker.controller.shared_store import ELECTIONS_AT_ONCE, SharedStore
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
@@ -160,6 +160,12 @@ class Controller:
 
     def fence_broker(self, broker_id: int) -> Deferred[None]:
         return self._commits.decide(lambda: _decision(self._if_known(broker_id, self._stores.fence)))
+
+    def cordon(self, broker_id: int, directories: Sequence[bytes]) -> Deferred[None]:
+        def plan(broker: BrokerImage) -> list[MetadataRecord]:
+            return [cordoning(broker, directories)] if cordons_others(self.image, broker, directories) else []
+
+        return self._commits.decide(lambda: _decision(self._if_known(broker_id, plan)))
 
     def unregister_broker(self, broker_id: int) -> Deferred[None]:
         return self._commits.decide(lambda: _decision(self._stores.unregister(self._registered(broker_id))))

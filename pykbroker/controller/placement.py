@@ -57,7 +57,8 @@ class _Racks:
         self._rng = rng
         by_rack: dict[str, list[BrokerImage]] = {}
         for broker in brokers:
-            by_rack.setdefault(broker.rack or "", []).append(broker)
+            if broker.takes_replicas:
+                by_rack.setdefault(broker.rack or "", []).append(broker)
         self._racks = [_Rack(by_rack[name], rng) for name in sorted(by_rack)]
         self.total = sum(map(len, by_rack.values()))
         self.unfenced = sum(len(rack.unfenced.ids) for rack in self._racks)
@@ -119,7 +120,10 @@ def placements(
     """
     racks = _Racks(brokers, rng)
     if racks.unfenced == 0:
-        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "All brokers are currently fenced.")
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "All brokers are currently fenced, or have all their log directories cordoned.",
+        )
     if replication_factor > racks.total:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,

@@ -64,6 +64,13 @@ class ControllerPort(Protocol):
         """
         ...
 
+    def cordon(self, broker_id: int, directories: Sequence[bytes], /) -> Deferred[None]:
+        """Keep new replicas out of these log directories of a broker from now on, by their ids, and of no others (KIP-1066).
+
+        Nothing happens if the broker is not registered, if that is so already, or below metadata.version 4.3-IV0.
+        """
+        ...
+
     def unregister_broker(self, broker_id: int, /) -> Deferred[None]:
         """Remove the registration of a broker; a running one registers again at its next start.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from pykbroker.metadata.features import Features
+from pykbroker.metadata.features import METADATA_VERSION, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BrokerImage, Endpoint, MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -13,6 +14,7 @@ from pykbroker.wire.internal.broker_registration_change_record import BrokerRegi
 from pykbroker.wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
 
 _SET, _CLEARED = 1, -1
+_CORDONED_SINCE = 30  # metadata.version 4.3-IV0
 
 
 @dataclass(slots=True)
@@ -25,6 +27,8 @@ class BrokerRegistration:
     rack: str | None = None
     #: The epoch in the marker of its last clean shutdown (KIP-966); -1 if it did not stop cleanly. For own stores only.
     previous_epoch: int = -1
+    #: Those of ``log_dirs`` that get no new replicas (KIP-1066).
+    cordoned: list[bytes] = field(default_factory=list)
 
 
 def registration(
@@ -49,6 +53,21 @@ def registration(
         rack=broker.rack,
         fenced=fenced,
         log_dirs=sorted(broker.log_dirs),
+        cordoned_log_dirs=sorted(broker.cordoned) or None,
+    )
+
+
+def cordons_others(image: MetadataImage, broker: BrokerImage, cordoned: Sequence[bytes] | None) -> bool:
+    """Whether the log directories of a broker that get no new replicas change (KIP-1066); None says nothing of them."""
+    if cordoned is None or image.features.get(METADATA_VERSION, 0) < _CORDONED_SINCE:
+        return False
+    return broker.cordoned_log_dirs is None or set(broker.cordoned_log_dirs) != set(cordoned)
+
+
+def cordoning(broker: BrokerImage, cordoned: Sequence[bytes]) -> BrokerRegistrationChangeRecord:
+    """The record by which these log directories, and no others, get no new replicas."""
+    return BrokerRegistrationChangeRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=list(cordoned)
     )
 
 

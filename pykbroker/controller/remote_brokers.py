@@ -10,7 +10,7 @@ from typing import Any
 
 from pykbroker.controller.broker_sessions import BrokerSessions, ControlState
 from pykbroker.controller.partition_changes import Target
-from pykbroker.controller.registrations import check_epoch, fencing, leaving, unfencing
+from pykbroker.controller.registrations import check_epoch, cordoning, cordons_others, fencing, leaving, unfencing
 from pykbroker.controller.replication_control import ReplicationControl, is_online
 from pykbroker.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from pykbroker.metadata.ids import is_reserved
@@ -30,7 +30,6 @@ from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from pykbroker.wire.messages.broker_registration import BrokerRegistrationRequest
 from pykbroker.wire.primitives import uuid_to_str
 
-_CORDONED_SINCE = 30  # metadata.version 4.3-IV0
 _WITH_PREVIOUS_EPOCH = 3  # the request's version
 #: The weight of a partition whose directory is assigned (``runtime/slices.py``).
 _PARTITION_WEIGHT = 1
@@ -113,15 +112,9 @@ class RemoteBrokers:
             records += yield from self._control.offline(broker.id, failed)
             left = [directory for directory in broker.log_dirs if directory not in failed]
             records.append(_broker_change(broker, log_dirs=left))
-        if self._cordons_others(broker, request.cordoned_log_dirs):
-            records.append(_broker_change(broker, cordoned_log_dirs=request.cordoned_log_dirs))
+        if cordons_others(self._image, broker, request.cordoned_log_dirs):
+            records.append(cordoning(broker, request.cordoned_log_dirs or ()))
         return records
-
-    def _cordons_others(self, broker: BrokerImage, cordoned: list[bytes] | None) -> bool:
-        """Whether the log directories without new replicas change (KIP-1066)."""
-        if cordoned is None or self._image.features.get(METADATA_VERSION, 0) < _CORDONED_SINCE:
-            return False
-        return broker.cordoned_log_dirs is None or set(broker.cordoned_log_dirs) != set(cordoned)
 
     def assign(
         self, request: AssignReplicasToDirsRequest

@@ -17,10 +17,44 @@ if TYPE_CHECKING:
 
 #: Options without a value.
 FLAGS = ("hold", "drop", "close", "corrupt", "duplicate", "short", "stale", "after")
-ACTIONS = ("error", "hold", "drop", "close", "truncate", "corrupt", "duplicate", "short", "throttle", "stale", "leader")
+ACTIONS = (
+    "error",
+    "hold",
+    "drop",
+    "close",
+    "truncate",
+    "corrupt",
+    "duplicate",
+    "short",
+    "throttle",
+    "stale",
+    "leader",
+    "status",
+)
+#: In place of an API: requests to the schema registry of the process.
+REGISTRY = "SchemaRegistry"
+#: What a rule for these may have; the rest is of Kafka's protocol.
+_OF_REGISTRY = frozenset(
+    (
+        "api",
+        "path",
+        "client",
+        "principal",
+        "delay",
+        "status",
+        "hold",
+        "drop",
+        "close",
+        "after",
+        "times",
+        "nth",
+        "probability",
+        "seed",
+    )
+)
 LEVELS = ("top", "topic", "partition", "group", "member", "item")
-_TEXTS = ("version", "topic", "group", "client", "principal", "listener", "error", "at")
-_NEVER_NEGATIVE = ("partition", "broker", "truncate", "leader", "seed")
+_TEXTS = ("version", "topic", "group", "client", "principal", "listener", "error", "at", "path")
+_NEVER_NEGATIVE = ("partition", "broker", "truncate", "leader", "seed", "status")
 _FROM_ONE = ("times", "nth")
 #: throttle_time_ms is an int32.
 _LONGEST_THROTTLE = 2**31 - 1
@@ -49,7 +83,7 @@ def normalise(fault: Fault) -> None:
     """Convert the names in a fault to Kafka's spelling; they may be given in any case and with separators. Raises BadFault."""
     if not isinstance(fault.api, str):
         raise BadFault(f"api is {fault.api!r}; write a name, such as Produce, or * for all")
-    named = {_squeezed(name): name for name in rows()}
+    named = {_squeezed(name): name for name in (*rows(), REGISTRY)}
     if fault.api != "*":
         found = named.get(_squeezed(fault.api))
         if found is None:
@@ -75,10 +109,24 @@ def check(fault: Fault) -> None:
     """Raises BadFault for a fault that cannot act."""
     _check_numbers(fault)
     _check_action(fault)
+    if fault.api == REGISTRY:
+        _check_of_registry(fault)
+        return
+    if fault.path is not None:
+        raise BadFault(f"requests of {fault.api} have no path; write {REGISTRY} for those to the schema registry")
     versions = served_versions(fault)
     if fault.api != "*":
         _check_names(fault)
     _check_places(fault, versions)
+
+
+def _check_of_registry(fault: Fault) -> None:
+    for name in fault.as_json():
+        if name not in _OF_REGISTRY:
+            raise BadFault(f"{REGISTRY} has no {name}; it has {', '.join(sorted(_OF_REGISTRY - {'api'}))}")
+    code = fault.status
+    if code is not None and not (400 <= code <= 599 or 40_000 <= code <= 59_999):
+        raise BadFault(f"status is {code}; write a status of HTTP from 400 to 599, or a registry's code, as 50001")
 
 
 def _check_numbers(fault: Fault) -> None:
@@ -105,13 +153,15 @@ def _check_action(fault: Fault) -> None:
     if not said and fault.delay is None:
         raise BadFault(f"the fault has no action; write one of {', '.join(ACTIONS)}, or delay")
     action = said[0] if said else "delay"
-    if fault.after and action not in ("error", "drop", "close", "delay"):
-        raise BadFault(f"after does not go with {action}; it goes with error, drop, close and delay")
+    if fault.after and action not in ("error", "drop", "close", "delay", "status"):
+        raise BadFault(f"after does not go with {action}; it goes with error, drop, close, delay and status")
     if fault.after and action != "delay" and fault.delay is not None:
         raise BadFault(f"delay and {action} with after: their order is ambiguous; make a rule of each")
     if fault.at is not None and action != "error":
         raise BadFault("at is the level of an error; write error too, or leave at out")
-    only = {"corrupt": "Fetch", "short": "Fetch", "stale": "Metadata", "leader": "Metadata"}.get(action)
+    only = {"corrupt": "Fetch", "short": "Fetch", "stale": "Metadata", "leader": "Metadata", "status": REGISTRY}.get(
+        action
+    )
     if only is not None and fault.api != only:
         raise BadFault(f"{action} acts on {only} only; write {only} instead of {fault.api}")
     if action == "hold" and (fault.times or fault.probability):

@@ -20,12 +20,12 @@ __all__ = ["BadFault", "Fault"]
 
 #: Words whose value is a duration.
 _DURATIONS = ("delay", "throttle")
-_NUMBERS = ("partition", "broker", "truncate", "leader", "times", "nth", "seed")
+_NUMBERS = ("partition", "broker", "truncate", "leader", "times", "nth", "seed", "status")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """See the module. ``api`` is Kafka's name of it, or ``*``. Durations are kept in milliseconds and may be given as text.
+    """See the module. ``api`` is Kafka's name of it, ``*`` for all of them, or ``SchemaRegistry``. Durations are kept in milliseconds and may be given as text.
 
     Raises BadFault, which says what to write instead.
     """
@@ -41,6 +41,7 @@ class Fault:
     principal: str | None = None
     listener: str | None = None
     broker: int | None = None
+    path: str | None = None  #: of the schema registry: ``/subjects/*``, or ``POST /subjects/*``
 
     # ---- the effect: a delay, and at most one of the others
     delay: int | None = None  #: keep the request waiting, or with ``after`` its answer
@@ -56,6 +57,7 @@ class Fault:
     throttle: int | None = None  #: answer this throttle_time_ms, and mute the connection for that time
     stale: bool = False  #: answer metadata as of the time when the rule was added
     leader: int | None = None  #: answer metadata with this broker as the leader
+    status: int | None = None  #: of the schema registry: answer this code, 503 or 50001
     after: bool = False  #: handle the request first
 
     # ---- when

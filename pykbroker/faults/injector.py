@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pykbroker.faults.book import FaultBook, Rule
+from pykbroker.faults.checks import REGISTRY
 from pykbroker.faults.fault import BadFault, Fault
 from pykbroker.faults.naming import like
 from pykbroker.faults.step import FaultStep, old_image
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.faults.chaos import RequestChaos
     from pykbroker.requests.dispatcher import Dispatcher
+    from pykbroker.runtime.waits import Deferred
 
 
 class Injector:
@@ -69,6 +71,29 @@ class Injector:
         listeners = [listener.name for listener in cluster.config.listeners]
         if fault.listener is not None and not any(like(fault.listener, name) for name in listeners):
             raise BadFault(f"there is no listener {fault.listener!r}; these are: {', '.join(listeners)}")
+
+    def of_registry(self, path: str, client: str, principal: str) -> Rule | None:
+        """The rule that acts on a request to the schema registry (``POST /subjects/s/versions``), which is counted; None for none."""
+        for rule in list(self.book.rules.values()):
+            fault = rule.fault
+            asked = (
+                (fault.path, path if " " in (fault.path or "") else path.partition(" ")[2]),
+                (fault.client, client),
+            )
+            if (
+                fault.api == REGISTRY
+                and all(
+                    pattern is None or like(pattern, text) for pattern, text in (*asked, (fault.principal, principal))
+                )
+                and rule.acts()
+            ):
+                self.book.changed(rule)
+                return rule
+        return None
+
+    def held(self, rule: Rule) -> Deferred[None]:
+        """What is done when a rule that holds requests is removed."""
+        return self._step.held(rule)
 
     def remove(self, number: int) -> Rule:
         """Remove a rule; requests that it held continue. Raises UnknownRule."""

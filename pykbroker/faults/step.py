@@ -106,6 +106,10 @@ class FaultStep:
         self._silent[client] = silent = runtime.client_timers.pause(ms)
         silent.map(lambda _: self._silent.pop(client, None)).or_log("ending a silence")
 
+    def held(self, rule: Rule) -> Deferred[None]:
+        """What is done when a rule that holds requests is removed."""
+        return self._held.setdefault(rule, Deferred())
+
     def released(self, rule: Rule) -> None:
         """Let the requests continue that a removed rule held."""
         held = self._held.pop(rule, None)
@@ -130,7 +134,7 @@ class FaultStep:
         """Hold or delay the whole frame, so that no later request of its connection overtakes it; otherwise act."""
         fault = rule.fault
         if fault.hold:
-            raise NotYet(self._held.setdefault(rule, Deferred()))
+            raise NotYet(self.held(rule))
         if fault.delay is not None and not fault.after:
             assert ctx.connection is not None
             self._delayed.setdefault(ctx.connection, {})[ctx.correlation_id] = rule

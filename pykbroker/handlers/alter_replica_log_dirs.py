@@ -65,6 +65,8 @@ def _outcome(broker: Broker, path: str, topic: str, index: int) -> ErrorCode:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if contents.directory.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
+    if contents.directory.cordoned:
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     partition = broker.partition(topic, index)
     if partition is None and broker.absent(topic, index) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

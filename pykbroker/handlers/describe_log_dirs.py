@@ -75,7 +75,7 @@ def _describe(logs: LogManager, wanted: list[Partition]) -> DescribeLogDirsRespo
 
 def _described(directory: LogDirectory) -> DescribeLogDirsResult:
     """A log directory with its total and usable bytes. If these cannot be read, the log directory goes offline."""
-    result = DescribeLogDirsResult(log_dir=directory.path)
+    result = DescribeLogDirsResult(log_dir=directory.path, is_cordoned=directory.cordoned)
     try:
         directory.check()
         result.total_bytes, result.usable_bytes = directory.disk.free_bytes(directory.path)

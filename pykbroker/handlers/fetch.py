@@ -43,7 +43,7 @@ def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchR
         session = broker.fetch_sessions.begin(request, version)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
-    return _Fetch(broker, ctx, request, session).run()
+    return Fetch(broker, ctx, request, session).run()
 
 
 #: Partitions that are read in one turn, and the weight of one of more than these.
@@ -60,9 +60,9 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
         return FetchResponse(error_code=error.code)
     items: dict[ItemKey, FetchItem] = {}  # each once, as ``FetchContext`` has them
     for topic, asked in requested_partitions(request, ctx.api_version) if session is None else ():
-        items[topic, asked.partition] = FetchItem(topic, asked)
+        items[topic, asked.partition] = FetchItem.of(topic, asked)
         yield 1
-    fetch = _Fetch(broker, ctx, request, session, list(items.values()))
+    fetch = Fetch(broker, ctx, request, session, list(items.values()))
     attempt = yield from fetch.look_in_slices()
     if attempt.enough() or request.max_wait_ms <= 0:
         return (yield from attempt.answer_in_slices())
@@ -102,7 +102,7 @@ def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchRespo
     return response
 
 
-class _Fetch(FetchContext):
+class Fetch(FetchContext):
     """One request: its partitions are read at least once, and again when woken, until there is enough or max wait has passed."""
 
     new_bytes = 0
@@ -118,21 +118,19 @@ class _Fetch(FetchContext):
             return attempt.finish_cold()
         if attempt.enough() or self.request.max_wait_ms <= 0:
             return attempt.answer()
-        return self._wait(attempt)
+        return self.wait(attempt.needed, attempt.counted)
 
     def _look(self) -> Attempt:
         attempt = Attempt(self)
-        items: Iterable[FetchItem]
-        if self.session is None:
-            items = self.items or ()
-        elif self.incremental:
-            ready = self.session.ready
-            items = self.session.ready_in_order() if len(ready) > 1 else list(ready.values())
-        else:
-            items = list(self.session.items.values())
-        for item in items:
+        for item in self.to_look_at():
             attempt.look_at(item)
         return attempt
+
+    def to_look_at(self) -> Iterable[FetchItem]:
+        """The partitions that are to be read, in order."""
+        if self.session is None:
+            return self.items or ()
+        return self.session.ready_in_order() if self.incremental else list(self.session.items.values())
 
     def look_in_slices(self) -> Generator[float, None, Attempt]:
         """One pass over all partitions, with requests of others in between."""
@@ -146,12 +144,13 @@ class _Fetch(FetchContext):
 
     # ---- waiting ---------------------------------------------------------------------------------------------------
 
-    def _wait(self, attempt: Attempt) -> Deferred[FetchResponse]:
+    def wait(self, needed: int, counted: int) -> Deferred[FetchResponse]:
+        """The answer, once there are ``needed`` bytes, of which ``counted`` are there; or at max wait."""
         self.first_look = False
         deferred: Deferred[FetchResponse] = Deferred()
-        deferred.when_abandoned = self._stop_waiting
+        deferred.when_abandoned = self.stop_waiting
         self.deferred = deferred
-        self.needed, self.new_bytes = attempt.needed, attempt.counted
+        self.needed, self.new_bytes = needed, counted
         if self.session is not None:
             self.session.waiter = self
         else:
@@ -164,14 +163,14 @@ class _Fetch(FetchContext):
     def appended(self, partition: Partition, size: int) -> None:
         self.new_bytes += size
         if self.new_bytes >= self.needed:
-            self.broker.runtime.wake_queue.add(self._retry)
+            self.broker.runtime.wake_queue.add(self.retry)
 
     def changed(self, partition: Partition) -> None:
-        self.broker.runtime.wake_queue.add(self._retry)
+        self.broker.runtime.wake_queue.add(self.retry)
 
     def session_closed(self) -> None:
         self.expired = True
-        self.broker.runtime.wake_queue.add(self._retry)
+        self.broker.runtime.wake_queue.add(self.retry)
 
     def follow(self, item: FetchItem, partition: Partition) -> None:
         """Watch ``partition`` for ``item`` from now on."""
@@ -184,9 +183,10 @@ class _Fetch(FetchContext):
 
     def _expire(self) -> None:
         self.expired = True
-        self._retry()
+        self.retry()
 
-    def _retry(self) -> None:
+    def retry(self) -> None:
+        """Read again: something has changed, or max wait has passed."""
         deferred = self.deferred
         if deferred is None:
             return
@@ -194,13 +194,14 @@ class _Fetch(FetchContext):
         if not (attempt.enough() or self.expired):
             self.new_bytes = attempt.counted
             return
-        self._stop_waiting()
+        self.stop_waiting()
         if attempt.cold:
             attempt.finish_cold().pass_to(deferred)
         else:
             deferred.complete(attempt.answer())
 
-    def _stop_waiting(self) -> None:
+    def stop_waiting(self) -> None:
+        """Be told of nothing more."""
         self.deferred = None
         self.timer.cancel()
         if self.session is not None:

@@ -44,6 +44,7 @@ class HttpConnection(web.RequestHandler):
         self._body_since: float | None = None
         self._untaken_since: float | None = None
         self._watch: asyncio.TimerHandle | None = None
+        self._look()  # a client of TLS keeps it waiting before it is made
 
     @property
     def owes_since(self) -> float | None:
@@ -80,10 +81,6 @@ class HttpConnection(web.RequestHandler):
         self.force_close()
         if transport is not None:
             transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._look()
 
     def pause_writing(self) -> None:
         super().pause_writing()

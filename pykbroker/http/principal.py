@@ -31,10 +31,11 @@ _LONGEST_NAME: Final = 249
 class HttpPrincipal:
     """The principal of requests over HTTP, at an address. Without an authorizer it may do everything."""
 
-    def __init__(self, node: Node, host: str) -> None:
+    def __init__(self, node: Node, host: str, principal: str = PRINCIPAL) -> None:
         self._node = node
         self.host = host
-        self._context = RequestContext(HTTP, 0, 0, "console", host, "", PRINCIPAL)
+        self.name = principal
+        self._context = RequestContext(HTTP, 0, 0, "console", host, "", principal)
 
     def _authorizer(self) -> Authorizer | None:
         cluster = self._node.current
@@ -56,7 +57,7 @@ class HttpPrincipal:
     def require(self, operation: int, resource_type: int = CLUSTER, name: str = CLUSTER_NAME) -> None:
         """Raises VerbRefused, with the command that allows it, if an operation on a resource is denied."""
         if not self.may(operation, resource_type, name, tells=True):
-            raise VerbRefused(403, denied(operation, resource_type, name))
+            raise VerbRefused(403, denied(operation, resource_type, name, self.name))
 
     def check(self, rights: Iterable[Right], said: Mapping[str, Any]) -> None:
         """Require the rights of an act, whose parameters are ``said``. Raises VerbRefused."""
@@ -71,11 +72,13 @@ class HttpPrincipal:
     def _require_any(self, right: Right) -> None:
         authorizer = self._authorizer()
         if authorizer is not None and not authorizer.may_to_any(self._context, right.operation, right.resource_type):
-            raise VerbRefused(403, denied(right.operation, right.resource_type, WILDCARD))
+            raise VerbRefused(403, denied(right.operation, right.resource_type, WILDCARD, self.name))
 
     def limits(self, operation: int, resource_type: int) -> str | None:
         """What a list of resources says beside it: which of them it leaves out; None if it has all."""
-        return None if self.may_to_all(operation, resource_type) else denied(operation, resource_type, WILDCARD)
+        return (
+            None if self.may_to_all(operation, resource_type) else denied(operation, resource_type, WILDCARD, self.name)
+        )
 
 
 def _resource(right: Right, said: Mapping[str, Any]) -> tuple[int, str]:
@@ -90,7 +93,7 @@ def _resource(right: Right, said: Mapping[str, Any]) -> tuple[int, str]:
     return kind, name if isinstance(name, str) else ""
 
 
-def denied(operation: int, resource_type: int, name: str) -> str:
+def denied(operation: int, resource_type: int, name: str, principal: str = PRINCIPAL) -> str:
     """Return the sentence of a denial, with the command that allows it to the principal."""
     words = OPERATION_NAMES[operation].lower().replace("_", "-")
     what = TYPE_NAMES[resource_type].lower().replace("_", " ")
@@ -102,5 +105,9 @@ def denied(operation: int, resource_type: int, name: str) -> str:
         where, option = f"the {what} {name}", f"{_OPTIONS[resource_type]} {shlex.quote(name)}"
     else:
         where, option = f"this {what}", f"{_OPTIONS[resource_type]} NAME"
-    how = f"pykbroker acls add --principal {PRINCIPAL} {option} --operation {words}"
-    return f"{PRINCIPAL}, who asks over HTTP, may not {words.replace('-', ' ')} {where}; allow it by: {how}"
+    how = f"pykbroker acls add --principal {_word_of(principal)} {option} --operation {words}"
+    return f"{principal[:_LONGEST_NAME]}, who asks over HTTP, may not {words.replace('-', ' ')} {where}; allow it by: {how}"
+
+
+def _word_of(principal: str) -> str:
+    return shlex.quote(principal) if principal.isprintable() and len(principal) <= _LONGEST_NAME else "User:NAME"

@@ -1,5 +1,7 @@
 """What each act over HTTP requires of the authorizer, in one table: the rights of the same act by Kafka's protocol.
 
+A subject of the schema registry has the rights of the topic that it is named for, as Confluent's topic authorizer maps them.
+
 Acts that Kafka lacks change what all clients have (faults, brokers, clock, reset, snapshots): they require Alter on the
 cluster, with which access lists can be changed, too. What shows the requests or the metadata of everybody requires
 ClusterAction, as a broker has it. The routers ask before a handler is called, by ``principal.py``; a test walks every route.
@@ -100,6 +102,9 @@ CONSOLE: Final[Table] = {
     "/quotas": (Right(DESCRIBE_CONFIGS),),
     "/metadata": _SEE_ALL,
     "/schema": (Right(READ, TOPIC, ANY),),
+    "/subjects": (Right(READ, TOPIC, ANY),),
+    "/subject": (Right(READ, TOPIC, ANY),),
+    "/version": (Right(READ, TOPIC, ANY),),
     "/pulse": _SEE,
     "/topics/create": (Right(CREATE, TOPIC, "topic", or_cluster=True),),
     "/topics/delete": (Right(DELETE, TOPIC, "topic"),),
@@ -114,3 +119,56 @@ CONSOLE: Final[Table] = {
     "/acls/remove": _CHANGE,
     "/quotas/alter": (Right(ALTER_CONFIGS),),
 }
+
+_READ_SUBJECT: Final = (Right(READ, TOPIC, "subject"),)
+_WRITE_SUBJECT: Final = (Right(WRITE, TOPIC, "subject"),)
+_OF_READABLE: Final = (Right(READ, TOPIC, EACH),)
+_SEE_SETTINGS: Final = (Right(DESCRIBE_CONFIGS),)
+_CHANGE_SETTINGS: Final = (Right(ALTER_CONFIGS),)
+_NOTHING: Final = ()
+
+#: Of the schema registry, by method and path. Operations: those of Confluent's description of its authorization.
+REGISTRY: Final[Table] = {
+    "GET /": _NOTHING,
+    "GET /schemas": _OF_READABLE,
+    "GET /schemas/types": _NOTHING,
+    "GET /schemas/ids/{id}": _OF_READABLE,
+    "GET /schemas/ids/{id}/schema": _OF_READABLE,
+    "GET /schemas/ids/{id}/subjects": _OF_READABLE,
+    "GET /schemas/ids/{id}/versions": _OF_READABLE,
+    "GET /schemas/guids/{guid}": _OF_READABLE,
+    "GET /schemas/guids/{guid}/ids": _OF_READABLE,
+    "GET /subjects": _OF_READABLE,
+    "POST /subjects/{subject}": _READ_SUBJECT,
+    "DELETE /subjects/{subject}": _WRITE_SUBJECT,
+    "GET /subjects/{subject}/metadata": _READ_SUBJECT,
+    "GET /subjects/{subject}/versions": _READ_SUBJECT,
+    "POST /subjects/{subject}/versions": _WRITE_SUBJECT,
+    "GET /subjects/{subject}/versions/{version}": _READ_SUBJECT,
+    "DELETE /subjects/{subject}/versions/{version}": _WRITE_SUBJECT,
+    "GET /subjects/{subject}/versions/{version}/schema": _READ_SUBJECT,
+    "GET /subjects/{subject}/versions/{version}/referencedby": _READ_SUBJECT,
+    "POST /compatibility/subjects/{subject}/versions": _WRITE_SUBJECT,
+    "POST /compatibility/subjects/{subject}/versions/{version}": _WRITE_SUBJECT,
+    "GET /config": _SEE_SETTINGS,
+    "PUT /config": _CHANGE_SETTINGS,
+    "DELETE /config": _CHANGE_SETTINGS,
+    "GET /config/{subject}": _READ_SUBJECT,
+    "PUT /config/{subject}": _WRITE_SUBJECT,
+    "DELETE /config/{subject}": _WRITE_SUBJECT,
+    "GET /mode": _SEE_SETTINGS,
+    "PUT /mode": _CHANGE_SETTINGS,
+    "DELETE /mode": _CHANGE_SETTINGS,
+    "GET /mode/{subject}": _READ_SUBJECT,
+    "PUT /mode/{subject}": _WRITE_SUBJECT,
+    "DELETE /mode/{subject}": _WRITE_SUBJECT,
+    "GET /contexts": _SEE,
+    "DELETE /contexts/{context}": _CHANGE,
+    "GET /v1/metadata/id": _NOTHING,
+    "GET /v1/metadata/version": _NOTHING,
+}
+
+
+def registry_rights(method: str, path: str, *, of_all: bool) -> tuple[Right, ...]:
+    """The rights of an act in the registry. With ``of_all`` its subject stands for all of a context: as without a subject."""
+    return REGISTRY[f"{method} {path.removesuffix('/{subject}')}" if of_all else f"{method} {path}"]

@@ -6,30 +6,41 @@ import asyncio
 import base64
 import binascii
 import hmac
+import json
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import hdrs, web
 
 from pykbroker.http.body import PARSED_HERE, object_of, read
-from pykbroker.http.connection import at_work
+from pykbroker.http.connection import HttpConnection, at_work
 from pykbroker.http.guard import add_headers, host_of, is_ours, own_names
+from pykbroker.http.listener_users import ListenerUsers, NotAuthenticated, handshake_of
 from pykbroker.http.origin import is_own
+from pykbroker.http.principal import PRINCIPAL, HttpPrincipal
+from pykbroker.http.registry_faults import FaultCloses, befall
+from pykbroker.http.rights import registry_rights
 from pykbroker.http.server import WebServer
-from pykbroker.registry.errors import STORE, RegistryError
+from pykbroker.process.life import BETWEEN, LifeEnded
+from pykbroker.registry.errors import DENIED, STORE, RegistryError
 from pykbroker.registry.registry import Registry
 from pykbroker.registry.rest.call import Call, SchemaText
-from pykbroker.registry.rest.table import find
+from pykbroker.registry.rest.table import RestRoute, find
 from pykbroker.registry.schema import Version, compact
+from pykbroker.registry.subjects import topic_of
+from pykbroker.registry.validation import SchemaValidation
+from pykbroker.security.operations import READ
+from pykbroker.security.resources import TOPIC
 from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:
     from pykbroker.process.node import Node
     from pykbroker.steered.http_options import HttpOptions
+    from pykbroker.steered.request_log import RequestLog
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +53,11 @@ _SMALL_AT_ONCE: Final = 16
 _LARGE_AT_ONCE: Final = 2
 _KIND: Final = "application/vnd.schemaregistry.v1+json"
 _KINDS: Final = (_KIND, "application/vnd.schemaregistry+json", "application/json")
+_SEND_CREDENTIALS: Final = (
+    "Unauthorized: send a user's name and password, or the token as a bearer's or as the password"
+)
+#: Characters of a path, and of a client's name, that are noted and that faults match.
+_LONGEST_PATH: Final = 1000
 #: Items of a list that are encoded in one turn of the loop.
 _AT_ONCE: Final = 20
 _PIECE: Final = 64 * 1024
@@ -71,13 +87,17 @@ class _Bodies:
 
 
 class SchemaRegistrySide:
-    """The registry of a node. It belongs to the node's loop. With a token, requests have it as a bearer's or as a password (any user)."""
+    """The registry of a node. It belongs to the node's loop. With a token, requests have it as a bearer's or as a password (any user); with a
+    listener, its users and its TLS do, too.
+    """
 
     def __init__(self, node: Node, options: HttpOptions) -> None:
         self._node = node
         self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
         self._registry = Registry(node.lifetimes)
+        self._users = None if options.listener is None else _users(node, options.listener)
         self._server: WebServer | None = None
+        self._validation: SchemaValidation | None = None
         #: What is parsed takes some times the memory of its text: so many bodies are worked on at once.
         self._small, self._large = asyncio.Semaphore(_SMALL_AT_ONCE), asyncio.Semaphore(_LARGE_AT_ONCE)
         self._bodies = _Bodies()
@@ -88,29 +108,59 @@ class SchemaRegistrySide:
         app.on_response_prepare.append(add_headers)
         app.router.add_route("*", r"/{path:[\s\S]*}", self._answer)
         self._server = WebServer(app, self._options.patience_s, _MOST_CONNECTIONS)
-        address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT")
-        self._node.services["schema_registry"] = address
-        log.info("Schema registry on http://%s", address)
+        tls = None if self._users is None else self._users.tls()
+        address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT", tls)
+        self._node.services["schema_registry"] = address if tls is None else f"https://{address}"
+        self._node.schema_registry = self
+        self._validation = SchemaValidation(self._node, self._registry)
+        log.info("Schema registry on %s://%s", "http" if tls is None else "https", address)
 
     async def close(self) -> None:
         """Close connections. Harmless if it was not opened."""
         server, self._server = self._server, None
         self._node.services.pop("schema_registry", None)
+        self._node.schema_registry = None
+        if self._validation is not None:
+            self._validation.close()
+            self._validation = None
         if server is not None:
             await server.close()
         self._registry.close()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        log_of_requests = self._node.request_log
+        if log_of_requests is None:
+            return await self._answered(request)
+        now = asyncio.get_running_loop().time
+        began = now()
+        noted = cast("RequestLog", log_of_requests).note_registry(
+            _method_and_path(request), _client(request), request.remote or "", self._now_ms()
+        )
+        answer = await self._answered(request)
+        noted.status, noted.took_ms = answer.status, (now() - began) * 1000
+        return answer
+
+    def _now_ms(self) -> int:
+        cluster = self._node.current
+        return 0 if cluster is None else cluster.runtime.clock.now_ms()
+
+    async def _answered(self, request: web.Request) -> web.StreamResponse:
         try:
-            self._check(request)
-            found = await self._carried_out(request)
-        except VerbRefused as refusal:
-            return _error(request, refusal.status, refusal.status, str(refusal))
-        except RegistryError as error:
-            answer = _error(request, error.status, error.code, error.message)
-            if error.status == 401:
-                answer.headers[hdrs.WWW_AUTHENTICATE] = 'Basic realm="pykbroker"'
+            found = await self._befallen(request, await self._authenticated(request))
+        except FaultCloses:
+            connection = request.protocol
+            assert isinstance(connection, HttpConnection)
+            connection.abandon()
+            return _error(request, 500, STORE, "a fault closes the connection")
+        except NotAuthenticated as refusal:
+            answer = _error(request, 401, 401, _SEND_CREDENTIALS)
+            answer.headers[hdrs.WWW_AUTHENTICATE] = f'{refusal.challenge} realm="pykbroker"'
             return answer
+        except VerbRefused as refusal:
+            code = DENIED if refusal.status == 403 else refusal.status
+            return _error(request, refusal.status, code, str(refusal))
+        except RegistryError as error:
+            return _error(request, error.status, error.code, error.message)
         except Exception:
             log.exception("Unhandled error in a request to the schema registry")
             return _error(request, 500, STORE, "the registry failed to answer this: the broker's log says why")
@@ -121,27 +171,72 @@ class SchemaRegistrySide:
         text = f"[{','.join(map(_text, found))}]" if isinstance(found, list) else _text(found)
         return web.Response(body=text.encode("utf-8", "replace"), content_type=_accepted(request))
 
-    async def _carried_out(self, request: web.Request) -> Any:
-        handler, words, query = find(request.method, request.rel_url.raw_path, request.query)
+    async def ask(self, path: str, query: Mapping[str, str], principal: HttpPrincipal) -> Any:
+        """The answer to a GET of this process, in the values of JSON. Raises RegistryError and VerbRefused."""
+        route, call = self._call("GET", path, query, principal)
+        found = await route.handler(call)
+        return json.loads(_text(found)) if not isinstance(found, list) else [json.loads(_text(each)) for each in found]
+
+    def _call(
+        self, method: str, path: str, query: Mapping[str, str], principal: HttpPrincipal
+    ) -> tuple[RestRoute, Call]:
+        """A request without its body, once who asks has the rights. Raises RegistryError and VerbRefused."""
+        route, words, found = find(method, path, query)
+        topic = topic_of(words.get("subject", ""))
+        principal.check(
+            registry_rights(method, route.path, of_all="subject" in words and not topic), {"subject": topic}
+        )
+        return route, Call(
+            self._registry, words, found, may_read=lambda each: principal.may(READ, TOPIC, topic_of(each))
+        )
+
+    async def _befallen(self, request: web.Request, principal: HttpPrincipal) -> Any:
+        """Carry a request out, with the fault that befalls it, if any."""
+        injector = self._node.any_faults
+        rule = (
+            None
+            if injector is None
+            else injector.of_registry(_method_and_path(request), _client(request), principal.name)
+        )
+        if injector is None or rule is None:
+            return await self._carried_out(request, principal)
+        try:
+            return await befall(self._node, injector, rule, lambda: self._carried_out(request, principal))
+        except LifeEnded as error:
+            raise FaultCloses from error
+
+    async def _carried_out(self, request: web.Request, principal: HttpPrincipal) -> Any:
+        route, call = self._call(request.method, request.rel_url.raw_path, request.query, principal)
         if request.method not in ("POST", "PUT"):
-            return await handler(Call(self._registry, words, query))
+            return await route.handler(call)
         if request.body_exists and request.content_type not in _TAKEN:
             raise RegistryError(415, f"HTTP 415 Unsupported Media Type: send {_KIND}")
         size = request.content_length
         with self._bodies.taken((_LARGEST_BODY if request.body_exists else 0) if size is None else size):
             raw = await read(request, _LARGEST_BODY)
             async with self._large if len(raw) > PARSED_HERE else self._small:
-                return await handler(Call(self._registry, words, query, await object_of(raw or b"{}")))
+                return await route.handler(replace(call, body=await object_of(raw or b"{}")))
 
-    def _check(self, request: web.Request) -> None:
-        """Raises RegistryError for requests of strangers, and of other sites' pages."""
-        token = self._options.token
-        if token is not None:
-            if not _knows(request, token):
-                raise RegistryError(
-                    401, "Unauthorized: send the token as a bearer's, or as the password of basic authentication"
-                )
-            return
+    async def _authenticated(self, request: web.Request) -> HttpPrincipal:
+        """Who asks. Raises NotAuthenticated for strangers, and RegistryError for other sites' pages."""
+        token, said = self._options.token, request.headers.getall(hdrs.AUTHORIZATION, ())
+        authorization = said[0] if len(said) == 1 else None
+        if token is not None and authorization is not None and _is_token(authorization, token):
+            return HttpPrincipal(self._node, request.remote or "")
+        if self._users is None:
+            if token is not None:
+                raise NotAuthenticated("Basic")
+            principal = PRINCIPAL
+        else:
+            if self._node.current is None:
+                raise VerbRefused(503, BETWEEN)
+            principal = await self._users.principal(authorization, handshake_of(request.transport))
+        if authorization is None:
+            self._check_origin(request)
+        return HttpPrincipal(self._node, request.remote or "", principal)
+
+    def _check_origin(self, request: web.Request) -> None:
+        """Raises RegistryError for a request that a page of another site may have sent."""
         host = host_of(request.headers.get(hdrs.HOST, ""))
         if not is_ours(host, self._options):
             raise RegistryError(
@@ -154,11 +249,24 @@ class SchemaRegistrySide:
             raise RegistryError(403, "pages of other sites may change nothing here")
 
 
-def _knows(request: web.Request, token: str) -> bool:
-    said = request.headers.getall(hdrs.AUTHORIZATION, ())
-    if len(said) != 1:
-        return False
-    scheme, _, given = said[0].partition(" ")
+def _method_and_path(request: web.Request) -> str:
+    return f"{request.method} {request.rel_url.raw_path[:_LONGEST_PATH]}"
+
+
+def _client(request: web.Request) -> str:
+    return request.headers.get(hdrs.USER_AGENT, "")[:_LONGEST_PATH]
+
+
+def _users(node: Node, name: str) -> ListenerUsers:
+    """The users of a listener, which has security: ``http_options.check`` has looked."""
+    (listener,) = (each for each in node.config.listeners if each.name == name)
+    admission = node.admission(name)
+    assert admission is not None
+    return ListenerUsers(listener, admission, node.config)
+
+
+def _is_token(authorization: str, token: str) -> bool:
+    scheme, _, given = authorization.partition(" ")
     secret = given.strip().encode("utf-8", "surrogateescape")
     if scheme.lower() == "basic":
         try:

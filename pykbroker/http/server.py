@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
@@ -11,6 +11,9 @@ from pykbroker.http.connection import HttpConnection, make_room
 from pykbroker.network.binding import create_server
 from pykbroker.process import listening
 from pykbroker.process.log_directories import StartFailed
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 #: For requests in hand when the server is closed.
 _SHUTDOWN_S: Final = 5.0
@@ -34,12 +37,12 @@ class WebServer:
         self._server: asyncio.Server | None = None
         self.connections: dict[HttpConnection, None] = {}
 
-    async def open(self, host: str, port: int, option: str) -> str:
+    async def open(self, host: str, port: int, option: str, tls: SSLContext | None = None) -> str:
         """Listen; returns the address. Raises StartFailed, which names the ``option`` to change, if it cannot be bound."""
         await self._runner.setup()
         loop = asyncio.get_running_loop()
         try:
-            self._server = await create_server(loop, self._protocol, [host], port, backlog=_BACKLOG)
+            self._server = await create_server(loop, self._protocol, [host], port, backlog=_BACKLOG, tls=tls)
         except OSError as error:
             why = listening.why(error, host, port, option)
             raise StartFailed(f"cannot listen for HTTP on {listening.address(host, port)}: {why}") from error

@@ -7,7 +7,7 @@ import logging
 import socket
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from aiohttp import web
 
@@ -34,12 +34,13 @@ from pykbroker.http.server import WebServer
 from pykbroker.process.life import BETWEEN
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
-from pykbroker.steered.http_options import registry_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pykbroker.http.console.console import Console
+    from pykbroker.http.console.registry import ConsoleSchemas
+    from pykbroker.http.schema_registry import SchemaRegistrySide
     from pykbroker.process.node import Node
     from pykbroker.steered.http_options import HttpOptions
     from pykbroker.steered.steering import Steering
@@ -121,15 +122,12 @@ class HttpSide:
         from pykbroker.http.console import console, registry, router
 
         if self._console is None:
-            address = self._options.schema_registry or self._own_registry()
-            known = None if address is None else registry.CachedRegistry(address)
+            address, own = self._options.schema_registry, self._node.schema_registry
+            known: ConsoleSchemas | None = None if address is None else registry.RemoteRegistry(address)
+            if known is None and own is not None:
+                known = registry.OwnRegistry(cast("SchemaRegistrySide", own))
             self._console = console.Console(self._node, self._meter, self._clock, known)
         return await router.answer(request, self._console)
-
-    def _own_registry(self) -> str | None:
-        """The URL of the node's own schema registry, which has the same token."""
-        own, token = self._node.services.get("schema_registry"), self._options.token
-        return None if own is None else registry_url(own, token)
 
     async def _api(self, request: web.Request) -> web.StreamResponse:
         await self._import_in_thread("pykbroker.http.api.router", "pykbroker.steered.steering")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
     from pykbroker.brokers.cluster import Cluster
 
+T = TypeVar("T")
+
+#: Items between two looks at the clock.
+_AT_ONCE: Final = 50
 #: Longest slice. A produce that arrives meanwhile waits for the rest of it: less than half the time that it takes itself.
 TURN_S: Final = 0.00005
 
@@ -30,6 +34,13 @@ class Turn:
     def is_long(self) -> bool:
         """Whether to yield to the loop: for pieces of work so small that a call of ``share`` costs as much."""
         return self._now() - self._began >= TURN_S
+
+    async def each(self, items: Iterable[T]) -> AsyncIterator[T]:
+        """The items, with others served in between. They are of the moment: who may change them meanwhile gives a copy."""
+        for number, item in enumerate(items):
+            if not number % _AT_ONCE:
+                await self.share()
+            yield item
 
     async def over(self) -> None:
         """Yield to the loop, however short the slice was: after work whose length is unknown."""

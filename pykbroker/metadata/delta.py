@@ -42,7 +42,8 @@ class MetadataDelta:
     #: (resource type, name), as the keys of ``MetadataImage.configs``.
     configs: set[tuple[int, str]] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
-    client_quotas: bool = False
+    #: Entities whose quotas were altered or removed, as the keys of ``MetadataImage.client_quotas``.
+    client_quotas: set[tuple[tuple[str, str | None], ...]] = field(default_factory=set)
     #: Access lists that were added (True) and removed, in order.
     acls: list[tuple[AccessControlEntryRecord, bool]] = field(default_factory=list)
     scram: bool = False

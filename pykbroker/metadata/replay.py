@@ -298,7 +298,7 @@ def _client_quota(image: MetadataImage, record: ClientQuotaRecord, delta: Metada
         image.client_quotas[entity] = quotas
     else:
         image.client_quotas.pop(entity, None)
-    delta.client_quotas = True
+    delta.client_quotas.add(entity)
 
 
 def _acl(image: MetadataImage, record: AccessControlEntryRecord, delta: MetadataDelta) -> None:

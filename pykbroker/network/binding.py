@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 
 def is_uvloop(loop: asyncio.AbstractEventLoop) -> bool:
@@ -22,19 +25,20 @@ async def create_server(
     *,
     backlog: int,
     start_serving: bool = True,
+    tls: SSLContext | None = None,
 ) -> asyncio.Server:
     """As ``loop.create_server``. On uvloop a single address is bound without resolving it, for which libuv starts four threads: a
     forked child would wait for them at its end, where it has none; and ASCII is passed as bytes, since encoding text imports
     IDNA, a hundredth of a start. Raises OSError.
     """
     if not is_uvloop(loop) or hosts is None:
-        return await loop.create_server(protocol, hosts, port, backlog=backlog, start_serving=start_serving)
+        return await loop.create_server(protocol, hosts, port, backlog=backlog, start_serving=start_serving, ssl=tls)
     family = _family(hosts[0]) if len(hosts) == 1 else None
     if family is None:
         names: list[str] = [name.encode() if name.isascii() else name for name in hosts]  # type: ignore[misc]  # uvloop takes bytes
-        return await loop.create_server(protocol, names, port, backlog=backlog, start_serving=start_serving)
+        return await loop.create_server(protocol, names, port, backlog=backlog, start_serving=start_serving, ssl=tls)
     made = _bound(family, (hosts[0], port))
-    return await loop.create_server(protocol, sock=made, backlog=backlog, start_serving=start_serving)
+    return await loop.create_server(protocol, sock=made, backlog=backlog, start_serving=start_serving, ssl=tls)
 
 
 def _family(host: str) -> socket.AddressFamily | None:

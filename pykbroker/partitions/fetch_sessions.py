@@ -38,6 +38,7 @@ class FetchItem:
         "fetch_offset",
         "former_place",
         "index",
+        "key",
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
@@ -49,9 +50,19 @@ class FetchItem:
         "topic",
     )
 
-    def __init__(self, topic: str | bytes, requested: FetchPartition) -> None:
+    def __init__(
+        self,
+        topic: str | bytes,
+        index: int,
+        current_leader_epoch: int,
+        fetch_offset: int,
+        last_fetched_epoch: int,
+        log_start_offset: int,
+        max_bytes: int,
+    ) -> None:
         self.topic = topic
-        self.index = requested.partition
+        self.index = index
+        self.key: ItemKey = (topic, index)
         self.partition: Partition | None = None
         #: The name of the topic, if it is requested by id and has been found; kept when it is deleted.
         self.name: str | None = None
@@ -59,16 +70,29 @@ class FetchItem:
         self.place = self.former_place = 0
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
-        self.update(requested)
+        self.current_leader_epoch = current_leader_epoch
+        self.fetch_offset = fetch_offset
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
+        self.max_bytes = max_bytes
 
-    @property
-    def key(self) -> ItemKey:
-        return (self.topic, self.index)
+    @classmethod
+    def of(cls, topic: str | bytes, requested: FetchPartition) -> FetchItem:
+        """What a request says of a partition."""
+        return cls(
+            topic,
+            requested.partition,
+            requested.current_leader_epoch,
+            requested.fetch_offset,
+            requested.last_fetched_epoch,
+            requested.log_start_offset,
+            requested.partition_max_bytes,
+        )
 
-    def update(self, requested: FetchPartition) -> None:
+    def update(self, requested: FetchItem) -> None:
         """Apply what a new request says of this partition."""
         self.fetch_offset = requested.fetch_offset
-        self.max_bytes = requested.partition_max_bytes
+        self.max_bytes = requested.max_bytes
         self.current_leader_epoch = requested.current_leader_epoch
         self.last_fetched_epoch = requested.last_fetched_epoch
         self.log_start_offset = requested.log_start_offset
@@ -101,16 +125,40 @@ class FetchSession:
         self._by_partition: dict[Partition, FetchItem] = {}
         self._last_place = 0
 
-    def ask(self, topic: str | bytes, requested: FetchPartition) -> None:
+    def ask(self, requested: FetchItem) -> None:
         """Add a partition, or update one; it is ready."""
-        key = (topic, requested.partition)
+        key = requested.key
         item = self.items.get(key)
         if item is None:
-            item = self.items[key] = FetchItem(topic, requested)
+            item = self.items[key] = requested
             self.to_the_end(item)
         else:
             item.update(requested)
         self.ready[key] = item
+
+    def answered(
+        self,
+        item: FetchItem,
+        high_watermark: int,
+        log_start_offset: int,
+        *,
+        has_records: bool,
+        has_news: bool,
+        incremental: bool,
+    ) -> bool:
+        """Note what an answer would say of a partition, with offsets of -1 where it is an error; returns whether it says it: the first
+        answer says all, later ones what is new.
+        """
+        changed = high_watermark != item.sent_high_watermark or log_start_offset != item.sent_log_start_offset
+        item.sent_high_watermark = high_watermark
+        item.sent_log_start_offset = log_start_offset
+        if has_records or not incremental:
+            self.to_the_end(item)
+        if has_news:
+            self.ready[item.key] = item
+        elif item.partition is not None and item.fetch_offset == item.partition.log_end_offset:
+            self.ready.pop(item.key, None)  # not ready until an append or a change
+        return has_news or changed or not incremental
 
     def look_again(self) -> None:
         """Mark all partitions ready."""
@@ -118,7 +166,8 @@ class FetchSession:
 
     def ready_in_order(self) -> list[FetchItem]:
         """The partitions that may have news."""
-        return sorted(self.ready.values(), key=_PLACE)
+        ready = self.ready
+        return sorted(ready.values(), key=_PLACE) if len(ready) > 1 else list(ready.values())
 
     def to_the_end(self, item: FetchItem) -> None:
         """Make this partition the last of the order."""
@@ -233,11 +282,9 @@ class FetchSessions:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if request.topics and len(session.items) + _count(request) > MOST_PARTITIONS:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)  # the client fetches in full, without a session
-        session.epoch = 1 if session.epoch == 0x7FFFFFFF else session.epoch + 1
-        session.last_used = self._clock.monotonic()
-        self._sessions[session.id] = self._sessions.pop(session.id)
+        self.go_on(session)
         for topic, requested in requested_partitions(request, version):
-            session.ask(topic, requested)
+            session.ask(FetchItem.of(topic, requested))
         for gone in request.forgotten_topics_data:
             for index in gone.partitions:
                 session.forget((gone.topic_id if version >= 13 else gone.topic, index))
@@ -245,6 +292,12 @@ class FetchSessions:
             self._drop(session.id)
             return None
         return session
+
+    def go_on(self, session: FetchSession) -> None:
+        """Begin the next request of a session."""
+        session.epoch = 1 if session.epoch == 0x7FFFFFFF else session.epoch + 1
+        session.last_used = self._clock.monotonic()
+        self._sessions[session.id] = self._sessions.pop(session.id)
 
     def take_back(self, requested_id: int, response: FetchResponse) -> int:
         """Undo the effects of an answer that is not sent: its partitions are ready again, where they were, a session that it
@@ -280,7 +333,7 @@ class FetchSessions:
             session_id = self._random.randrange(1, 0x7FFFFFFF)
         session = FetchSession(session_id, uses_topic_ids=version >= 13, now=self._clock.monotonic())
         for topic, requested in requested_partitions(request, version):
-            session.ask(topic, requested)
+            session.ask(FetchItem.of(topic, requested))
         self._sessions[session_id] = session
         return session
 

@@ -20,6 +20,7 @@ from pykbroker.quotas.connections import (
     ListenerLimits,
     TooManyConnections,
 )
+from pykbroker.quotas.limits import Entity
 from pykbroker.quotas.mutations import milliseconds
 from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.throttling import windows
@@ -102,6 +103,11 @@ class ConnectionLimiting:
         self._cluster = cluster
         self._server = server
         self._addresses: dict[str, str] = {}
+        #: By address the names that have it.
+        self._names: dict[str, dict[str, None]] = {}
+        #: New connections per second by address, None for the default: of all brokers, and altered in place, as there may be thousands.
+        self._rates: dict[str | None, int] = {}
+        altered = self._alter_rates(cluster.metadata.image, cluster.metadata.image.client_quotas)
         clock, counted_in = cluster.runtime.clock, windows(cluster.config, "quota")
         #: By broker.
         self.brokers = {
@@ -110,13 +116,36 @@ class ConnectionLimiting:
         }
         for node_id, rules in self.brokers.items():
             server.sockets(node_id).limit(rules)
-        self._look_up()
+        self._look_up(altered)
 
-    def changed(self, _image: MetadataImage, delta: MetadataDelta) -> None:
+    def changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """A subscriber of the metadata."""
         if delta.client_quotas or any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
+            altered = self._alter_rates(image, delta.client_quotas)
             self._apply()
-            self._look_up()
+            self._look_up(altered)
+
+    def _alter_rates(self, image: MetadataImage, entities: Iterable[Entity]) -> set[str]:
+        """Read the rates of these entities again; returns those of their names that have one."""
+        named = set()
+        for (kind, name), *_ in entities:
+            if kind != "ip":
+                continue
+            address = name if name is None else self._addresses.get(name, name)
+            same = dict.fromkeys((*self._at(address), name))
+            found = {each: image.client_quotas.get(((kind, each),), {}).get(RATE) for each in same}
+            rates = [rate for rate in found.values() if rate is not None]
+            if rates:
+                self._rates[address] = int(rates[-1])
+            else:
+                self._rates.pop(address, None)
+            if name is not None and found.get(name) is not None:
+                named.add(name)
+        return named
+
+    def _at(self, address: str | None) -> Iterable[str]:
+        """The names that are known to have an address."""
+        return () if address is None else self._names.get(address, ())
 
     def _apply(self) -> None:
         for node_id, rules in self.brokers.items():
@@ -126,15 +155,13 @@ class ConnectionLimiting:
     def _limits(self, node_id: int) -> ConnectionLimits:
         image = self._cluster.metadata.image
         config = self._cluster.config.if_altered(image.config(BROKER_RESOURCE, str(node_id)))
-        return _read(config, image, self._addresses)
+        return _read(config, self._rates, self._addresses)
 
     # ---- names of hosts ----------------------------------------------------------------------------------------------
 
-    def _look_up(self) -> None:
-        """Resolve new host names; their limits apply once they are resolved."""
-        image = self._cluster.metadata.image
-        quotas = {name for entity in image.client_quotas for kind, name in entity if kind == "ip" and name}
-        names = quotas.union(*(self._exceptions(node_id) for node_id in self.brokers)) - self._addresses.keys()
+    def _look_up(self, of_quotas: set[str]) -> None:
+        """Resolve new host names, of altered quotas and of settings; their limits apply once they are resolved."""
+        names = of_quotas.union(*(self._exceptions(node_id) for node_id in self.brokers)) - self._addresses.keys()
         if names:
             found = self._cluster.runtime.offload(addresses, frozenset(names))
             found.map(partial(self._known, names)).or_log("looking up the hosts that connections are limited for")
@@ -147,20 +174,20 @@ class ConnectionLimiting:
     def _known(self, names: set[str], found: Mapping[str, str]) -> None:
         for name in sorted(names - found.keys()):
             log.error("Host %s cannot be resolved: the limit on its connections has no effect", name)
-        self._addresses.update({name: name for name in names} | dict(found))
+        for name in names:
+            address = self._addresses[name] = found.get(name, name)
+            self._names.setdefault(address, {})[name] = None
+            if name != address and name not in self._names:
+                self._rates.pop(name, None)
+        self._alter_rates(self._cluster.metadata.image, [(("ip", name),) for name in names])
         self._apply()
 
 
-def _read(config: BrokerConfig, image: MetadataImage, known: Mapping[str, str]) -> ConnectionLimits:
-    """Compute the limits; ``known`` has the addresses of host names."""
+def _read(config: BrokerConfig, rates: Mapping[str | None, int], known: Mapping[str, str]) -> ConnectionLimits:
+    """Compute the limits; ``known`` has the addresses of host names, ``rates`` those of addresses."""
     per_address: dict[str | None, int] = {None: config["max.connections.per.ip"]}
     for name, most in connection_limits(config["max.connections.per.ip.overrides"]).items():
         per_address[known.get(name, name)] = most
-    rates = {
-        name if name is None else known.get(name, name): int(values[RATE])
-        for ((kind, name), *_), values in image.client_quotas.items()
-        if kind == "ip" and RATE in values
-    }
     return ConnectionLimits(
         {
             listener.name: ListenerLimits(

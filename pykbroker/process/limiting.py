@@ -53,7 +53,9 @@ class Limiting:
         self._throttle(cluster, image, delta)
         if self.connections is not None:
             self.connections.changed(image, delta)
-        elif (delta.client_quotas or delta.configs) and _are_connections_limited(cluster, image):
+        elif any(kind == "ip" for entity in delta.client_quotas for kind, _ in entity) or (
+            delta.configs and _are_limited_by_settings(cluster, image)
+        ):
             self._limit_connections(cluster)
 
     def _throttle(self, cluster: Cluster, image: MetadataImage, delta: MetadataDelta) -> None:
@@ -71,8 +73,12 @@ class Limiting:
 
 
 def _are_connections_limited(cluster: Cluster, image: MetadataImage) -> bool:
-    nodes = ("", *map(str, image.brokers))
-    altered = (image.config(BROKER_RESOURCE, name) for name in nodes)
-    if any(name.endswith(_ON_CONNECTIONS) for settings in (cluster.config.explicit, *altered) for name in settings):
+    if _are_limited_by_settings(cluster, image):
         return True
     return any(kind == "ip" for entity in image.client_quotas for kind, _ in entity)
+
+
+def _are_limited_by_settings(cluster: Cluster, image: MetadataImage) -> bool:
+    nodes = ("", *map(str, image.brokers))
+    altered = (image.config(BROKER_RESOURCE, name) for name in nodes)
+    return any(name.endswith(_ON_CONNECTIONS) for settings in (cluster.config.explicit, *altered) for name in settings)

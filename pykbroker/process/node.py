@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import OwnStore
     from pykbroker.brokers.store import Store
     from pykbroker.faults.injector import Injector
+    from pykbroker.network.admission import Admission
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
     from pykbroker.releases.release import Release
@@ -105,6 +106,11 @@ class Node:
     addresses are answered the address that they connected to. ``machine`` is another machine than this one, as a simulator's. It
     belongs to the event loop that runs when it is created.
     """
+
+    #: The schema registry of this process, while it is open.
+    schema_registry: object = None
+    #: What notes requests to it, while requests are recorded.
+    request_log: object = None
 
     def __init__(
         self,
@@ -182,6 +188,10 @@ class Node:
         if self._secured is not None:
             self._secured.renew_by(renewal)
 
+    def admission(self, listener: str) -> Admission | None:
+        """How a listener of the first broker admits connections, with its present settings; None for a listener without security."""
+        return None if self._secured is None else self._secured.admission(self._ids[0], listener)
+
     def certificates_end(self, node_id: int) -> dict[str, int]:
         """When the certificates of a broker's listeners expire, in seconds since the epoch, by listener."""
         return {} if self._secured is None else self._secured.not_after(node_id)
@@ -202,6 +212,11 @@ class Node:
         """The periodic work of the process, once it is started."""
         assert self._housekeeping is not None, "the node is not started"
         return self._housekeeping
+
+    @property
+    def any_faults(self) -> Injector | None:
+        """The fault injector, if there ever was a rule."""
+        return self._faults
 
     @property
     def faults(self) -> Injector:

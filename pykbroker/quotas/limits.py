@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 #: An entity of the metadata image: ((type, name or None for the default), ...), sorted by type.
@@ -27,12 +27,20 @@ class QuotaLimits:
     """The quotas of one key, such as producer_byte_rate."""
 
     def __init__(self, quotas: Mapping[Entity, Mapping[str, float]], key: str) -> None:
-        self._bounds = {
-            entity: values[key]
-            for entity, values in quotas.items()
-            if key in values and all(kind in (_USER, _CLIENT) for kind, _ in entity)
-        }
+        self._key = key
+        self._bounds: dict[Entity, float] = {}
         self._found: dict[Holder, Limit | None] = {}
+        self.alter(quotas, quotas)
+
+    def alter(self, entities: Iterable[Entity], quotas: Mapping[Entity, Mapping[str, float]]) -> None:
+        """These entities have by now what ``quotas`` says. Others stay: there may be thousands."""
+        for entity in entities:
+            bound = quotas.get(entity, {}).get(self._key)
+            if bound is None:
+                self._bounds.pop(entity, None)
+            elif all(kind in (_USER, _CLIENT) for kind, _ in entity):
+                self._bounds[entity] = bound
+        self._found.clear()
 
     def __bool__(self) -> bool:
         return bool(self._bounds)

@@ -30,7 +30,9 @@ class Throttling:
     def __init__(self, cluster: Cluster, dispatcher: Dispatcher) -> None:
         self._places = dispatcher.places
         self._windows = windows(cluster.config, "quota")
-        self._limits = self._read(cluster.metadata.image)
+        quotas = cluster.metadata.image.client_quotas
+        #: By key, for the uses of all brokers.
+        self._limits = {key: QuotaLimits(quotas, key) for key in (PRODUCE, FETCH, TIME, MUTATIONS)}
         #: Use by broker; mutations are counted for the cluster.
         self.brokers: dict[int, BrokerUsage] = {}
         self.mutations = TokenUsage(self._limits[MUTATIONS], windows(cluster.config, "controller.quota"))
@@ -41,16 +43,11 @@ class Throttling:
         self._put_in_or_take_out()
 
     def changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Read the quotas again after a metadata change; a metadata subscriber."""
-        if not delta.client_quotas:
-            return
-        self._limits = self._read(image)
-        self.mutations.limits = self._limits[MUTATIONS]
-        for usage in self.brokers.values():
-            usage.produce.limits = self._limits[PRODUCE]
-            usage.fetch.limits = self._limits[FETCH]
-            usage.time.limits = self._limits[TIME]
-        self._put_in_or_take_out()
+        """Read altered quotas again after a metadata change; a metadata subscriber."""
+        if delta.client_quotas:
+            for limits in self._limits.values():
+                limits.alter(delta.client_quotas, image.client_quotas)
+            self._put_in_or_take_out()
 
     def stop(self) -> None:
         """Remove the step: nobody is throttled any more."""
@@ -66,9 +63,6 @@ class Throttling:
             self._places.fill(Place.THROTTLE, through(self._step))
             self._controller.mutation_quotas = self._client_mutations
             self._is_in = True
-
-    def _read(self, image: MetadataImage) -> dict[str, QuotaLimits]:
-        return {key: QuotaLimits(image.client_quotas, key) for key in (PRODUCE, FETCH, TIME, MUTATIONS)}
 
     def _of_broker(self, node_id: int) -> BrokerUsage:
         usage = self.brokers.get(node_id)

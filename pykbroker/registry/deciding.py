@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pykbroker.registry.errors import (
     CONTEXT_NOT_EMPTY,
@@ -29,8 +29,15 @@ from pykbroker.registry.records import (
 )
 from pykbroker.registry.schema import Schema, Version
 from pykbroker.registry.state import IMPORT, MODES, READONLY, READONLY_OVERRIDE, READWRITE, RegistryState
-from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qualified, split
+from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qualified
 
+T = TypeVar("T")
+
+#: What is worked out in steps, between which others are served.
+Decision = Generator[float, None, T]
+
+#: Versions or subjects of a step.
+_IN_A_STEP: Final = 100
 #: Ids of other registries are within Java's int.
 _HIGHEST_ID: Final = 2**31 - 1
 
@@ -74,30 +81,34 @@ def check_may_register(state: RegistryState, registration: Registration) -> None
         raise invalid_schema("an id or a version is out of range")
 
 
-def registered(state: RegistryState, registration: Registration) -> Version | None:
+def registered(state: RegistryState, registration: Registration) -> Decision[Version | None]:
     """The version that has the schema of a registration already, under the same subject."""
     if registration.version:
         return None
     number = state.id_of(context_of(registration.subject), registration.schema)
     if number is None or registration.id not in (-1, number):
         return None
-    return _same(state.versions(registration.subject), registration.schema)
+    return (yield from _same(state.versions(registration.subject), registration.schema))
 
 
-def looked_up(state: RegistryState, subject: str, schema: Schema, *, deleted: bool) -> Version | None:
+def looked_up(state: RegistryState, subject: str, schema: Schema, *, deleted: bool) -> Decision[Version | None]:
     """The version of a subject with this content. A schema that is asked for without metadata and rules has those of any version."""
     return _same(state.versions(subject, deleted=deleted), schema)
 
 
-def _same(versions: list[Version], schema: Schema) -> Version | None:
+def _same(versions: list[Version], schema: Schema) -> Decision[Version | None]:
     newest = versions[::-1]
-    for each in newest:
+    for number, each in enumerate(newest, 1):
         if each.schema == schema:
             return each
+        if not number % _IN_A_STEP:
+            yield _IN_A_STEP
     if schema.metadata is None and schema.rule_set is None:
-        for each in newest:
+        for number, each in enumerate(newest, 1):
             if replace(each.schema, metadata=None, rule_set=None) == schema:
                 return each
+            if not number % _IN_A_STEP:
+                yield _IN_A_STEP
     return None
 
 
@@ -193,7 +204,7 @@ def delete_config(state: RegistryState, subject: str | None) -> tuple[dict[str, 
     return found, [(ConfigKey(subject), None)]
 
 
-def set_mode(state: RegistryState, subject: str | None, mode: str, *, force: bool) -> list[Change]:
+def set_mode(state: RegistryState, subject: str | None, mode: str, *, force: bool) -> Decision[list[Change]]:
     """The records. IMPORT is for subjects without versions, unless it is forced. Raises RegistryError."""
     wanted = mode.upper()
     if wanted not in MODES:
@@ -202,7 +213,11 @@ def set_mode(state: RegistryState, subject: str | None, mode: str, *, force: boo
         )
     changes: list[Change] = []
     if wanted == IMPORT and state.mode_in_scope(subject) != IMPORT and not force:
-        for name in _matching(state, subject):
+        for number, name in enumerate(state.names()):
+            if number % _IN_A_STEP == _IN_A_STEP - 1:
+                yield _IN_A_STEP
+            if not _is_meant(name, subject):
+                continue
             if state.has(name):
                 raise not_permitted("Cannot import since found existing subjects")
             for each in state.versions(name, deleted=True):
@@ -220,20 +235,22 @@ def delete_mode(state: RegistryState, subject: str | None) -> tuple[str, list[Ch
     return found, [(ModeKey(subject), None)]
 
 
-def delete_context(state: RegistryState, context: str) -> list[Change]:
+def delete_context(state: RegistryState, context: str) -> Decision[list[Change]]:
     """The records. Raises RegistryError."""
-    if any(context_of(subject) == context for subject, _ in state.subjects()):
-        raise RegistryError(CONTEXT_NOT_EMPTY, f"The specified context '{context}' is not empty.")
+    for number, subject in enumerate(state.names(), 1):
+        if context_of(subject) == context:
+            raise RegistryError(CONTEXT_NOT_EMPTY, f"The specified context '{context}' is not empty.")
+        if not number % _IN_A_STEP:
+            yield _IN_A_STEP
     return [(ContextKey(context), None)]
 
 
-def _matching(state: RegistryState, subject: str | None) -> Iterator[str]:
-    """The subjects that a mode is for: all, those of a context, or the one."""
-    context = None if subject is None else context_of(subject)
-    whole = subject is not None and not split(subject)[1] and subject == qualified(str(context), "")
-    for name, _ in list(state.subjects()):
-        if subject is None or name == subject or (whole and context_of(name) == context):
-            yield name
+def _is_meant(name: str, subject: str | None) -> bool:
+    """Whether a mode for ``subject`` is for a subject: for all, those of a context, or the one."""
+    if subject is None or name == subject:
+        return True
+    context = context_of(subject)
+    return subject == qualified(context, "") and context_of(name) == context
 
 
 def _without_settings(state: RegistryState, subject: str) -> list[Change]:
@@ -252,5 +269,5 @@ def _check_writable(state: RegistryState, subject: str | None) -> None:
 
 
 def _check_unreferenced(state: RegistryState, key: SchemaKey) -> None:
-    if state.referrers(key):
+    if state.is_referred_to(key):
         raise reference_exists(*key)

@@ -6,6 +6,7 @@ from typing import Final
 
 from pykbroker.registry.schema import abbreviated
 
+DENIED: Final = 40301
 SUBJECT_NOT_FOUND: Final = 40401
 VERSION_NOT_FOUND: Final = 40402
 SCHEMA_NOT_FOUND: Final = 40403
@@ -36,6 +37,11 @@ class RegistryError(Exception):
     def status(self) -> int:
         """The HTTP status."""
         return self.code if self.code < 1000 else self.code // 100
+
+
+def denied(what: str) -> RegistryError:
+    """Who asks may not read this."""
+    return RegistryError(DENIED, f"User is denied operation Read on {abbreviated(what)}")
 
 
 def subject_not_found(subject: str) -> RegistryError:

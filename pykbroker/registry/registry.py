@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pykbroker.registry import deciding
 from pykbroker.registry.compatibility import NONE, Earlier, compared, incompatibilities
-from pykbroker.registry.deciding import Registration
+from pykbroker.registry.deciding import Decision, Registration
 from pykbroker.registry.errors import INCOMPATIBLE, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import Parsed
 from pykbroker.registry.parsing import Parser
@@ -19,7 +19,7 @@ from pykbroker.registry.references import numbered, source
 from pykbroker.registry.schema import Schema, Version
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.topic import SchemasTopic
-from pykbroker.registry.turns import in_turns
+from pykbroker.registry.turns import in_steps, in_turns
 
 if TYPE_CHECKING:
     from pykbroker.process.life import Lifetimes
@@ -53,6 +53,10 @@ class Registry:
         """The state as of now, to be used before the next wait."""
         return await self._topic.state()
 
+    def state_if_read(self) -> RegistryState | None:
+        """The state as of now, where it is read; else None."""
+        return self._topic.state_if_read()
+
     async def register(self, registration: Registration, *, normalize: bool = False) -> Version:
         """Register a schema; the version that has it, if there is one."""
         if registration.schema.text.strip():  # parsed before the others' turn, who then do not wait for it
@@ -68,7 +72,7 @@ class Registry:
                 state, registration.subject, registration.schema, new=True, normalize=normalize
             )
             registration = registration._replace(schema=schema)
-            found = deciding.registered(state, registration)
+            found = await in_steps(deciding.registered(state, registration))
             if found is not None:
                 return found
             if state.mode_in_scope(registration.subject) != "IMPORT":
@@ -91,7 +95,7 @@ class Registry:
         """The version of a subject that has a schema."""
         state = await self.state()
         schema, _ = await self._canonical(state, subject, schema, new=False, normalize=normalize)
-        return deciding.looked_up(await self.state(), subject, schema, deleted=deleted)
+        return await in_steps(deciding.looked_up(await self.state(), subject, schema, deleted=deleted))
 
     async def check(
         self, subject: str, schema: Schema, versions: Sequence[Version], *, normalize: bool = False
@@ -116,6 +120,12 @@ class Registry:
             answer, changes = decide(state)
             await self._append(changes, state)
             return answer
+
+    async def change_in_steps(self, decide: Callable[[RegistryState], Decision[list[Change]]]) -> None:
+        """Make the changes that ``decide`` makes of the state; no other write comes between its steps."""
+        async with self._writing:
+            state = await self.state()
+            await self._append(await in_steps(decide(state)), state)
 
     async def _append(self, changes: list[Change], state: RegistryState) -> None:
         if changes:

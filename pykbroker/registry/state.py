@@ -23,6 +23,8 @@ READONLY: Final = "READONLY"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 IMPORT: Final = "IMPORT"
 MODES: Final = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
+#: Versions of a deleted subject.
+_VERSIONS_IN_A_STEP: Final = 100
 DEFAULT_CONFIG: Final = {"compatibilityLevel": "BACKWARD"}
 
 
@@ -49,6 +51,11 @@ class RegistryState:
 
     def replay(self, change: Change) -> None:
         """Apply one record. Raises Unreadable for a value that is not understood, and then changes nothing."""
+        for _ in self.replay_in_steps(change):
+            pass
+
+    def replay_in_steps(self, change: Change) -> Iterator[None]:
+        """The same, with others served in between who do not read the state: a subject may have thousands of versions."""
         key, value = change
         match key:
             case SchemaKey():
@@ -64,8 +71,11 @@ class RegistryState:
             case DeleteSubjectKey(subject):
                 last = None if value is None else value.get("version")
                 if isinstance(last, int):
-                    for version in [each for each in self._subjects.get(subject, {}).values() if each.version <= last]:
-                        self._put(SchemaKey(subject, version.version), version.soft_deleted())
+                    for count, version in enumerate(list(self._subjects.get(subject, {}).values()), 1):
+                        if version.version <= last:
+                            self._put(SchemaKey(subject, version.version), version.soft_deleted())
+                        if not count % _VERSIONS_IN_A_STEP:
+                            yield
             case ContextKey(context):
                 _set(self._contexts, context, None if value is None else True)
             case ClearSubjectKey():
@@ -101,8 +111,9 @@ class RegistryState:
             self._ids.pop((context, found.schema), None)
         if self._guids.get(found.guid) == key:
             del self._guids[found.guid]
-            for each in places:
-                self._guids.setdefault(self._at(each).guid, each)
+            other = next((each for each in places if self._at(each).guid == found.guid), None)
+            if other is not None:
+                self._guids[found.guid] = other
         for reference in found.schema.references:
             target = self.target(found.subject, reference.subject, reference.version)
             referrers = self._referrers.get(target, {})
@@ -163,6 +174,11 @@ class RegistryState:
         """The versions that have an id, also deleted ones."""
         return [self._at(each) for each in self._places.get((context, number), {})]
 
+    def any_with_id(self, context: str, number: int) -> Version | None:
+        """A version that has an id, perhaps a deleted one."""
+        key = next(iter(self._places.get((context, number), {})), None)
+        return None if key is None else self._at(key)
+
     def with_guid(self, guid: str) -> Version | None:
         """A version that has a guid."""
         key = self._guids.get(guid)
@@ -182,6 +198,10 @@ class RegistryState:
     def referrers(self, key: SchemaKey) -> list[int]:
         """The ids of the schemas that refer to a version, in order."""
         return sorted({self._at(each).id for each in self._referrers.get(key, {})})
+
+    def is_referred_to(self, key: SchemaKey) -> bool:
+        """Whether a schema refers to a version."""
+        return key in self._referrers
 
     def contexts(self) -> list[str]:
         """All contexts, the default one first."""

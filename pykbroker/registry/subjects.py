@@ -16,6 +16,8 @@ _QUALIFIED: Final = re.compile(r":(\.[^:]*):(.*)", re.DOTALL)
 _RESERVED: Final = ("__GLOBAL", "__EMPTY")
 _LONGEST: Final = 1000
 LATEST: Final = -1
+#: What the usual strategy appends to a topic's name.
+_OF_TOPICS: Final = ("-key", "-value")
 _MOST: Final = 2**31 - 1
 
 
@@ -37,6 +39,13 @@ def normal(subject: str) -> str:
 
 def context_of(subject: str) -> str:
     return split(subject)[0]
+
+
+def topic_of(subject: str) -> str:
+    """The topic that a subject is named for, by the usual strategy; its name without a suffix of it. Empty for all subjects of a context."""
+    name = split(subject)[1]
+    suffix = next((each for each in _OF_TOPICS if name.endswith(each)), "")
+    return name.removesuffix(suffix) or name
 
 
 def checked(subject: str) -> str:

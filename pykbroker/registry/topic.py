@@ -62,6 +62,10 @@ class SchemasTopic:
                 raise RegistryError(STORE, f"The topic {TOPIC} cannot be read: {error}") from error
         return self._state
 
+    def state_if_read(self) -> RegistryState | None:
+        """The same at once, where nothing is to be read; else None."""
+        return self._state if self._lifetimes.current is not None and self._is_read() else None
+
     async def append(self, changes: Sequence[Change], state: RegistryState) -> None:
         """Append changes that were decided on ``state``, as one batch; returns when they are committed. Raises RegistryError, also if the
         state is that of another life of the cluster.
@@ -141,7 +145,8 @@ class SchemasTopic:
             else:
                 change = await asyncio.to_thread(decode, record.key, record.value)
             if change is not None:
-                state.replay(change)
+                for _ in state.replay_in_steps(change):
+                    await asyncio.sleep(0)
         except Unreadable as error:
             self._unread += 1
             if self._unread <= _MOST_LINES:

@@ -21,6 +21,8 @@ from pykbroker.registry.parsing import SchemaSource, missing_package
 from pykbroker.registry.schema import AVRO, JSON, PROTOBUF, abbreviated
 from pykbroker.runtime.escaping import escaped
 
+#: Parts of one Avro value: what its bytes say, and what they only claim.
+_MOST_ITEMS: Final = 2_000_000
 #: The path of a schema's first message, which is not written out.
 _FIRST: Final = (0,)
 
@@ -142,9 +144,20 @@ def _avro(source: SchemaSource) -> SchemaCodec:
         _valued(io.DatumWriter(schema).write, value, io.BinaryEncoder(out))
         return out.getvalue()
 
+    class BoundedReader(io.DatumReader):  # type: ignore[name-defined,misc] # imported here
+        """Items without bytes, nulls say, cost a value nothing: it may claim any number of them, and arrays of such arrays."""
+
+        left = _MOST_ITEMS
+
+        def read_data(self, *given: Any) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                raise ValueError(f"it has more than {_MOST_ITEMS} items")
+            return super().read_data(*given)
+
     def decode(data: bytes) -> Any:
         given = BytesIO(data)
-        found = _valued(io.DatumReader(schema).read, io.BinaryDecoder(given))
+        found = _valued(BoundedReader(schema).read, io.BinaryDecoder(given))
         if left := len(data) - given.tell():
             raise ValueError(f"the value is not of its Avro schema: {left} bytes are left over")
         return found

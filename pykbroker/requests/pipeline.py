@@ -1,6 +1,6 @@
 """The places around a handler, in one order, whoever fills them and whenever.
 
-decode -> authenticate -> MEASURE -> OBSERVE -> THROTTLE -> AUTHORISE -> AMEND -> INTERCEPT -> ADVERTISE -> handle -> encode
+decode -> authenticate -> MEASURE -> OBSERVE -> THROTTLE -> AUTHORISE -> AMEND -> INTERCEPT -> VALIDATE -> ADVERTISE -> handle -> encode
 
 ``dispatcher.py`` decodes and encodes. Authentication has the connection's frames to itself before they reach the dispatcher
 (``authentication.py``). The places between are empty unless somebody fills them, and then cost nothing.
@@ -39,8 +39,10 @@ class Place(IntEnum):
     AMEND = 4
     #: Fault rules, and the steps of tests.
     INTERCEPT = 5
+    #: The schema ids of produced records, by the registry of the process.
+    VALIDATE = 6
     #: The addresses of brokers in answers.
-    ADVERTISE = 6
+    ADVERTISE = 7
 
 
 class Guard(Protocol):

@@ -6,11 +6,13 @@ It runs on the cluster's loop, with requests served in between.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.seeding.seed import BadSeed, Seed, SeedRecord, SeedTopic
 from pykbroker.wire import records as wire
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
 
+#: The topic of the schema registry.
+_SCHEMAS: Final = "_schemas"
 #: Most records, and approximate bytes, of one batch.
 _BATCH_RECORDS: Final = 100
 _BATCH_BYTES: Final = 256 * 1024
@@ -47,12 +51,28 @@ def load_seed(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferr
     With ``only_new``, existing topics are left unchanged. Fails with BadSeed; if a topic is refused, nothing was done.
     """
     there = cluster.metadata.image.topics
+    if seed.schemas and _SCHEMAS in there:
+        by_schema = {record.topic for record in seed.records if record.by_schema}
+        if not only_new or by_schema - there.keys():
+            raise BadSeed(
+                seed.schemas[0].at,
+                "the brokers have schemas already, and a seed gives its own the first ids: load it into others",
+            )
     if only_new:
         seed = Seed(
             [topic for topic in seed.topics if topic.name not in there],
             [record for record in seed.records if record.topic not in there],
         )
-    wanted = _wanted(cluster, seed)
+    wanted: Deferred[dict[str, SeedTopic]] = attempt(cluster.runtime.slices.run, _wanted(cluster, seed))
+    created = wanted.chain(partial(_create, cluster))
+    return created.chain(
+        lambda count: _append(cluster, seed.records).map(lambda _: LoadedSeed(count, len(seed.records)))
+    )
+
+
+def _create(cluster: Cluster, wanted: dict[str, SeedTopic]) -> Deferred[int]:
+    """Create the topics that are not there, all or none; their number. Fails with BadSeed."""
+    there = cluster.metadata.image.topics
     new = [
         (topic.at, NewTopic(topic.name, topic.partitions, topic.replication_factor, configs=topic.configs))
         for name, topic in wanted.items()
@@ -72,14 +92,11 @@ def load_seed(cluster: Cluster, seed: Seed, *, only_new: bool = False) -> Deferr
 
     create = cluster.controller.create_topics
     tried = create(topics, validate_only=True).recover(KafkaError, refused).map(checked)
-    created = tried.chain(lambda _: create(topics)).map(checked)
-    return created.chain(lambda _: _append(cluster, seed.records)).map(
-        lambda _: LoadedSeed(len(new), len(seed.records))
-    )
+    return tried.chain(lambda _: create(topics)).map(checked).map(lambda _: len(new))
 
 
-def _wanted(cluster: Cluster, seed: Seed) -> dict[str, SeedTopic]:
-    """Return all topics of a seed, including those that only records name, with enough partitions for these.
+def _wanted(cluster: Cluster, seed: Seed) -> Generator[float, None, dict[str, SeedTopic]]:
+    """All topics of a seed, including those that only records name, with enough partitions for these.
 
     Raises BadSeed.
     """
@@ -94,7 +111,9 @@ def _wanted(cluster: Cluster, seed: Seed) -> dict[str, SeedTopic]:
             )
     said = {topic.name for topic in seed.topics if topic.partitions != -1}
     highest: defaultdict[str, int] = defaultdict(int)
-    for record in seed.records:
+    for number, record in enumerate(seed.records):
+        if not number % _BATCH_RECORDS:
+            yield _BATCH_RECORDS / 4
         found.setdefault(record.topic, SeedTopic(record.topic, record.at))
         count = there.get(record.topic, found[record.topic].partitions if record.topic in said else None)
         if record.partition is not None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from pykbroker.seeding.plain_records import FIELDS, NONE, check_fields, meaning, record_from_plain, shape, whole_number
-from pykbroker.seeding.seed import At, Misfit, Path, Seed, SeedRecord, SeedSource, SeedTopic
+from pykbroker.seeding.seed import At, Misfit, Path, Seed, SeedRecord, SeedSchema, SeedSource, SeedTopic
 
 _TOPIC_FIELDS = ("partitions", "replication_factor", "configs")
 _LARGEST_COUNT, _LARGEST_FACTOR = 2**31 - 1, 2**15 - 1
+_SCHEMA_FIELDS = ("schema", "type", "references")
+_SCHEMA_EXAMPLE = '{"schema": {"type": "record", "name": "Order", "fields": []}}'
+#: The fields of a record that name the subject by which a part of it is written.
+_BY_SCHEMA = {"key_schema": "key", "value_schema": "value"}
 EXAMPLE = '{"topics": {"orders": {"partitions": 3, "records": [{"key": "k", "value": "v"}]}}}'
 
 
@@ -16,15 +22,44 @@ def document(found: Any, source: SeedSource) -> Seed:
     """Return the seed of a whole document. Raises Misfit."""
     if not isinstance(found, dict):
         raise Misfit((), f"{shape(found)}, not an object such as {EXAMPLE}")
-    check_fields(found, ("topics",), "", ())
-    topics = found.get("topics")
+    check_fields(found, ("topics", "schemas"), "", ())
+    topics = found.get("topics", {} if "schemas" in found else None)
     if not isinstance(topics, dict):
         raise Misfit(("topics",), f"topics is {shape(topics)}, not an object of topics by their names")
     check_fields(topics, tuple(topics), "", ("topics",))
-    seed = Seed()
+    seed = Seed(schemas=list(_schemas(found.get("schemas", {}), source)))
     for name, described in topics.items():
         _add_topic(seed, name, described, source)
     return seed
+
+
+def _schemas(found: Any, source: SeedSource) -> Iterator[SeedSchema]:
+    """The versions of subjects, each an object with its schema, or a list of such."""
+    if not isinstance(found, dict):
+        raise Misfit(("schemas",), f"schemas is {shape(found)}, not an object of schemas by their subjects")
+    check_fields(found, tuple(found), "", ("schemas",))
+    for subject, described in found.items():
+        versions = described if isinstance(described, list) else [described]
+        for number, each in enumerate(versions):
+            path: Path = ("schemas", subject, number) if isinstance(described, list) else ("schemas", subject)
+            yield _schema(subject, each, At(source, path))
+
+
+def _schema(subject: str, found: Any, at: At) -> SeedSchema:
+    if not isinstance(found, dict):
+        raise Misfit(at.path, f"{shape(found)}, not an object such as {_SCHEMA_EXAMPLE}")
+    check_fields(found, _SCHEMA_FIELDS, " of a schema", at.path)
+    said = meaning(dict(found))
+    text, kind, references = said.get("schema"), said.get("type", "AVRO"), said.get("references") or []
+    if not isinstance(text, str | dict | list):
+        raise Misfit((*at.path, "schema"), f"schema is {shape(text)}, not its text or its object")
+    if not isinstance(kind, str):
+        raise Misfit((*at.path, "type"), f"type is {shape(kind)}, not AVRO, JSON or PROTOBUF")
+    try:
+        to = [(str(each["name"]), str(each["subject"]), int(each["version"])) for each in references]
+    except (LookupError, TypeError, ValueError) as error:
+        raise Misfit((*at.path, "references"), "a reference is an object with name, subject and version") from error
+    return SeedSchema(subject, at, text if isinstance(text, str) else json.dumps(text), kind.upper(), to)
 
 
 def _add_topic(seed: Seed, name: str, described: Any, source: SeedSource) -> None:
@@ -108,10 +143,23 @@ def _setting(value: Any, path: Path) -> str:
 def record(name: str, found: Any, at: At) -> SeedRecord:
     """Return a record that is listed under its topic. Raises Misfit."""
     if isinstance(found, dict):
-        check_fields(found, FIELDS[1:], " of a record", at.path)
+        check_fields(found, (*FIELDS[1:], *_BY_SCHEMA), " of a record", at.path)
     return _record(name, found, at)
 
 
 def _record(name: str, found: Any, at: At) -> SeedRecord:
+    by_schema = {}
+    if isinstance(found, dict) and not found.keys().isdisjoint(_BY_SCHEMA):
+        for field, part in _BY_SCHEMA.items():
+            if field in found:
+                by_schema[part] = _subject_of(found, field, at.path), meaning(found.get(part))
+        found = {field: value for field, value in found.items() if field not in _BY_SCHEMA}
     read = record_from_plain(found, at.path)
-    return SeedRecord(name, at, read.key, read.value, read.headers, read.partition, read.timestamp)
+    return SeedRecord(name, at, read.key, read.value, read.headers, read.partition, read.timestamp, by_schema)
+
+
+def _subject_of(found: dict[str, Any], field: str, path: Path) -> str:
+    subject = meaning(found[field])
+    if not isinstance(subject, str):
+        raise Misfit((*path, field), f"{field} is {shape(subject)}, not the subject of a schema")
+    return subject

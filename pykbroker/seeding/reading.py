@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,18 @@ def read(given: Seedable) -> Seed:
     if isinstance(given, Mapping):
         source = _Given()
         try:
-            return parsing.document(dict(given), source)
+            return _by_schemas(parsing.document(dict(given), source))
         except Misfit as misfit:
             raise BadSeed(At(source, misfit.path), misfit.why) from misfit
     path = File(given)
-    return _folder(path) if path.is_dir() else _file(path)
+    return _by_schemas(_folder(path) if path.is_dir() else _file(path))
+
+
+def _by_schemas(seed: Seed) -> Seed:
+    """The seed with the records of its schemas, and what is to be written by them written. Raises BadSeed."""
+    if seed.schemas or any(record.by_schema for record in seed.records):
+        import_module("pykbroker.registry.seeds").write(seed)
+    return seed
 
 
 def _folder(folder: File) -> Seed:
@@ -50,7 +58,7 @@ def read_bytes(raw: bytes, form: str, name: str, topic: str | None = None) -> Se
 
     Errors begin with ``name``, line and column; ``topic`` is that of lines or rows that name none. Raises BadSeed.
     """
-    return _said(_FORMS[form], raw, name, topic)
+    return _by_schemas(_said(_FORMS[form], raw, name, topic))
 
 
 def _said(form: Callable[[str, str, str | None], _Text], raw: bytes, name: str, topic: str | None) -> Seed:

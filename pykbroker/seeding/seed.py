@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pykbroker.wire.records import Header
 
@@ -60,10 +60,22 @@ class SeedTopic:
 
 
 @dataclass(slots=True)
+class SeedSchema:
+    """A version of a subject, for the schema registry of the brokers; references are name, subject and version of each."""
+
+    subject: str
+    at: At
+    text: str
+    type: str = "AVRO"
+    references: list[tuple[str, str, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class SeedRecord:
     """A record to append.
 
-    Without ``partition``, the key decides; without ``timestamp``, it gets the time of the append.
+    Without ``partition``, the key decides; without ``timestamp``, it gets the time of the append. ``by_schema`` has what is to be written by
+    the newest version of a subject: ``{"value": (subject, value)}``.
     """
 
     topic: str
@@ -73,14 +85,16 @@ class SeedRecord:
     headers: list[Header]
     partition: int | None = None
     timestamp: int | None = None
+    by_schema: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Seed:
-    """Topics, and records in the order of their appends."""
+    """Topics, and records in the order of their appends. Those of schemas are among them, once they are read (``reading.py``)."""
 
     topics: list[SeedTopic] = field(default_factory=list)
     records: list[SeedRecord] = field(default_factory=list)
+    schemas: list[SeedSchema] = field(default_factory=list)
 
     def add(self, other: Seed) -> None:
         """Append another seed to this one. Raises BadSeed if both describe a topic."""
@@ -90,3 +104,4 @@ class Seed:
                 raise BadSeed(topic.at, f"topic {topic.name} is described at {known[topic.name].at} already")
         self.topics += other.topics
         self.records += other.records
+        self.schemas += other.schemas

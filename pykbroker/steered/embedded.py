@@ -142,6 +142,7 @@ class Embedded:
                 wrap_disk=self.disk.wrap,
                 clock=None if setup.time is None else setup.time.clock,
             )
+            node.request_log = setup.log
             for follower in (*(() if setup.time is None else (setup.time.follow,)), *setup.followers):
                 node.lifetimes.follow(follower)
             await node.start(setup.load_seed)

@@ -32,6 +32,8 @@ class HttpOptions:
 
     ``schema_registry``: the address of another process's one, for the console.
 
+    ``listener``: of the schema registry, the listener of the broker whose TLS and users it has.
+
     ``patience_s``: how long a client may be idle, or keep the broker waiting; Prometheus asks once a minute or more often.
     """
 
@@ -41,6 +43,7 @@ class HttpOptions:
     names: frozenset[str] = frozenset()
     schema_registry: str | None = None
     patience_s: float = 75
+    listener: str | None = None
 
     @property
     def is_loopback(self) -> bool:
@@ -75,7 +78,9 @@ def is_url(schema_registry: str) -> bool:
     return "://" in schema_registry
 
 
-def parse_registry(address: str, token_file: Path | None = None, names: Iterable[str] = ()) -> HttpOptions:
+def parse_registry(
+    address: str, token_file: Path | None = None, names: Iterable[str] = (), listener: str | None = None
+) -> HttpOptions:
     """Parse the address of our own schema registry, as that of the HTTP side. Raises ConfigError."""
     found = _ADDRESS.fullmatch(address.strip())
     if found is None or int(found["port"]) > 65535:
@@ -84,13 +89,17 @@ def parse_registry(address: str, token_file: Path | None = None, names: Iterable
         )
     token = None if token_file is None else read_token(token_file)
     host = found["six"] or found["host"] or _LOOPBACK
-    return HttpOptions(host, int(found["port"]), token, frozenset(map(str.lower, names)))
+    names = frozenset(map(str.lower, names))
+    return HttpOptions(host, int(found["port"]), token, names, listener=None if listener is None else listener.upper())
 
 
 def registry_url(address: str, token: str | None = None) -> str:
-    """Return the URL of our own schema registry at ``address``, as clients are configured with it; a token is its password."""
+    """Return the URL of our own schema registry at ``address``, as clients are configured with it; a token is its password. With TLS,
+    the address begins with https://.
+    """
     user = "" if token is None else f"pykbroker:{quote(token, safe='')}@"
-    return f"http://{user}{address}"
+    scheme, _, where = address.rpartition("://")
+    return f"{scheme or 'http'}://{user}{where}"
 
 
 def read_token(path: Path) -> str:
@@ -110,10 +119,22 @@ def read_token(path: Path) -> str:
 def check(options: HttpOptions, config: BrokerConfig, option: str = "--http") -> None:
     """Require a token where the broker is protected, since ``option`` opens what shows the same data. Raises ConfigError."""
     protection = protected_by(config)
-    if protection is not None and options.token is None:
+    if options.listener is not None:
+        _check_listener(options.listener, config)
+    elif protection is not None and options.token is None:
         raise ConfigError(
             f"{protection}, and {option} would show what is protected to everybody: "
             "name a file with a token that who asks must send, --http-token-file FILE"
+        )
+
+
+def _check_listener(name: str, config: BrokerConfig) -> None:
+    found = next((each for each in config.listeners if each.name == name), None)
+    if found is None or found.security_protocol == "PLAINTEXT":
+        protected = [each.name for each in config.listeners if each.security_protocol != "PLAINTEXT"]
+        raise ConfigError(
+            f"--schema-registry-listener wants one of the broker's listeners with TLS or SASL ({', '.join(protected) or 'it has none'}), "
+            f"not {name}"
         )
 
 

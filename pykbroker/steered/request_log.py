@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Kafka's names of the APIs: ``Produce``, ``ApiVersions``, ``AddOffsetsToTxn``.
 API_NAMES: Final = {int(key): key.name.title().replace("_", "") for key in ApiKey}
+#: In place of an API: requests to the schema registry of the process.
+REGISTRY: Final = "SchemaRegistry"
 #: Bytes of a partition's records that are kept: enough for the batch header and small records.
 KEPT_RECORD_BYTES: Final = 4096
 #: The most requests, and the most structs in them and their answers (topics, partitions, members ...).
@@ -38,7 +40,8 @@ MOST_STRUCTS: Final = 50_000
 @dataclass(slots=True, eq=False)
 class Request:
     """One request. ``request`` and ``response`` are the decoded messages, with the fields of Kafka's schemas in
-    ``snake_case``; ``records`` are cut after 4096 bytes. ``response`` is None as long as there is none.
+    ``snake_case``; ``records`` are cut after 4096 bytes. ``response`` is None as long as there is none. One to the schema registry
+    (``SchemaRegistry``) has neither, but a ``path`` and a ``status``.
     """
 
     api: str
@@ -61,15 +64,28 @@ class Request:
     #: Its arrival in milliseconds since the epoch on the broker's clock, and the milliseconds until its answer.
     at_ms: int = 0
     took_ms: float | None = None
+    #: Of a request to the schema registry: method and path, and the status of the answer.
+    path: str | None = None
+    status: int | None = None
     weight: int = field(default=1, repr=False)
 
     @property
     def error_codes(self) -> frozenset[ErrorCode]:
         """Every error code in its answer, at the top or in a part."""
-        codes = {ErrorCode(code) for code in _error_codes(self.response) if code}
-        return frozenset(codes | ({self.error} if self.error else set()))
+        return frozenset(self.each_error_code()) - {ErrorCode.NONE}
+
+    def each_error_code(self) -> Iterator[ErrorCode]:
+        """The same one after the other, as often as they are there, NONE too: an answer may have thousands."""
+        for code in _error_codes(self.response):
+            yield ErrorCode(code)
+        if self.error:
+            yield self.error
 
     def __str__(self) -> str:
+        return self.text(self.error_codes)
+
+    def text(self, codes: Collection[ErrorCode]) -> str:
+        """One line about it; ``codes`` are the different error codes."""
         about = f" {', '.join(sorted(self.topics))}" if self.topics else ""
         if self.refused is not None:
             ended = f"refused: {self.refused}"
@@ -78,8 +94,10 @@ class Request:
         elif self.took_ms is None:
             ended = "not answered yet"
         else:
-            errors = ", ".join(sorted(code.name for code in self.error_codes))
-            ended = f"{errors or 'ok'} after {self.took_ms:.1f} ms"
+            errors = ", ".join(sorted(code.name for code in codes))
+            ended = f"{self.status or errors or 'ok'} after {self.took_ms:.1f} ms"
+        if self.path is not None:
+            return f"{self.client_id} -> schema registry: {self.path}: {ended}"
         return f"{self.client_id} -> broker {self.node_id}: {self.api} v{self.version}{about}: {ended}"
 
 
@@ -155,6 +173,12 @@ class RequestLog:
         self._keep(noted, weight)
         return noted
 
+    def note_registry(self, path: str, client_id: str, client: str, at_ms: int) -> Request:
+        """Note a request to the schema registry, whose answer is filled in later."""
+        noted = Request(REGISTRY, -1, client_id, client, -1, -1, None, at_ms=at_ms, path=path)
+        self._keep(noted, 1)
+        return noted
+
     def refused(self, broker: Broker, peer: Peer, frame: memoryview, error: CloseConnection) -> None:
         """Record a frame that did not reach the steps."""
         if error is self._recorded_error:
@@ -217,7 +241,7 @@ def chosen(
 
 def api_name(text: str) -> str:
     """Kafka's name of an API, given in any spelling. Raises ValueError with similar names."""
-    known = {name.lower(): name for name in API_NAMES.values()}
+    known = {name.lower(): name for name in (*API_NAMES.values(), REGISTRY)}
     name = known.get(text.replace("_", "").lower())
     if name is None:
         near = get_close_matches(text.replace("_", "").lower(), known, 3, 0.5)

@@ -63,6 +63,7 @@ class LogDirectory:
             "_refused_ms",
             "_logged_full_ms",
             "clock",
+            "cordoned",
             "disk",
             "full",
             "offline",
@@ -78,6 +79,8 @@ class LogDirectory:
         self.random = random
         self.path = path
         self.offline = False
+        #: Whether it gets no new replicas (KIP-1066).
+        self.cordoned = False
         #: Whether the disk was full at the last write.
         self.full = False
         #: Whether the log has still to say that there is room again; each write that succeeds meanwhile calls ``succeeded``.

@@ -42,6 +42,11 @@ class Access(ABC):
         """
 
     @property
+    @abstractmethod
+    def _authority(self) -> str | None:
+        """The certificate in PEM of the authority of its ``security``; None without TLS."""
+
+    @property
     def _cluster(self) -> Cluster:
         """The cluster, to be used on its own thread. Raises RuntimeError if it does not run, or runs in another process."""
         return self._here.node.cluster

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class TestHttpSide:
-    """``http`` and ``registry`` are addresses, or None. Raises ConfigError for an invalid one, and if a package is missing."""
+    """``http`` and ``registry`` are addresses, or None; the registry has the TLS and the users of ``listener``. Raises ConfigError for an invalid one, and if a package is missing."""
 
-    def __init__(self, http: str | None, registry: str | None, host: Embedded) -> None:
+    def __init__(self, http: str | None, registry: str | None, host: Embedded, listener: str | None = None) -> None:
         self._http = None if http is None else (options.parse(http), http_side())
-        self._registry = None if registry is None else options.parse_registry(registry)
+        self._registry = None if registry is None else options.parse_registry(registry, listener=listener)
         if registry is not None:
             check_registry()
         self._host = host

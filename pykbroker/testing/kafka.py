@@ -111,10 +111,12 @@ class Kafka(Judging, Actions, Observations):
         sown = None if seed is None else read_seed(seed)
         address = None if http is None else str(http)
         registry = None if schema_registry is False else "0" if schema_registry is True else str(schema_registry)
+        secured_by = None if registry is None or self._security is None else self._security.protocol
         befalls = _chaos(chaos)
         beside = (
             *(("--http", address), ("--schema-registry", registry), ("--as-version", as_version)),
             ("--chaos", None if chaos is None else str(chaos)),
+            ("--schema-registry-listener", secured_by),
         )
         self._separate = None
         if process:
@@ -129,7 +131,7 @@ class Kafka(Judging, Actions, Observations):
             )
         )
         self._faults = Faults(self._embedded, strict=strict_faults)
-        self._http_side = None if process else _http_side(address, registry, self._embedded)
+        self._http_side = None if process else _http_side(address, registry, self._embedded, secured_by)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
 
@@ -269,6 +271,10 @@ class Kafka(Judging, Actions, Observations):
             raise RuntimeError('this broker has no security; write Kafka(security="sasl_ssl"), say')
         return self._security
 
+    @property
+    def _authority(self) -> str | None:
+        return None if self._security is None else self._security.authority
+
     def renew_certificate(self, days: float = 365.0) -> None:
         """Give the broker another certificate, for new connections; with negative ``days`` an expired one."""
         _ = self._here
@@ -302,12 +308,12 @@ def _token(given: dict[str, str], release: Release | None) -> str | None:
     return None if protected_by(config) is None else secrets.token_urlsafe()
 
 
-def _http_side(http: str | None, registry: str | None, host: Embedded) -> TestHttpSide | None:
+def _http_side(http: str | None, registry: str | None, host: Embedded, listener: str | None) -> TestHttpSide | None:
     if http is None and registry is None:
         return None
     from pykbroker.testing.http_side import TestHttpSide
 
-    return TestHttpSide(http, registry, host)
+    return TestHttpSide(http, registry, host, listener)
 
 
 def _chaos(given: str | int | None) -> Chaos | None:

@@ -117,7 +117,7 @@ class Queries(Access):
         """
         from pykbroker.testing.schemas import Schemas
 
-        return Schemas(self.schema_registry_url)
+        return Schemas(self.schema_registry_url, self._authority)
 
     def records(self, topic: str, partition: int | None = None, *, decode: bool = False) -> list[Record]:
         """The records of a topic, or of one partition, as a consumer with read_committed sees them, by partition and offset. With

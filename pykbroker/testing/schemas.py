@@ -29,10 +29,10 @@ class SubjectVersion:
 
 
 class Schemas:
-    """The registry at a URL. Every method raises ClientError with the registry's own message if it refuses."""
+    """The registry at a URL, whose certificate an ``authority`` (PEM) issued. Every method raises ClientError with the registry's own message if it refuses."""
 
-    def __init__(self, url: str) -> None:
-        self._client = RegistryClient(url, _TIMEOUT_S)
+    def __init__(self, url: str, authority: str | None = None) -> None:
+        self._client = RegistryClient(url, _TIMEOUT_S, authority)
         self._values = import_module("pykbroker.registry.values").of_registry(self._client)
 
     def register(

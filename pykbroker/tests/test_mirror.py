@@ -46,7 +46,7 @@ OTHERS = {
     "security/test_secrets.py": "all places where something of a secret could be told",
     "seeding/test_round_trip.py": "what is written, read and put back, in every form",
     "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",
-    "share_partitions/test_mutations.py": "both models of share partitions, with single rules off",
+    "share_partitions/test_mutations.py": "the models of share partitions, with single rules off",
     "simulation/test_simulation.py": "all of the simulation",
     "storage/compaction/test_compacted_gaps.py": "recovery of what compaction wrote",
     "storage/compaction/test_room.py": "compaction and producers on one disk",

@@ -50,9 +50,11 @@ _TOLERANCE = 0.05
 COSTS = {
     "produce of one record": Calls(40, 48),
     "produce of six batches": Calls(170, 183),
-    "fetch of one batch": Calls(77, 73),
-    "fetch of six partitions": Calls(246, 196),
-    "fetch that waits, and its produce": Calls(164, 123),
+    "fetch of one batch": Calls(34, 51),
+    "fetch of two batches, not the newest": Calls(50, 70),
+    "fetch of six partitions": Calls(109, 168),
+    "fetch of six partitions in a session": Calls(148, 195),
+    "fetch that waits, and its produce": Calls(125, 118),
     "Metadata of one topic": Calls(38, 29),
     "ListOffsets of one partition": Calls(38, 34),
     "InitProducerId": Calls(25, 18),
@@ -71,7 +73,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     lifecycle = BrokerLifecycle(cluster)
     lifecycle.start_all({1: [Endpoint(LISTENER, "host", 9092)]}, None)
     cluster.controller.create_topics(
-        [NewTopic("one", 1, 1), NewTopic("six", 6, 1), NewTopic("large", 6, 1), NewTopic("waited", 1, 1)]
+        [
+            NewTopic(name, parts, 1)
+            for name, parts in (("one", 1), ("newest", 1), ("six", 6), ("large", 6), ("session", 6), ("waited", 1))
+        ]
     )
     Client(cluster, Dispatcher()).ask(FindCoordinatorRequest(coordinator_keys=[GROUP]), 4)
     yield cluster
@@ -123,6 +128,26 @@ def of_fetch(topic: str, partitions: int, size: int) -> Kind:
         return plain(client, fetched(topic, partitions, 0, size + 500), 11)
 
     return prepared
+
+
+def older_fetch(client: Client) -> Callable[[], Calls]:
+    for _ in range(4):
+        client.ask(produced("one", 1, 100), 9)
+    return plain(client, fetched("one", 1, 0, 400), 11)
+
+
+def session_fetch(client: Client) -> Callable[[], Calls]:
+    """Of a client that asks for the same again."""
+    client.ask(produced("session", 6, 16_384), 9)
+    request = fetched("session", 6, 0, 16_884)
+    request.session_epoch = 0
+    request.session_id = client.ask(request, 12).session_id
+
+    def once() -> Calls:
+        request.session_epoch += 1
+        return plain(client, request, 12)()
+
+    return once
 
 
 def waiting_fetch(client: Client) -> Callable[[], Calls]:
@@ -215,8 +240,10 @@ def consumer_group_heartbeat(client: Client) -> Callable[[], Calls]:
 KINDS: dict[str, Kind] = {
     "produce of one record": of_produce("one", 1, 100),
     "produce of six batches": of_produce("six", 6, 1000),
-    "fetch of one batch": of_fetch("one", 1, 100),
+    "fetch of one batch": of_fetch("newest", 1, 100),
+    "fetch of two batches, not the newest": older_fetch,
     "fetch of six partitions": of_fetch("large", 6, 16_384),
+    "fetch of six partitions in a session": session_fetch,
     "fetch that waits, and its produce": waiting_fetch,
     "Metadata of one topic": metadata,
     "ListOffsets of one partition": list_offsets,

@@ -5,6 +5,8 @@ For this checkout, and beside it for another one if given.
 
 from __future__ import annotations
 
+import platform
+import sysconfig
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,18 +35,27 @@ def measure(before: Path | None = None) -> list[Row]:
 
 
 def markdown(rows: list[Row]) -> str:
-    """Return the table."""
+    """Return the table, and the interpreter below it."""
     if all(row.before is None for row in rows):
-        return "\n".join(
-            ["| request | instructions |", "|---|---:|", *(f"| {row.name} | {row.now:,.0f} |" for row in rows)]
-        )
+        lines = ["| request | instructions |", "|---|---:|", *(f"| {row.name} | {row.now:,.0f} |" for row in rows)]
+        return "\n".join([*lines, "", interpreter()])
     lines = ["| request | before | pykbroker | ratio |", "|---|---:|---:|---:|"]
     lines += [
         f"| {row.name} | {row.before:,.0f} | {row.now:,.0f} | {row.now / row.before:.3f} |"
         for row in rows
         if row.before
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", interpreter()])
+
+
+def interpreter() -> str:
+    """Return the interpreter's version, and what of its build changes the number of instructions."""
+    options = str(sysconfig.get_config_var("CONFIG_ARGS"))
+    built = [
+        f"{'with' if option in options else 'without'} {name}"
+        for option, name in (("--enable-optimizations", "PGO"), ("--with-lto", "LTO"))
+    ]
+    return f"{platform.python_implementation()} {platform.python_version()}, {' and '.join(built)}"
 
 
 def _counted(settings: Mapping[str, str], loads: Iterable[Load], checkout: Path | None = None) -> dict[str, float]:

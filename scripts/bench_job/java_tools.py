@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass
+from typing import Protocol
 
 from compat_tests.harness.class_archives import TOOLS
 from compat_tests.harness.java import java_command
@@ -15,6 +16,14 @@ from scripts.bench_job.readings import Reading, records_per_s
 _PRODUCER = "org.apache.kafka.tools.ProducerPerformance"
 _CONSUMER = "org.apache.kafka.tools.ConsumerPerformance"
 _SENT = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec", re.MULTILINE)
+
+
+class Measured(Protocol):
+    """One broker, or several that look like one."""
+
+    @property
+    def bootstrap(self) -> str: ...
+    def cpu_seconds(self) -> float: ...
 
 
 class ToolFailed(RuntimeError):
@@ -37,17 +46,21 @@ class JavaTools:
 
     def run(self, broker: BrokerProcess, topic: str) -> list[Reading]:
         with Topic(broker, topic, self.partitions):
-            before = broker.cpu_seconds()
-            sent = self._produce(broker, topic)
-            between = broker.cpu_seconds()
-            read = self._consume(broker, topic)
-            after = broker.cpu_seconds()
+            return self.on(broker, topic)
+
+    def on(self, broker: Measured, topic: str) -> list[Reading]:
+        """The same on a topic that is there."""
+        before = broker.cpu_seconds()
+        sent = self._produce(broker, topic)
+        between = broker.cpu_seconds()
+        read = self._consume(broker, topic)
+        after = broker.cpu_seconds()
         return [
             Reading(f"producer-perf, {self.name}", 1 / sent, records_per_s, between - before),
             Reading(f"consumer-perf, {self.name}", 1 / read, records_per_s, after - between),
         ]
 
-    def _produce(self, broker: BrokerProcess, topic: str) -> float:
+    def _produce(self, broker: Measured, topic: str) -> float:
         amount = ["--num-records", str(self.records), "--record-size", str(self.size), "--throughput", "-1"]
         said = self._run(_PRODUCER, broker, topic, amount)
         found = _SENT.findall(said)
@@ -55,7 +68,7 @@ class JavaTools:
             raise ToolFailed(said)
         return float(found[-1][1])
 
-    def _consume(self, broker: BrokerProcess, topic: str) -> float:
+    def _consume(self, broker: Measured, topic: str) -> float:
         """Return records per second of fetching, without the time of joining the group, which the tool subtracts."""
         amount = ["--num-records", str(self.records), "--hide-header", "--timeout", "60000"]
         said = self._run(_CONSUMER, broker, topic, amount)
@@ -64,7 +77,7 @@ class JavaTools:
             raise ToolFailed(said)
         return float(lines[-1][9])
 
-    def _run(self, main: str, broker: BrokerProcess, topic: str, arguments: list[str]) -> str:
+    def _run(self, main: str, broker: Measured, topic: str, arguments: list[str]) -> str:
         where = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
         flags = [*TOOL_FLAGS, *(HASTY if self.hasty else [])]
         command = [*java_command(main, TOOLS, flags=flags), *where, *arguments]

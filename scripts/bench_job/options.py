@@ -8,7 +8,7 @@ from pathlib import Path
 #: Names of the loads (plans.full), listed here because importing plans imports the clients.
 LOADS = (
     "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "batches", "partitions", "requests", "latency", "crowding",
-    "tls", "storm", "memory",
+    "tls", "storm", "replicas", "memory",
 )  # fmt: skip
 #: Those that --quick runs (plans.quick).
 QUICK_LOADS = ("start", "perf-100-1", "batches", "partitions", "requests", "latency", "crowding", "memory")
@@ -33,8 +33,10 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--stalls",
-        action="store_true",
-        help="measure how long one client waits for requests of others that are much work, and nothing else",
+        nargs="?",
+        const="",
+        metavar="WORDS",
+        help="measure how long one client waits for requests of others that are much work, and nothing else; with WORDS those that have them",
     )
     parser.add_argument(
         "--memory-bound",

@@ -11,6 +11,7 @@ from scripts.bench_job.java_tools import JavaTools
 from scripts.bench_job.librdkafka import Batches, Latency, OneRecordRequests
 from scripts.bench_job.over_tls import OverTls
 from scripts.bench_job.readings import Reading
+from scripts.bench_job.replicas import Replicated
 from scripts.bench_job.starting import MemoryAfterLoad, Starts
 from scripts.bench_job.storm import HandshakeStorm
 
@@ -39,6 +40,7 @@ def full(folder: Path) -> dict[str, Load]:
         "crowding": SmallAmongLarge(2_000),
         "tls": OverTls(folder / "tls", 1_000_000),
         "storm": HandshakeStorm(folder / "storm", 3_000),
+        "replicas": Replicated(folder / "replicas", 400_000, 6),
         "memory": MemoryAfterLoad(),
     }
 

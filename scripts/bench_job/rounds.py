@@ -33,8 +33,8 @@ def main(options: argparse.Namespace) -> int:
         return 0
     if options.instructions:
         return _count(options.before)
-    if options.stalls:
-        print(stalls.markdown(stalls.measure(options.rounds, options.folder)))
+    if options.stalls is not None:
+        print(stalls.markdown(stalls.measure(options.rounds, options.folder, options.stalls)))
         return 0
     if options.memory_bound:
         print(memory_bound.markdown(memory_bound.measure(options.rounds, options.folder)))

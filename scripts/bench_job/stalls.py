@@ -38,6 +38,13 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pykbroker.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    TopicInfo,
+    Topology,
+)
 from pykbroker.wire.records import Compression, Record, encode_batch
 from scripts.bench_job.brokers import make_pair
 from scripts.bench_job.crowding import framed, one_record, timed
@@ -45,6 +52,8 @@ from scripts.bench_job.crowding import framed, one_record, timed
 _TOPICS: Final = 300
 _GROUPS: Final = 2000
 _NAMES: Final = 20_000
+#: As many as the rows of the longest turns have (``pykbroker/tests/handlers/test_longest_turn.py``).
+_SUBSCRIBED: Final = 6000
 _BEFORE, _REPEATED = 300, 3
 _PRODUCE: Final = 9
 #: RE2 compiles it to many states, of which each is kept for each letter.
@@ -64,10 +73,10 @@ Case = Callable[[], tuple[Message, int]]
 Stalls = dict[str, list[Stall]]
 
 
-def measure(rounds: int, folder: Path | None = None) -> tuple[Stalls, Stalls]:
-    """Apache Kafka's and pykbroker's, by case."""
+def measure(rounds: int, folder: Path | None = None, words: str = "") -> tuple[Stalls, Stalls]:
+    """Apache Kafka's and pykbroker's, by case; of those that have ``words`` in their names."""
     both: tuple[Stalls, Stalls] = ({}, {})
-    cases = _cases()
+    cases = {name: case for name, case in {**_cases(), **_joins()}.items() if words in name}
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="pykbroker-bench-", dir=folder) as data:
             for broker, found in zip(make_pair(Path(data)), both, strict=True):
@@ -199,5 +208,48 @@ def _cases() -> dict[str, Case]:
         f"delete {_TOPICS} topics beside {_GROUPS} groups": lambda: (
             DeleteTopicsRequest(topic_names=[f"unrelated-{number}" for number in range(_TOPICS)], timeout_ms=60_000),
             5,
+        ),
+    }
+
+
+def _joins() -> dict[str, Case]:
+    """What a member says of itself is one record, which is worked on at once."""
+    there = [*_names(), *(f"unrelated-{number}" for number in range(_TOPICS))]
+    names = there + [f"missing-{number}" for number in range(_SUBSCRIBED - len(there))]
+    return {
+        f"a consumer joins with {_SUBSCRIBED} topics": lambda: (
+            ConsumerGroupHeartbeatRequest(
+                f"joined-{uuid.uuid4()}",
+                str(uuid.uuid4()),
+                0,
+                rebalance_timeout_ms=60_000,
+                subscribed_topic_names=names,
+                topic_partitions=[],
+            ),
+            1,
+        ),
+        f"a share consumer joins with {_SUBSCRIBED} topics": lambda: (
+            ShareGroupHeartbeatRequest(f"joined-{uuid.uuid4()}", str(uuid.uuid4()), 0, None, names),
+            1,
+        ),
+        f"a Streams application joins with {_SUBSCRIBED} subtopologies": lambda: (
+            StreamsGroupHeartbeatRequest(
+                f"joined-{uuid.uuid4()}",
+                str(uuid.uuid4()),
+                0,
+                rebalance_timeout_ms=60_000,
+                topology=Topology(
+                    0,
+                    [
+                        Subtopology(str(number), [name], state_changelog_topics=[TopicInfo(f"changelog-{number}")])
+                        for number, name in enumerate(names)
+                    ],
+                ),
+                active_tasks=[],
+                standby_tasks=[],
+                warmup_tasks=[],
+                process_id="process",
+            ),
+            1,
         ),
     }

@@ -64,7 +64,14 @@ class Part:
         """Run to the end; returns pytest's exit status."""
         begun = self._moved = time.monotonic()
         self._progress.unlink(missing_ok=True)
-        plugins = ("-p", "scripts.test_job.progress", "-p", "scripts.test_job.garbage")
+        plugins = (
+            "-p",
+            "scripts.test_job.progress",
+            "-p",
+            "scripts.test_job.garbage",
+            "-p",
+            "scripts.test_job.unclosed",
+        )
         stacks = ("-o", f"faulthandler_timeout={STALLED_S * 0.9}")  # are in the log before it is interrupted
         command = [self.python, "-m", "pytest", *plugins, *stacks, *self.arguments]
         path = os.pathsep.join((str(Path(self.python).parent), os.environ["PATH"]))

@@ -14,6 +14,11 @@ from pykbroker.config.definitions.abbreviations import (
 from pykbroker.config.rules import UniqueList, at_least, between, gzip_level, one_of, throttled_replicas
 from pykbroker.config.setting import Setting, table
 
+#: Names of Confluent's classes, which say how a record's subject is named; the first is the default.
+SUBJECT_STRATEGIES = tuple(
+    f"io.confluent.kafka.serializers.subject.{each}Strategy" for each in ("TopicName", "RecordName", "TopicRecordName")
+)
+
 TOPIC_SETTINGS = table(
     Setting("segment.bytes", INT, 1_073_741_824, MEDIUM, at_least(1_048_576)),
     Setting("segment.ms", LONG, 604_800_000, MEDIUM, at_least(1)),
@@ -58,6 +63,21 @@ TOPIC_SETTINGS = table(
     Setting("remote.copy.lag.bytes", LONG, -1, MEDIUM, at_least(-1)),
     Setting("remote.log.delete.on.disable", BOOLEAN, False, MEDIUM),
     Setting("errors.deadletterqueue.group.enable", BOOLEAN, False, MEDIUM),
+    *(
+        Setting(f"confluent.{part}.schema.validation", BOOLEAN, False, MEDIUM, internal=True)
+        for part in ("key", "value")
+    ),
+    *(
+        Setting(
+            f"confluent.{part}.subject.name.strategy",
+            STRING,
+            SUBJECT_STRATEGIES[0],
+            MEDIUM,
+            one_of(*SUBJECT_STRATEGIES),
+            internal=True,
+        )
+        for part in ("key", "value")
+    ),
     Setting("pykbroker.validate.records", BOOLEAN, False, MEDIUM, internal=True),
     Setting("internal.segment.bytes", INT, None, MEDIUM, internal=True),
 )

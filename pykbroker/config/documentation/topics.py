@@ -8,6 +8,12 @@ TOPICS = {
     "compression.type": "The codec that batches are stored in: gzip, snappy, lz4, zstd, uncompressed for none, or producer "
     "for whatever the producer sent.",
     "compression.zstd.level": "Level of compression where compression.type is zstd.",
+    "confluent.key.schema.validation": "Whether records are refused whose key has no schema id that the schema registry of this process "
+    "knows under its subject. A setting of Confluent's brokers.",
+    "confluent.key.subject.name.strategy": "How the subject of a key is named, by a class of Confluent's serializers.",
+    "confluent.value.schema.validation": "Whether records are refused whose value has no schema id that the schema registry of this process "
+    "knows under its subject. A setting of Confluent's brokers.",
+    "confluent.value.subject.name.strategy": "How the subject of a value is named, by a class of Confluent's serializers.",
     "delete.retention.ms": "How long compaction keeps a tombstone, and so how long a consumer that started at the "
     "beginning may take to see every deletion.",
     "errors.deadletterqueue.group.enable": "Whether share groups may write records that they gave up to the topic.",

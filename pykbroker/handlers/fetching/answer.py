@@ -50,18 +50,18 @@ def _to_send(session: FetchSession, item: FetchItem, data: PartitionData, increm
         or data.diverging_epoch is not None
         or data.preferred_read_replica >= 0
     )
-    changed = data.high_watermark != item.sent_high_watermark or data.log_start_offset != item.sent_log_start_offset
-    item.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
-    item.sent_log_start_offset = data.log_start_offset if data.error_code == 0 else -1
+    is_right = data.error_code == 0
+    sends = session.answered(
+        item,
+        data.high_watermark if is_right else -1,
+        data.log_start_offset if is_right else -1,
+        has_records=bool(data.records),
+        has_news=has_news,
+        incremental=incremental,
+    )
     if data.diverging_epoch is not None and session.is_replica:
         item.sent_high_watermark = -1  # it truncates its log and takes nothing else of this answer
-    if data.records or not incremental:
-        session.to_the_end(item)
-    if has_news:
-        session.ready[item.key] = item
-    elif item.partition is not None and item.fetch_offset == item.partition.log_end_offset:
-        session.ready.pop(item.key, None)  # not ready until an append or a change
-    return has_news or changed or not incremental
+    return sends
 
 
 def without_records(index: int, code: int, *, known: bool = True) -> PartitionData:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Bytes of an answer that are read into memory, or less where memory is short; the rest stays in its files until the client
 #: takes it.
-_INLINE_BYTES = 1024 * 1024
+INLINE_BYTES = 1024 * 1024
 _LEADER_SINCE = 16
 #: Partitions of a large answer that are put into it together.
 _ANSWERED_AT_ONCE = 200
@@ -59,10 +59,10 @@ class Attempt:
         self.fetch = fetch
         self.size = 0
         self.counted = 0  # of min_bytes
-        self.inline = fetch.broker.runtime.memory.answer_bytes(_INLINE_BYTES, CUT_SIZE)
+        self.inline = fetch.broker.runtime.memory.answer_bytes(INLINE_BYTES, CUT_SIZE)
         self.left = fetch.max_bytes
         if fetch.connection is None:  # a follower in this process takes bytes
-            self.inline = self.left = min(self.left, _INLINE_BYTES)
+            self.inline = self.left = min(self.left, INLINE_BYTES)
         self.needed = min(fetch.request.min_bytes, self.left)
         self.urgent = False  # an error or a divergence is answered at once
         self.found: list[tuple[FetchItem, PartitionData]] = []

@@ -96,6 +96,7 @@ def _each_once(request: FetchRequest, version: int) -> list[FetchItem]:
     """The partitions of a request. One that is named twice keeps its first place and is read as named last, as in Kafka."""
     return list(
         {
-            (topic, asked.partition): FetchItem(topic, asked) for topic, asked in requested_partitions(request, version)
+            (topic, asked.partition): FetchItem.of(topic, asked)
+            for topic, asked in requested_partitions(request, version)
         }.values()
     )

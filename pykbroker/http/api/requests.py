@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.http.api.route import HttpCall
@@ -11,7 +12,10 @@ from pykbroker.steered.request_log import MOST_REQUESTS, Request, chosen
 
 if TYPE_CHECKING:
     from pykbroker.steered.steering import Steering
+    from pykbroker.wire.errors import ErrorCode
 
+#: Error codes that are looked at in one turn.
+_AT_ONCE: Final = 100
 QUERY: Final = {
     "api": "name of an API in Kafka, such as Produce",
     "client_id": "the client.id",
@@ -26,7 +30,7 @@ async def listed(steering: Steering, call: HttpCall) -> dict[str, Any]:
         found = chosen(steering.requests, asked.get("api"), asked.get("client_id"), asked.get("topic"))
     limit = whole("limit", asked["limit"]) if "limit" in asked else MOST_REQUESTS
     newest = found[-limit:] if limit else []
-    return {"recording": steering.noting, "requests": [_as_json(each) for each in newest]}
+    return {"recording": steering.noting, "requests": [await _as_json(each) for each in newest]}
 
 
 async def forget(steering: Steering, call: HttpCall) -> dict[str, Any]:
@@ -39,7 +43,15 @@ async def record(steering: Steering, call: HttpCall) -> dict[str, Any]:
     return {"recording": steering.noting}
 
 
-def _as_json(request: Request) -> dict[str, Any]:
+async def _as_json(request: Request) -> dict[str, Any]:
+    """Return a request; its answer may have thousands of error codes, which are looked at in turns."""
+    codes: set[ErrorCode] = set()
+    for number, code in enumerate(request.each_error_code()):
+        if code:
+            codes.add(code)
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)
+    await asyncio.sleep(0)
     return {
         "api": request.api,
         "version": request.version,
@@ -50,7 +62,9 @@ def _as_json(request: Request) -> dict[str, Any]:
         "topics": sorted(request.topics),
         "at_ms": request.at_ms,
         "took_ms": request.took_ms,
-        "error_codes": sorted(code.name for code in request.error_codes),
+        "error_codes": sorted(code.name for code in codes),
         "refused": request.refused,
-        "text": str(request),
+        "path": request.path,
+        "status": request.status,
+        "text": request.text(codes),
     }

@@ -67,6 +67,8 @@ REQUESTS: Final = made(
             took_ms={"type": ["number", "null"]},
             error_codes=many(TEXT),
             refused=MAYBE_TEXT,
+            path=MAYBE_TEXT,
+            status={"type": ["integer", "null"]},
             text=TEXT,
         )
     ),

@@ -51,11 +51,18 @@ WHICH: Final = {
 }
 
 
-async def _check_rights(cluster: Cluster, principal: HttpPrincipal, seed: Seed) -> None:
+def _read(raw: bytes, form: str, topic: str | None) -> tuple[Seed, dict[str, bool]]:
+    """Return a seed, and its topics with whether it writes to them: a thread's work. Raises BadSeed."""
+    seed = read_bytes(raw, form, "body", topic)
+    topics = dict.fromkeys((topic.name for topic in seed.topics), False)
+    topics.update(dict.fromkeys((record.topic for record in seed.records), True))
+    return seed, topics
+
+
+async def _check_rights(cluster: Cluster, principal: HttpPrincipal, topics: dict[str, bool]) -> None:
     """Require the rights of CreateTopics and Produce, for all topics before any is created. Raises VerbRefused."""
-    written = {record.topic for record in seed.records}
-    for number, name in enumerate(dict.fromkeys([*(topic.name for topic in seed.topics), *written])):
-        if name in written:
+    for number, (name, is_written) in enumerate(topics.items()):
+        if is_written:
             principal.require(WRITE, TOPIC, name)
         is_known = name in cluster.metadata.image.topics and principal.may(DESCRIBE, TOPIC, name)
         if not is_known and not principal.may(CREATE, CLUSTER, CLUSTER_NAME):
@@ -83,8 +90,8 @@ async def _readable(cluster: Cluster, principal: HttpPrincipal, named: list[str]
 async def loaded(steering: Steering, call: HttpCall) -> dict[str, Any]:
     with refusing(400, BadSeed), refusing(415, ModuleNotFoundError):
         form = f".{_FORMS[call.kind]}"
-        seed = await asyncio.to_thread(read_bytes, call.raw, form, "body", call.query.get("topic"))
-    await _check_rights(steering.cluster(), call.principal, seed)
+        seed, topics = await asyncio.to_thread(_read, call.raw, form, call.query.get("topic"))
+    await _check_rights(steering.cluster(), call.principal, topics)
     with refusing(409, BadSeed):
         done = await steering.outcome(load_seed(steering.cluster(), seed))
     return {"topics": done.topics, "records": done.records}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
@@ -38,10 +39,12 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     found = []
     for resource in answer.resources:
         where = (resource.resource_type, resource.resource_name, resource.pattern_type)
-        rows = (Acl(*where, each.principal, each.host, each.operation, each.permission_type) for each in resource.acls)
-        found += [row for row in map(_as_json, sorted(rows)) if _has(row.values(), match)]
-        await turn.share()
-    found.sort(key=lambda row: (row["type"], row["name"]))
+        acls = sorted([
+            Acl(*where, each.principal, each.host, each.operation, each.permission_type)
+            async for each in turn.each(resource.acls)
+        ])  # fmt: skip
+        found += [row async for each in turn.each(acls) if _has((row := _as_json(each)).values(), match)]
+    found.sort(key=itemgetter("type", "name"))
     return {"off": False, "total": len(found), "start": start, "acls": found[start : start + limit]}
 
 

@@ -11,7 +11,7 @@ from pykbroker.http.principal import HttpPrincipal
 from pykbroker.http.turn import Turn
 
 if TYPE_CHECKING:
-    from pykbroker.http.console.registry import CachedRegistry
+    from pykbroker.http.console.registry import ConsoleSchemas
     from pykbroker.http.metrics.meter import RequestMeter
     from pykbroker.process.node import Node
     from pykbroker.runtime.clock import Clock
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Console:
     """State of one HTTP side. ``clock`` is the system clock: the brokers' may be manual."""
 
-    def __init__(self, node: Node, meter: RequestMeter, clock: Clock, registry: CachedRegistry | None = None) -> None:
+    def __init__(self, node: Node, meter: RequestMeter, clock: Clock, registry: ConsoleSchemas | None = None) -> None:
         self.node = node
         self.meter = meter
         self.clock = clock

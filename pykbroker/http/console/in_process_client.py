@@ -6,6 +6,7 @@ is where faults are removed. Authorization applies: requests have the principal 
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _COORDINATOR_VERSION: Final = 3
+#: Bytes of an answer that the loop decodes by itself.
+_DECODED_HERE: Final = 16 * 1024
 #: Key types of FindCoordinator.
 GROUP, TRANSACTION = 0, 1
 
@@ -119,7 +122,10 @@ class InProcessClient:
         pieces = await self._handed_in(broker, memoryview(frame))
         data = b"".join([await self._whole(cluster, piece) for piece in pieces])
         _, start = decode_response_header(data, 4, request.API_KEY, version)
-        return response_class(request.API_KEY).decode(data, start, version)[0]
+        decode = response_class(request.API_KEY).decode
+        if len(data) <= _DECODED_HERE:
+            return decode(data, start, version)[0]
+        return (await asyncio.to_thread(decode, data, start, version))[0]  # a list of all groups, say
 
     async def ask_leader(self, topic: str, index: int, request: Message, version: int) -> Any:
         """Return the response of a partition's leader. Raises VerbRefused if there is no leader."""

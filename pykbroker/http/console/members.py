@@ -15,6 +15,7 @@ from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeReque
 
 if TYPE_CHECKING:
     from pykbroker.http.console.in_process_client import InProcessClient
+    from pykbroker.http.turn import Turn
     from pykbroker.wire.messages.consumer_group_describe import DescribedGroup as ConsumerGroup
     from pykbroker.wire.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 
@@ -55,30 +56,34 @@ class ConsoleGroup:
     members: list[ConsoleMember] = field(default_factory=list)
 
 
-async def members_of(brokers: InProcessClient, coordinator: int, name: str) -> ConsoleGroup:
+async def members_of(brokers: InProcessClient, coordinator: int, name: str, turn: Turn) -> ConsoleGroup:
     """Describe a group. A group that does not exist is Dead and has no members, as before KIP-1043."""
     (found,) = (await brokers.ask(ConsumerGroupDescribeRequest([name]), 1, coordinator)).groups
     if found.error_code != ErrorCode.GROUP_ID_NOT_FOUND:
         raise_for(found.error_code, found.error_message)
-        return _assigned_by_broker("consumer", found)
+        return await _assigned_by_broker("consumer", found, turn)
     (shared,) = (await brokers.ask(ShareGroupDescribeRequest([name]), 1, coordinator)).groups
     if shared.error_code != ErrorCode.NONE:  # it is none, or they are not served
-        return await _classic(brokers, coordinator, name)
-    return _assigned_by_broker(SHARE, shared)
+        return await _classic(brokers, coordinator, name, turn)
+    return await _assigned_by_broker(SHARE, shared, turn)
 
 
-def _assigned_by_broker(kind: str, found: ConsumerGroup | DescribedShareGroup) -> ConsoleGroup:
+async def _assigned_by_broker(kind: str, found: ConsumerGroup | DescribedShareGroup, turn: Turn) -> ConsoleGroup:
     members = [
         ConsoleMember(
             *(member.member_id, getattr(member, "instance_id", None), member.client_id, member.client_host),
-            sorted((of.topic_name, index) for of in member.assignment.topic_partitions for index in of.partitions),
+            sorted([
+                (of.topic_name, index)
+                for of in member.assignment.topic_partitions
+                async for index in turn.each(of.partitions)
+            ]),
         )
         for member in found.members
-    ]
+    ]  # fmt: skip
     return ConsoleGroup(kind, found.group_state, found.assignor_name, members)
 
 
-async def _classic(brokers: InProcessClient, coordinator: int, name: str) -> ConsoleGroup:
+async def _classic(brokers: InProcessClient, coordinator: int, name: str, turn: Turn) -> ConsoleGroup:
     (found,) = (await brokers.ask(DescribeGroupsRequest([name]), 6, coordinator)).groups
     if found.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return ConsoleGroup("classic", "Dead", "")
@@ -88,7 +93,7 @@ async def _classic(brokers: InProcessClient, coordinator: int, name: str) -> Con
             *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
             _assigned(member.member_assignment) if found.protocol_type == _CONSUMER else [],
         )
-        for member in found.members
+        async for member in turn.each(found.members)
     ]
     return ConsoleGroup("classic", found.group_state, found.protocol_data, members)
 

@@ -15,7 +15,7 @@ _TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript"
 _INDEX: Final = "index.html"
 _VIEWS: Final = (
     *("acls", "brokers", "clients", "faults", "group", "groups", "metadata", "overview", "quotas", "settings"),
-    *("topic", "topics", "transactions"),
+    *("schemas", "subject", "topic", "topics", "transactions"),
 )
 NAMES: Final = (
     *(_INDEX, "style.css", "icon.svg"),

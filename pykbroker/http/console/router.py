@@ -70,6 +70,9 @@ _LOOKS: Final[dict[str, Handler]] = {
     "/quotas": quotas.listed,
     "/metadata": metadata.listed,
     "/schema": schemas.one,
+    "/subjects": schemas.subjects,
+    "/subject": schemas.subject,
+    "/version": schemas.version,
     "/pulse": counters.now,
 }
 _CHANGES: Final[dict[str, Handler]] = {

@@ -20,24 +20,27 @@ from pykbroker.wire.messages.describe_share_group_offsets import (
 
 if TYPE_CHECKING:
     from pykbroker.http.console.in_process_client import InProcessClient
+    from pykbroker.http.turn import Turn
 
 _UNKNOWN: Final = -1
 _Offsets = dict[tuple[str, int], int]
 
 
-async def described(brokers: InProcessClient, coordinator: int, name: str) -> tuple[_Offsets, _Offsets]:
+async def described(brokers: InProcessClient, coordinator: int, name: str, turn: Turn) -> tuple[_Offsets, _Offsets]:
     """Return start offsets and lags, as far as they are known."""
     request = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(name, None)])
     (found,) = (await brokers.ask(request, 1, coordinator)).groups
     raise_for(found.error_code, found.error_message)
-    known = {
-        (topic.topic_name, each.partition_index): each
-        for topic in found.topics
-        for each in topic.partitions
-        if not each.error_code and each.start_offset != _UNKNOWN
-    }
-    starts = {partition: each.start_offset for partition, each in known.items()}
-    return starts, {partition: each.lag for partition, each in known.items() if each.lag != _UNKNOWN}
+    starts: _Offsets = {}
+    lags: _Offsets = {}
+    for topic in found.topics:
+        async for each in turn.each(topic.partitions):
+            if not each.error_code and each.start_offset != _UNKNOWN:
+                partition = topic.topic_name, each.partition_index
+                starts[partition] = each.start_offset
+                if each.lag != _UNKNOWN:
+                    lags[partition] = each.lag
+    return starts, lags
 
 
 async def altered(

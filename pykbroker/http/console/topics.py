@@ -37,12 +37,14 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     brokers = console.brokers
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
-    turn = console.turn()
-    names = [name for name in brokers.cluster().metadata.image.topics if match in name.lower()]
-    found = sorted((name for name in names if brokers.sees(name)), key=lambda name: (name.startswith("__"), name))
-    await turn.share()
+    names = list(brokers.cluster().metadata.image.topics)
+    found = sorted([
+        (name.startswith("__"), name)
+        async for name in console.turn().each(names)
+        if match in name.lower() and brokers.sees(name)
+    ])  # fmt: skip
     rows = []
-    for name in found[start : start + limit]:
+    for _, name in found[start : start + limit]:
         cluster = brokers.cluster()
         topic = cluster.metadata.image.topics.get(name)
         if topic is not None:

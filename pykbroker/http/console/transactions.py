@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
@@ -41,7 +42,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
         raise_for(answer.error_code)
         found += [
             (each.transactional_id, node_id)
-            for each in answer.transaction_states
+            async for each in console.turn().each(answer.transaction_states)
             if match in each.transactional_id.lower()
         ]
     found.sort()
@@ -54,7 +55,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
 async def _described(brokers: InProcessClient, name: str, coordinator: int) -> dict[str, Any]:
     answer = await brokers.ask(DescribeTransactionsRequest([name]), 0, coordinator)
     (each,) = answer.transaction_states
-    partitions = [f"{topic.topic}-{index}" for topic in each.topics for index in topic.partitions]
+    partitions = ((topic.topic, index) for topic in each.topics for index in topic.partitions)
     return {
         "id": name,
         "state": each.transaction_state,
@@ -63,8 +64,8 @@ async def _described(brokers: InProcessClient, name: str, coordinator: int) -> d
         "timeout": each.transaction_timeout_ms,
         "started": each.transaction_start_time_ms,
         "coordinator": coordinator,
-        "partitions": partitions[:_MOST_PARTITIONS],
-        "partitions_in_all": len(partitions),
+        "partitions": [f"{topic}-{index}" for topic, index in islice(partitions, _MOST_PARTITIONS)],
+        "partitions_in_all": sum(len(topic.partitions) for topic in each.topics),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -162,7 +162,7 @@ def _dirty(managers: Sequence[LogManager], page: Page) -> Steps:
     for number, (logs, log) in enumerate(every):
         if log.config.compact and not log.directory.offline and logs.is_open(log):
             cleaned = logs.directories.at(log.directory).cleaner_offsets.get((log.topic, log.partition), 0)
-            dirty, closed = dirty_bytes(log, cleaned)
+            dirty, closed = yield from dirty_bytes(log, cleaned)
             total += dirty
             most = max(most, dirty / closed if closed else 0.0)
         if not number % _IN_A_STEP:
@@ -171,11 +171,12 @@ def _dirty(managers: Sequence[LogManager], page: Page) -> Steps:
     page.add(DIRTY_PERCENT, round(100 * most))
 
 
-def dirty_bytes(log: Log, cleaned_to: int) -> tuple[int, int]:
-    """Return the bytes of a log's closed segments that were not compacted yet, and of all."""
+def dirty_bytes(log: Log, cleaned_to: int) -> Generator[None, None, tuple[int, int]]:
+    """The bytes of a log's closed segments that were not compacted yet, and of all, in steps of some segments."""
     dirty = closed = 0
-    segments = log.segments
-    for segment, following in pairwise(segments):
+    for number, (segment, following) in enumerate(pairwise(tuple(log.segments))):
+        if number % _IN_A_STEP == _IN_A_STEP - 1:
+            yield None
         closed += segment.size
         if following.base_offset > cleaned_to:
             dirty += segment.size

@@ -73,6 +73,10 @@ class AvroSchema:
         if kind in ("record", "error"):
             return self._record(schema, above)
         if kind == "array":
+            if self._is_empty(schema["items"]):
+                raise LakeError(
+                    "The Avro schema has an array whose items take no bytes: a value may claim any number of them."
+                )
             return array(self._type(schema["items"], above))
         if kind == "map":
             return mapping(self._type(schema["values"], above))
@@ -87,6 +91,18 @@ class AvroSchema:
             raise LakeError(f"The Avro record {schema['name']} has no fields, so there are no columns for it.")
         inner = (*above, schema["name"])
         return struct({field["name"]: self._type(field["type"], inner) for field in schema["fields"]})
+
+    def _is_empty(self, schema: Any, above: tuple[str, ...] = ()) -> bool:
+        """Whether a value takes no bytes: null, and records of nothing else."""
+        if isinstance(schema, str) and schema not in _PLAIN:
+            schema = self._named[schema]
+        if isinstance(schema, str | list):
+            return schema == "null"
+        kind = schema["type"]
+        if kind in ("record", "error"):  # one within itself has an end, which takes bytes
+            inner = (*above, schema["name"])
+            return schema["name"] not in above and all(self._is_empty(each["type"], inner) for each in schema["fields"])
+        return kind == "null" or (kind == "fixed" and schema["size"] == 0)
 
     def _union(self, members: list[Any], above: tuple[str, ...]) -> Type:
         """A union of null and one type is that type; a union of several is JSON."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.registry.errors import TOO_LARGE, RegistryError
+from pykbroker.registry.errors import TOO_LARGE, RegistryError, denied
 from pykbroker.registry.json_text import is_larger
 from pykbroker.registry.references import MOST_REFERENCES
 from pykbroker.registry.schema import Schema
@@ -38,6 +38,8 @@ class Call:
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether who asks may read a subject.
+    may_read: Callable[[str], bool] = lambda _: True
 
     def flag(self, name: str) -> bool:
         """A flag of the query, false without it."""
@@ -70,7 +72,15 @@ class Call:
 
     async def schema(self) -> Schema:
         """The schema of the body, read in a thread: it may be large. Raises RegistryError."""
-        return await self.registry.in_thread(self._schema)
+        found = await self.registry.in_thread(self._schema)
+        for each in found.references:
+            self.check_may_read(each.subject)
+        return found
+
+    def check_may_read(self, subject: str) -> None:
+        """Raises RegistryError if who asks may not read a subject, which another one led to."""
+        if not self.may_read(subject):
+            raise denied(f"Subject: {subject}")
 
     def _schema(self) -> Schema:
         body = self.body

@@ -22,7 +22,7 @@ async def contexts(call: Call) -> list[str]:
 async def delete_context(call: Call) -> None:
     """Remove a context without subjects."""
     name = call.path["context"].strip(":")
-    await call.registry.change(lambda state: (None, deciding.delete_context(state, name)))
+    await call.registry.change_in_steps(lambda state: deciding.delete_context(state, name))
 
 
 async def cluster(call: Call) -> dict[str, Any]:

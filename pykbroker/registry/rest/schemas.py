@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pykbroker.registry.errors import schema_not_found
+from pykbroker.registry.errors import denied, schema_not_found
 from pykbroker.registry.rest.call import MOST_SCHEMAS, Call, SchemaText
 from pykbroker.registry.rest.shapes import shaped, text_of
 from pykbroker.registry.schema import TYPES, Version
 from pykbroker.registry.state import RegistryState
-from pykbroker.registry.subjects import DEFAULT_CONTEXT, WILDCARD, normal, split
+from pykbroker.registry.subjects import DEFAULT_CONTEXT, WILDCARD, context_of, normal, split
 from pykbroker.registry.turns import in_turns
 
 
@@ -23,7 +23,7 @@ async def listed(call: Call) -> list[Version]:
     found: list[Version] = []
     async for subject in in_turns(state.names()):
         name = split(subject)[1] if everywhere else subject
-        if name.startswith(begin):
+        if name.startswith(begin) and call.may_read(subject):
             of_subject = state.versions(subject, deleted=deleted)
             found += of_subject[-1:] if call.flag("latestOnly") else of_subject
     return call.page(found, MOST_SCHEMAS)
@@ -77,10 +77,20 @@ async def ids(call: Call) -> list[dict[str, Any]]:
 
 
 async def _with_guid(call: Call) -> Version:
-    found = (await call.registry.state()).with_guid(call.path["guid"].lower())
+    state = await call.registry.state()
+    found = state.with_guid(call.path["guid"].lower())
     if found is None:
         raise schema_not_found(call.path["guid"][:100])
-    return found
+    same = (each for each in state.with_id(context_of(found.subject), found.id) if each.guid == found.guid)
+    return _readable(call, found.guid, [found, *same])[0]
+
+
+def _readable(call: Call, what: object, found: list[Version]) -> list[Version]:
+    """The versions that who asks may read. Raises RegistryError if there are none."""
+    allowed = [each for each in found if call.may_read(each.subject)]
+    if not allowed:
+        raise denied(f"Schema: {what}")
+    return allowed
 
 
 def _with_id(state: RegistryState, call: Call) -> list[Version]:
@@ -97,4 +107,4 @@ def _with_id(state: RegistryState, call: Call) -> list[Version]:
         found = next(filter(None, (state.with_id(each, int(said)) for each in state.contexts())), [])
     if not found:
         raise schema_not_found(said)
-    return found
+    return _readable(call, said, found)

@@ -83,7 +83,7 @@ async def mode(call: Call) -> dict[str, str]:
 async def set_mode(call: Call) -> dict[str, str]:
     """Change a mode; what was sent."""
     said, subject, force = str(call.body.get("mode", "")), _written(call), call.flag("force")
-    await call.registry.change(lambda state: (None, deciding.set_mode(state, subject, said, force=force)))
+    await call.registry.change_in_steps(lambda state: deciding.set_mode(state, subject, said, force=force))
     return {"mode": said}
 
 

@@ -23,7 +23,7 @@ async def listed(call: Call) -> list[str]:
     prefix = call.query.get("subjectPrefix", WILDCARD)
     found: list[str] = []
     async for subject in in_turns(state.names()):
-        if _begins(subject, prefix):
+        if _begins(subject, prefix) and call.may_read(subject):
             gone = not state.has(subject)
             if gone if only else deleted or not gone:
                 found.append(subject)
@@ -61,7 +61,7 @@ async def versions(call: Call) -> list[int]:
     """The numbers of a subject's versions."""
     state = await call.registry.state()
     deleted, only = call.flag("deleted"), call.flag("deletedOnly")
-    subject = _aliased(state, call.subject)
+    subject = _aliased(state, call)
     if not state.has(subject, deleted=deleted or only):
         raise subject_not_found(call.subject)
     found = state.versions(subject, deleted=deleted or only)
@@ -119,7 +119,7 @@ async def delete_version(call: Call) -> int:
 def _found(state: RegistryState, call: Call, *, deleted: bool | None = None) -> Version:
     number = version_number(call.path["version"])
     deleted = call.flag("deleted") if deleted is None else deleted
-    subject = _aliased(state, call.subject)
+    subject = _aliased(state, call)
     for each in _in_contexts(state, subject):
         found = state.version(each, number, deleted=deleted)
         if found is not None:
@@ -129,10 +129,13 @@ def _found(state: RegistryState, call: Call, *, deleted: bool | None = None) -> 
     raise version_not_found(number)
 
 
-def _aliased(state: RegistryState, subject: str) -> str:
-    """The subject that another name is for, by its configuration."""
-    alias = (state.config(subject) or {}).get("alias")
-    return normal(alias) if isinstance(alias, str) and alias else subject
+def _aliased(state: RegistryState, call: Call) -> str:
+    """The subject that another name is for, by its configuration. Raises RegistryError."""
+    alias = (state.config(call.subject) or {}).get("alias")
+    if not isinstance(alias, str) or not alias:
+        return call.subject
+    call.check_may_read(alias)
+    return normal(alias)
 
 
 def _in_contexts(state: RegistryState, subject: str) -> list[str]:

@@ -62,8 +62,8 @@ ROUTES: Final = (
 )
 
 
-def find(method: str, raw_path: str, query: Mapping[str, str]) -> tuple[Handler, dict[str, str], dict[str, str]]:
-    """The handler of a request, the words of its path, and its query. Raises RegistryError.
+def find(method: str, raw_path: str, query: Mapping[str, str]) -> tuple[RestRoute, dict[str, str], dict[str, str]]:
+    """The route of a request, the words of its path, and its query. Raises RegistryError.
 
     ``/contexts/CONTEXT/...`` is the rest of the path, in a context.
     """
@@ -78,7 +78,7 @@ def find(method: str, raw_path: str, query: Mapping[str, str]) -> tuple[Handler,
         if words is None:
             continue
         if route.method == method:
-            return route.handler, *_within(context, route, words, parameters)
+            return route, *_within(context, route, words, parameters)
         methods.append(route.method)
     raise RegistryError(405, "HTTP 405 Method Not Allowed") if methods else RegistryError(404, "HTTP 404 Not Found")
 

@@ -71,6 +71,11 @@ class LogDirectories:
         """The log directories that are not offline."""
         return [contents for contents in self.all if not contents.directory.offline]
 
+    def cordon(self, is_cordoned: Callable[[Path], bool]) -> None:
+        """Keep new partitions out of these log directories from now on, and of no other; where all are, the controller places none here."""
+        for contents in self.of_partitions:
+            contents.directory.cordoned = is_cordoned(Path(contents.path))
+
     def at(self, directory: LogDirectory) -> DirectoryContents:
         """The contents of this log directory."""
         return next(contents for contents in self.all if contents.directory is directory)
@@ -102,8 +107,8 @@ class LogDirectories:
         return make_room if plans else None
 
     def place(self, key: TopicPartition) -> None:
-        """Choose the log directory of a new partition: as in Kafka, the one with the fewest partitions. Files are created
-        on first use.
+        """Choose the log directory of a new partition: as in Kafka, the one with the fewest partitions, of those that are not
+        cordoned. Files are created on first use.
         """
         if len(self.of_partitions) > 1:
             self._place(key, self._emptiest())
@@ -176,6 +181,7 @@ class LogDirectories:
 
     def _emptiest(self) -> DirectoryContents:
         usable = [contents for contents in self.of_partitions if not contents.directory.offline]
+        usable = [contents for contents in usable if not contents.directory.cordoned] or usable
         return min(usable or self.of_partitions, key=lambda contents: contents.partitions)
 
     def existing(self) -> set[TopicPartition]:

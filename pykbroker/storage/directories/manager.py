@@ -114,6 +114,12 @@ class LogManager:
         return [contents.directory_id for contents in self.directories.of_partitions if not contents.directory.offline]
 
     @property
+    def cordoned_ids(self) -> list[str]:
+        """directory.id of each of them that gets no new replicas."""
+        here = self.directories.of_partitions
+        return [each.directory_id for each in here if each.directory.cordoned and not each.directory.offline]
+
+    @property
     def metadata_directory_id(self) -> str:
         """directory.id of the log directory that holds the metadata log."""
         return self.directories.metadata.directory_id

@@ -28,12 +28,12 @@ def find(file: File, offset: int, position: int, end: int, read: Reader) -> int:
     none.
     """
     start = position
-    chunk = b""
+    chunk: Buffer = b""
     while position + HEADER_SIZE <= end:
         at = position - start
         if at + PLACE.size > len(chunk):
             start, at = position, 0
-            chunk = bytes(read(file, min(_LOOK_BYTES, end - position), position))
+            chunk = read(file, min(_LOOK_BYTES, end - position), position)
         base, length, delta = PLACE.unpack_from(chunk, at)
         if base + delta >= offset:
             return position

@@ -154,11 +154,12 @@ def _check(
         if broken <= MOST_RECORD_ERRORS:
             errors.append((index, why))
     if broken:
-        raise _rejected(code, broken, errors)
+        raise rejected(code, broken, errors)
     return _Seen(largest, consecutive)
 
 
-def _rejected(code: ErrorCode, broken: int, errors: list[tuple[int, str]]) -> RecordsRejected:
+def rejected(code: ErrorCode, broken: int, errors: list[tuple[int, str]]) -> RecordsRejected:
+    """The refusal of a batch of which ``broken`` records break a rule; ``errors`` are index and reason of the first ones."""
     if code is ErrorCode.INVALID_TIMESTAMP:
         message = "One or more records have been rejected due to invalid timestamp"
     else:

@@ -200,6 +200,26 @@ class Log(LogState):
             return None
         return ReadPlan(self, self.segment_number(offset), offset, max_bytes, upper, at_least_one=at_least_one)
 
+    def read_rest(self, offset: int, max_bytes: int, upper_offset: int) -> Buffer | None:
+        """Everything from the batch that contains ``offset`` on, which is all that readers of the newest records ask for: if it is in memory,
+        at most ``max_bytes``, and the log ends at ``upper_offset``. Empty where nothing is below that; None where ``plan_read`` must
+        find out, which also says what is wrong. Raises KafkaError KAFKA_STORAGE_ERROR.
+        """
+        end = self.log_end_offset
+        if not self.log_start_offset <= offset <= end or self.directory.offline:
+            return None
+        if offset >= upper_offset:
+            return b""
+        segment = self.segments[-1]
+        if upper_offset != end or offset < segment.base_offset:
+            return None
+        try:
+            return segment.read_rest(offset, max_bytes)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self.directory.unread(error, f"reading {self.name}") from error
+
     def aborted_transactions(
         self, start_offset: int, upper_offset: int, read: Reader = read_blocking
     ) -> list[AbortedTxn]:

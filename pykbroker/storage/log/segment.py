@@ -277,6 +277,17 @@ class Segment:
             return -1
         return self._recent_positions[bisect_right(offsets, offset) - 1]
 
+    def read_rest(self, offset: int, max_bytes: int) -> Buffer | None:
+        """Everything from the batch that contains ``offset`` on, if that is one of the last, and all of it is in memory and at most
+        ``max_bytes``; else None. Raises OSError.
+        """
+        offsets = self._recent_offsets
+        if not offsets or offset < offsets[0]:
+            return None
+        position = self._recent_positions[bisect_right(offsets, offset) - 1]
+        size = self._size - position
+        return None if size > max_bytes else self.log.pread_cached(size, position)
+
     def find(self, offset: int, end: int, read: Reader = read_blocking) -> int:
         """The position of the first batch that ends at ``offset`` or later, before ``end``; -1 if there is none."""
         return batches.find(self.log, offset, self.indexes.position_before(offset, read), end, read)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pykbroker.brokers import changes
 from pykbroker.metadata.delta import MetadataDelta, PartitionChange
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
+from pykbroker.tests.kit.turns import counted
 from pykbroker.wire.internal.access_control_entry_record import AccessControlEntryRecord
 
 
@@ -32,6 +33,15 @@ def test_one_line_for_many_moves() -> None:
         f"7 partitions with a new leader: {', '.join(f't-{n} by broker 2' for n in range(5))} and 2 more",
         f"In-sync replicas of 7 partitions changed: {', '.join(f't-{n} [2, 3]' for n in range(5))} and 2 more",
     ]
+
+
+def test_a_partition_that_is_not_named_costs_little() -> None:
+    """A commit may change thousands; it is told in the turn in which all of them are seen."""
+    t = topic("t")
+    moved = [PartitionChange(t, partition(n, 1, [1, 2, 3]), partition(n, 2, [2, 3])) for n in range(2000)]
+    with counted() as lines:
+        assert len(list(changes.lines(image(t), MetadataDelta(partitions=moved)))) == 2
+    assert 0 < lines[0] <= 4.1 * len(moved)
 
 
 def test_access_lists_are_counted() -> None:

@@ -122,7 +122,15 @@ def test_a_byte_at_a_time_ends_a_request() -> None:
         connection = connect(port)
         with pytest.raises(Unreachable, match=r"within 0\.4 s"):
             connection.call(DescribeClusterRequest(), DescribeClusterResponse)
-        connection.close()
+        assert connection.fileno() == -1  # who replaces it does not close it
+
+
+def test_a_connection_that_the_broker_closes_is_closed() -> None:
+    with broker(answers(versions(), slowly=-1)) as port:
+        connection = connect(port)
+        with pytest.raises(Unreachable, match="closed the connection"):
+            connection.call(DescribeClusterRequest(), DescribeClusterResponse)
+        assert (connection.broken, connection.fileno()) == (True, -1)
 
 
 def test_a_byte_at_a_time_ends_the_handshake_of_tls() -> None:

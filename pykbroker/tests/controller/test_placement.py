@@ -11,9 +11,14 @@ from pykbroker.controller.placement import place_partitions
 from pykbroker.metadata.image import BrokerImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
+NONE_LEFT = "All brokers are currently fenced, or have all their log directories cordoned."
 
-def broker(broker_id, rack=None, fenced=False):
-    return BrokerImage(broker_id, 0, bytes(16), {}, {}, rack, fenced)
+
+def broker(broker_id, rack=None, fenced=False, *, cordoned=False):
+    directories = [bytes(range(16))]
+    return BrokerImage(
+        broker_id, 0, bytes(16), {}, {}, rack, fenced, False, directories, directories if cordoned else []
+    )
 
 
 def test_leaders_and_replicas_are_spread_evenly():
@@ -46,8 +51,17 @@ def test_the_leader_is_never_fenced_and_fenced_brokers_come_last():
 @pytest.mark.parametrize(
     ("brokers", "factor", "message"),
     [
-        ([], 1, "All brokers are currently fenced."),
-        ([broker(1, fenced=True)], 1, "All brokers are currently fenced."),
+        ([], 1, NONE_LEFT),
+        ([broker(1, fenced=True)], 1, NONE_LEFT),
+        ([broker(1, cordoned=True)], 1, NONE_LEFT),
+        (
+            [broker(1), broker(2, cordoned=True)],
+            2,
+            (
+                "The target replication factor of 2 cannot be reached because only 1 broker(s) are registered or some "
+                "brokers have all their log directories cordoned."
+            ),
+        ),
         (
             [broker(1)],
             2,

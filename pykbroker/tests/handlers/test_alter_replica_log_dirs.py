@@ -1,12 +1,15 @@
-"""DescribeLogDirs and AlterReplicaLogDirs, over two directories."""
+"""DescribeLogDirs, AlterReplicaLogDirs and cordoned.log.dirs, over two directories."""
 
 from __future__ import annotations
 
 import errno
+import re
 from pathlib import Path
 
 import pytest
 
+from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.setting import ConfigError
 from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
@@ -16,9 +19,25 @@ from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from pykbroker.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
-NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, INVALID_TOPIC, STORAGE_ERROR, NOT_FOUND = 0, 3, 9, 17, 56, 57
+NONE, UNKNOWN_TOPIC, NOT_AVAILABLE, INVALID_TOPIC, INVALID_ASSIGNMENT, STORAGE_ERROR, NOT_FOUND = (
+    0,
+    3,
+    9,
+    17,
+    39,
+    56,
+    57,
+)
+BOTH = {"log_dirs": "/data,/more"}
 
 
 @pytest.fixture
@@ -141,3 +160,96 @@ def test_the_name_of_a_copy_has_255_characters_at_most(
     moved = AlterReplicaLogDir("/more", [AlterReplicaLogDirTopic(topic, [index])])
     (result,) = world.ask(AlterReplicaLogDirsRequest([moved]), 2).results
     assert [partition.error_code for partition in result.partitions] == [answered]
+
+
+# ---- cordoned log directories (KIP-1066)
+
+
+def cordoned(world: MemoryCluster) -> list[str]:
+    return [each.log_dir for each in world.ask(DescribeLogDirsRequest(None), 5).results if each.is_cordoned]
+
+
+def cordon(world: MemoryCluster, names: str | None, broker: str = "1") -> tuple[int, str | None]:
+    change = AlterableConfig("cordoned.log.dirs", 1 if names is None else 0, names)
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(4, broker, [change])])
+    answer = world.ask(request, 1, broker=int(broker or 1)).responses[0]
+    return answer.error_code, answer.error_message
+
+
+def create(world: MemoryCluster, topic: str, assignments: list[list[int]] | None = None) -> tuple[int, str | None]:
+    given = [CreatableReplicaAssignment(index, each) for index, each in enumerate(assignments or [])]
+    wanted = CreatableTopic(topic, -1 if given else 2, -1 if given else 1, given)
+    answer = world.ask(CreateTopicsRequest([wanted], 1000), 7).topics[0]
+    return answer.error_code, answer.error_message
+
+
+def test_no_new_partition_goes_where_it_is_cordoned() -> None:
+    world = MemoryCluster(others=[Path("/more")], **BOTH, cordoned_log_dirs="/data")
+    assert cordoned(world) == ["/data"]
+    world.topic("t", 4)
+    assert described(world)["/more"] == (NONE, {"t": [0, 1, 2, 3]})
+    assert move(world, "/data", 0) == [INVALID_ASSIGNMENT]
+    assert cordon(world, "/more") == (NONE, None)
+    world.topic("u", 3)
+    assert described(world)["/data"] == (NONE, {"u": [0, 1, 2]})
+    for kill in (False, True):
+        world.restart(kill=kill)
+        assert cordoned(world) == ["/more"]
+    assert cordon(world, None) == (NONE, None)
+    assert cordoned(world) == ["/data"]
+
+
+def test_a_broker_whose_log_directories_are_all_cordoned_gets_no_replicas() -> None:
+    world = MemoryCluster(others=[Path("/more")], **BOTH)
+    world.topic("t", 1)
+    assert cordon(world, "*") == (NONE, None)
+    assert cordoned(world) == ["/data", "/more"]
+    full = "All brokers are currently fenced, or have all their log directories cordoned."
+    named = "The manual partition assignment includes broker 1, but all its log directories are cordoned."
+    assert create(world, "u") == (38, f"Unable to replicate the partition 1 time(s): {full}")
+    assert create(world, "u", [[1]]) == (INVALID_ASSIGNMENT, named)
+    more = CreatePartitionsRequest([CreatePartitionsTopic("t", 2, None)], 1000)
+    assert world.ask(more, 3).results[0].error_message == full
+    world.restart()
+    assert create(world, "u")[0] == 38
+    assert cordon(world, "") == (NONE, None)
+    assert create(world, "u") == (NONE, None)
+
+
+def test_brokers_with_own_stores_are_cordoned_each() -> None:
+    world = MemoryCluster(brokers=2, own_stores=True, log_dirs="/data")
+    assert cordon(world, "/data", "2") == (NONE, None)
+    world.topic("t", 4)
+    assert {each.leader for each in world.cluster.metadata.image.topics["t"].in_order()} == {1}
+    assert cordon(world, "", "2") == (NONE, None)
+    world.topic("u", 4)
+    assert {each.leader for each in world.cluster.metadata.image.topics["u"].in_order()} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("names", "broker", "why"),
+    [
+        ("/a,/b", "1", "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : /a, /b"),
+        ("*,/data", "1", "requirement failed: When cordoned.log.dirs is set to *, it must not contain other values"),
+        ("/data,/data", "1", "Configuration 'cordoned.log.dirs' values must not be duplicated."),
+        ("/data", "", "Cannot update these configs at default cluster level, broker id must be specified: [cordoned.log.dirs]"),
+    ],
+)  # fmt: skip
+def test_names_of_no_log_directories(names: str, broker: str, why: str) -> None:
+    world = MemoryCluster(others=[Path("/more")], **BOTH)
+    assert cordon(world, names, broker) == (42, why)
+    assert cordoned(world) == []
+    if broker:
+        settings = {"log.dirs": "/data,/more", "cordoned.log.dirs": names}
+        if "duplicated" in why:
+            assert BrokerConfig(settings)["cordoned.log.dirs"] == ("/data",)
+        else:
+            with pytest.raises(ConfigError, match=re.escape(why.removeprefix("requirement failed: "))):
+                BrokerConfig(settings)
+
+
+def test_below_the_level_of_cordoning_the_controller_is_not_told() -> None:
+    world = MemoryCluster(others=[Path("/more")], **BOTH)
+    world.cluster.metadata.image.features["metadata.version"] = 29
+    assert cordon(world, "*") == (NONE, None)
+    assert world.cluster.metadata.image.brokers[1].cordoned_log_dirs is None

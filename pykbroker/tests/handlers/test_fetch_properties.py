@@ -68,7 +68,7 @@ class World:
 
 @pytest.mark.parametrize("seeds", [range(50), range(50, 100)])
 def test_answers_hold_whole_batches_in_order_up_to_their_limits(seeds: range) -> None:
-    with patch.object(attempt, "_INLINE_BYTES", _INLINE_BYTES):
+    with patch.object(attempt, "INLINE_BYTES", _INLINE_BYTES):
         for seed in seeds:
             world = World(seed)
             for _ in range(20):

@@ -320,6 +320,7 @@ READERS = {
     "metadata/batches.py": "the metadata log, which clients cannot write",
     "partitions/record_chunks.py": "loading of coordinators, exports, and dead letters: here",
     "registry/topic.py": "in a thread, and decoded in slices, up to a bound: tests/registry",
+    "registry/validation.py": "kilobytes here, the rest in a thread, up to a bound, two batches at once: tests/registry/test_validation.py",
     "seeding/dumping.py": "what the test asks for in its own process",
     "sessions/values.py": "what a test records in its own process, of small batches: tests/sessions",
     "storage/compaction/cleaned_batches.py": "in the cleaner's process: tests/storage/compaction",

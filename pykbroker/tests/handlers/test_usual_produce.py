@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import usual_produce
-from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.metadata.names import CONSUMER_OFFSETS
-from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.requests.pipeline import Place, through
-from pykbroker.runtime.waits import Deferred
-from pykbroker.tests.kit.cluster import GROUP, START_MS, MemoryCluster, Peer
+from pykbroker.tests.kit.both_ways import ELSEWHERE, OneWay
+from pykbroker.tests.kit.cluster import START_MS
 from pykbroker.tests.kit.depth import examples
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.headers import RequestHeader, encode_request_header
@@ -33,58 +30,7 @@ TOPICS = {
     "stamped": {"message.timestamp.type": "LogAppendTime"},
     "packed": {"compression.type": "gzip"},
 }
-ELSEWHERE = "elsewhere"
 NAMES = [*TOPICS, ELSEWHERE, CONSUMER_OFFSETS, "absent"]
-
-
-class Broker:
-    """One of the two: a cluster of two brokers, of which the second leads ``elsewhere``."""
-
-    def __init__(self, *, usual: bool) -> None:
-        self.world = MemoryCluster(2, dispatcher=Dispatcher(usual=usual))
-        self.world.create(
-            NewTopic(ELSEWHERE, -1, -1, [(0, [2, 1]), (1, [1, 2])]),
-            *(NewTopic(name, -1, -1, [(0, [1]), (1, [1])], configs=of) for name, of in TOPICS.items()),
-        )
-        self.world.coordinator(GROUP)
-
-    def answer(self, frame: bytes) -> Any:
-        """The bytes of the answer, None for none, or why the connection is closed."""
-        runtime = self.world.cluster.runtime
-        try:
-            waiting = self._hand_in(frame)
-            while not waiting.done:
-                runtime.wake_queue.run()
-                runtime.timers.run_due()
-            pieces = waiting.value
-        except CloseConnection as error:
-            return str(error)
-        return None if pieces is None else b"".join(map(bytes, pieces))
-
-    def _hand_in(self, frame: bytes) -> Deferred[Any]:
-        received = bytearray(frame)
-        try:
-            answer = self.world.dispatcher.answer(self.world.broker, Peer(), memoryview(received))
-        except NotYet as error:
-            return error.until.chain(lambda _: self._hand_in(frame))
-        received[:] = b"\xff" * len(received)
-        return answer if isinstance(answer, Deferred) else Deferred.completed(answer)
-
-    def state(self) -> Any:
-        """What the logs know, and what is in their files."""
-        disk = self.world.disk
-        return {
-            (partition.topic, partition.index): (
-                (log.log_end_offset, log.high_watermark),
-                [
-                    (each.producer_id, each.epoch, each.last_sequence, [*each.batches])
-                    for each in log.active_producers()
-                ],
-                {path: disk.read(path) for each in log.segments for path in each.paths() if disk.exists(path)},
-            )
-            for partition in self.world.broker.partitions()
-            if (log := partition.opened_log) is not None
-        }
 
 
 #: A request: version, topics with their partitions, acks, transactional id, and whether it has fields that nobody knows.
@@ -138,7 +84,7 @@ def a_request(rng: Random) -> Request:
     )
 
 
-def encoded(brokers: tuple[Broker, ...], request: Request, correlation_id: int) -> list[bytes]:
+def encoded(brokers: tuple[OneWay, ...], request: Request, correlation_id: int) -> list[bytes]:
     """The request for each of the brokers, whose topics have ids of their own."""
     version, topics, acks, transactional_id, is_tagged = request
     frames = []
@@ -167,7 +113,7 @@ def encoded(brokers: tuple[Broker, ...], request: Request, correlation_id: int) 
 @given(st.integers(0, 2**32))
 def test_both_paths_answer_and_write_alike(seed: int) -> None:
     rng = Random(seed)
-    brokers = Broker(usual=True), Broker(usual=False)
+    brokers = OneWay(TOPICS, usual=True), OneWay(TOPICS, usual=False)
     for number in range(60):
         first, second = encoded(brokers, a_request(rng), number)
         assert first == second, "the topics have other ids"
@@ -187,7 +133,7 @@ def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
     answer = usual_produce.answer
     monkeypatch.setattr(usual_produce, "answer", counted)
-    broker = Broker(usual=True)
+    broker = OneWay(TOPICS, usual=True)
     batch = encode_batch([Record(timestamp=START_MS, value=b"v")])
 
     def produce(topic: str = "plain", acks: int = 1) -> bool | None:
@@ -213,7 +159,7 @@ def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("usual", [True, False])
 def test_a_refused_batch_leaves_nothing_to_the_collector(usual: bool) -> None:
     """The error of an append refers to the frames that it passed, which refer to the received bytes."""
-    broker = Broker(usual=usual)
+    broker = OneWay(TOPICS, usual=usual)
     batch = encode_batch([Record(timestamp=START_MS, value=bytes(900))])
     frame = encoded((broker,), (9, [("small", [PartitionProduceData(0, batch)])], 1, None, False), 1)[0]
     broker.answer(frame)

@@ -1,12 +1,13 @@
 """A cluster in memory that counts the executed lines of each turn of its loop.
 
-A turn is what the loop does between two polls: the dispatcher with a frame, or what is due and what was left for the next turn.
+A turn is what the loop does between two polls: the dispatcher with a frame, or what is due and what was left for the next turn. Of
+asyncio's tasks it is what is done between two waits.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from types import CodeType, FrameType
@@ -24,6 +25,50 @@ MOST = 100_000
 def _is_counted(code: CodeType) -> bool:
     """False for the simulated disk and the tests' kit, whose lines are no work of a broker."""
     return not any(room in code.co_filename for room in ("/simulation/", "/worlds/", "/tests/"))
+
+
+@contextmanager
+def counted(counts: Callable[[CodeType], bool] = _is_counted) -> Iterator[list[int]]:
+    """Yields the number of lines that are executed meanwhile in this thread, in a list; complete at the end."""
+    lines = [0]
+
+    def called(frame: FrameType, event: str, arg: object) -> Any:
+        return count if counts(frame.f_code) else None
+
+    def count(frame: FrameType, event: str, arg: object) -> Any:
+        if event == "line":
+            lines[0] += 1
+        return count
+
+    former = sys.gettrace()
+    sys.settrace(called)
+    try:
+        yield lines
+    finally:
+        sys.settrace(former)
+
+
+class CountedTask:
+    """To be awaited in place of a coroutine, of the HTTP side say: ``longest`` is the most lines that it executes between two waits, of
+    the code that ``counts``.
+    """
+
+    longest = 0
+
+    def __init__(self, work: Coroutine[Any, Any, Any], counts: Callable[[CodeType], bool] = _is_counted) -> None:
+        self._work = work
+        self._counts = counts
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        while True:
+            try:
+                with counted(self._counts) as lines:
+                    waited = self._work.send(None)
+            except StopIteration as ended:
+                return ended.value
+            finally:
+                self.longest = max(self.longest, lines[0])
+            yield waited
 
 
 class Counted(MemoryCluster):
@@ -52,24 +97,9 @@ class Counted(MemoryCluster):
         if not self.traced:
             yield
             return
-        lines = 0
-
-        def called(frame: FrameType, event: str, arg: object) -> Any:
-            return count if _is_counted(frame.f_code) else None
-
-        def count(frame: FrameType, event: str, arg: object) -> Any:
-            nonlocal lines
-            if event == "line":
-                lines += 1
-            return count
-
-        former = sys.gettrace()
-        sys.settrace(called)
-        try:
+        with counted() as lines:
             yield
-        finally:
-            sys.settrace(former)
-            self.longest = max(self.longest, lines)
+        self.longest = max(self.longest, lines[0])
 
 
 def in_a_thread(runtime: Runtime, function: Callable[..., Any], *args: Any) -> Deferred[Any]:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.controller.client_quotas import QuotaAlteration
 from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
+from pykbroker.tests.kit.turns import counted
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
@@ -73,8 +75,9 @@ async def alter(asking: Client, settings: Mapping[str, str], broker: str = "") -
     assert answer.responses[0].error_code == 0, answer
 
 
-async def limit_rate(asking: Client, address: str | None, rate: float) -> None:
-    entry = AlterClientQuotasRequestEntryData([EntityData("ip", address)], [OpData("connection_creation_rate", rate)])
+async def limit_rate(asking: Client, address: str | None, rate: float | None) -> None:
+    change = OpData("connection_creation_rate", rate or 0, rate is None)
+    entry = AlterClientQuotasRequestEntryData([EntityData("ip", address)], [change])
     answer = await asking.ask(AlterClientQuotasRequest([entry]), 1, AlterClientQuotasResponse)
     assert answer.entries[0].error_code == 0, answer
 
@@ -117,6 +120,49 @@ def test_a_name_stands_for_its_address(tmp_path: Path) -> None:
         assert not await broker.fares()
 
     run(tmp_path, {"max.connections.per.ip.overrides": "localhost:1,nobody.invalid:0"}, scenario)
+
+
+def test_names_of_one_address_have_quotas_of_their_own(tmp_path: Path) -> None:
+    """Where one is removed the other holds."""
+
+    def rates(broker: Limited) -> dict[str | None, int]:
+        limiting = broker.node.limiting.connections
+        assert limiting is not None
+        return dict(limiting.brokers[1].quotas.limits.rate_per_address)
+
+    async def scenario(broker: Limited) -> None:
+        asking = await broker.connect()
+        for name, rate in (("localhost", 7), (None, 9), ("127.0.0.1", 8)):
+            await limit_rate(asking, name, rate)
+        await until(lambda: rates(broker) == {"127.0.0.1": 8, None: 9})
+        await limit_rate(asking, "127.0.0.1", None)
+        assert rates(broker) == {"127.0.0.1": 7, None: 9}
+        await limit_rate(asking, "localhost", None)
+        assert rates(broker) == {None: 9}
+
+    run(tmp_path, {}, scenario)
+
+
+def test_a_quota_of_thousands_is_altered_at_the_cost_of_one(tmp_path: Path) -> None:
+    """In executed lines, and by each request of the quotas: 25 are altered in a turn."""
+
+    async def scenario(broker: Limited) -> None:
+        cluster, deltas = broker.node.cluster, []
+        there = [(("ip", f"10.0.{number // 100}.{number % 100}"),) for number in range(2000)]
+        there += [(("user", f"u-{number}"),) for number in range(2000)]
+        keys = {"ip": "connection_creation_rate", "user": "request_percentage"}
+        made = [QuotaAlteration(entity, [(keys[entity[0][0]], 5.0)]) for entity in there]
+        await broker.node.lifetimes.outcome(
+            cluster.controller.alter_client_quotas(made, frozenset(), validate_only=False)
+        )
+        cluster.metadata.subscribe(lambda _, delta: deltas.append(delta))
+        asking = await broker.connect()
+        await limit_rate(asking, "10.0.0.1", 6)
+        with counted() as lines:
+            broker.node.limiting._changed(cluster, cluster.metadata.image, deltas[-1])
+        assert 0 < lines[0] < 8000  # mostly of the settings, which are read again; of all quotas it is ten times that
+
+    run(tmp_path, {}, scenario)
 
 
 def test_who_comes_to_a_full_listener_waits_until_one_has_gone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.schema import Reference, Schema
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import LATEST
+from pykbroker.runtime.slices import at_once
 from pykbroker.tests.registry.test_state import Log
 
 
@@ -69,7 +70,7 @@ def test_a_deleted_subject_keeps_no_settings(log: Log) -> None:
 
 @pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE"])
 def test_nothing_is_written_in_read_only_modes(log: Log, mode: str) -> None:
-    log.add(deciding.set_mode(log.state, None, mode, force=False))
+    log.add(at_once(deciding.set_mode(log.state, None, mode, force=False)))
     asked = Registration("a", Schema('"n"'))
     for act in (
         lambda: deciding.check_may_register(log.state, asked),
@@ -81,8 +82,8 @@ def test_nothing_is_written_in_read_only_modes(log: Log, mode: str) -> None:
 
 def test_import_takes_ids_and_versions(log: Log) -> None:
     assert code(lambda: deciding.check_may_register(log.state, Registration("a", Schema('"n"'), 9))) == 42205
-    assert code(lambda: deciding.set_mode(log.state, "a", "import", force=False)) == 42205
-    log.add(deciding.set_mode(log.state, "d", "import", force=False))
+    assert code(lambda: at_once(deciding.set_mode(log.state, "a", "import", force=False))) == 42205
+    log.add(at_once(deciding.set_mode(log.state, "d", "import", force=False)))
     assert code(lambda: deciding.check_may_register(log.state, Registration("d", Schema('"n"')))) == 42205
     made, changes = deciding.register(log.state, Registration("d", Schema('"n"'), 90, 5))
     log.add(changes)
@@ -100,7 +101,7 @@ def test_import_takes_ids_and_versions(log: Log) -> None:
     ],
 )
 def test_numbers_are_those_of_others_registries(log: Log, asked: Registration) -> None:
-    log.add(deciding.set_mode(log.state, "d", "IMPORT", force=False))
+    log.add(at_once(deciding.set_mode(log.state, "d", "IMPORT", force=False)))
     assert code(lambda: deciding.check_may_register(log.state, asked)) == 42201
 
 
@@ -110,7 +111,7 @@ def test_a_schema_without_metadata_is_found_and_keeps_those_before() -> None:
     log.add(deciding.register(log.state, first)[1])
     second = deciding.completed(log.state, Registration("a", Schema('"x"')))
     assert second.schema.metadata == metadata
-    found = deciding.looked_up(log.state, "a", Schema('"x"'), deleted=False)
+    found = at_once(deciding.looked_up(log.state, "a", Schema('"x"'), deleted=False))
     assert found is not None
     assert found.version == 1
 

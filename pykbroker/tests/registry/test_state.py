@@ -13,7 +13,9 @@ from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.records import Change, SchemaKey, decode, encode
 from pykbroker.registry.schema import Reference, Schema
 from pykbroker.registry.state import RegistryState
+from pykbroker.runtime.slices import at_once
 from pykbroker.tests.kit.depth import examples
+from pykbroker.tests.kit.turns import counted
 
 SUBJECTS = ("a", "b", ":.c:a")
 
@@ -36,7 +38,7 @@ class Log:
     def register(self, subject: str, text: str, references: tuple[Reference, ...] = ()) -> int:
         asked = Registration(subject, Schema(text, references=references))
         deciding.check_may_register(self.state, asked)
-        found = deciding.registered(self.state, asked)
+        found = at_once(deciding.registered(self.state, asked))
         if found is None:
             found, changes = deciding.register(self.state, asked)
             self.add(changes)
@@ -60,7 +62,7 @@ class Log:
                     self.add(deciding.set_config(self.state, subject, {"compatibilityLevel": "FULL"}))
                 case "mode":
                     mode = ("READWRITE", "READONLY", "IMPORT", "READWRITE", "READWRITE")[number]
-                    self.add(deciding.set_mode(self.state, subject, mode, force=False))
+                    self.add(at_once(deciding.set_mode(self.state, subject, mode, force=False)))
         except RegistryError:
             pass
 
@@ -140,3 +142,31 @@ def test_the_id_of_what_is_erased_is_not_given_again() -> None:
     log.act(("delete", "a", 3))
     assert not list(log.state.subjects())
     assert log.register("a", '"y"') == 2
+
+
+def test_a_subject_of_many_versions_is_deleted_in_steps() -> None:
+    log = Log()
+    for number in range(1000):
+        log.register("a", f'"t{number}"')
+    _, (deleted,) = deciding.delete_subject(log.state, "a", permanent=False)
+    steps, longest, ended = log.state.replay_in_steps(deleted), 0, False
+    while not ended:
+        with counted() as lines:
+            ended = next(steps, steps) is steps
+        longest = max(longest, lines[0])
+    assert not log.state.has("a")
+    assert 0 < longest < 10_000  # whole it is 86,000
+
+
+def test_what_many_subjects_share_is_forgotten_at_the_cost_of_one() -> None:
+    log = Log()
+    for number in range(1000):
+        log.register(f"s{number}", '"same"')
+    guid = Schema('"same"').guid()
+    for subject in range(3):
+        with counted() as lines:
+            log.state.replay((SchemaKey(f"s{subject}", 1), None))
+        assert 0 < lines[0] < 200
+        found = log.state.with_guid(guid)
+        assert found is not None
+        assert found.subject == f"s{subject + 1}"

@@ -50,3 +50,20 @@ def test_what_has_no_frame(cut: bytes) -> None:
 def test_what_is_no_json(rest: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         of(SchemaSource("JSON", "{}"))[0].decode(b"\0\0\0\0\0" + rest)
+
+
+@pytest.mark.parametrize(
+    "items", ['"null"', '{"type": "array", "items": "null"}', '{"type":"record","name":"E","fields":[]}']
+)
+def test_items_without_bytes_are_bounded(items: str) -> None:
+    """A few bytes that claim a million times a million items."""
+    pytest.importorskip("avro", reason="Apache's avro is not installed")
+    values, _ = of(SchemaSource("AVRO", f'{{"type": "array", "items": {items}}}'))
+    million = b"\x80\x89\x7a"  # zigzag
+    inner = million + b"\0" if "array" in items else b""
+    hostile = b"\xfe\xff\xff\xff\x0f" + inner * 1000 if not inner else b"\xd0\x0f" + inner * 1000 + b"\0"
+    with pytest.raises(ValueError, match="not of its Avro schema"):
+        values.decode(b"\0\0\0\0\0" + hostile)
+    assert values.decode(b"\0\0\0\0\0" + (b"\4\0\0\0" if inner else b"\4\0")) == (
+        [[], []] if inner else [None, None] if items == '"null"' else [{}, {}]
+    )

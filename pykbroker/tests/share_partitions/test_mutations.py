@@ -19,6 +19,7 @@ from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.states import RecordState
 from pykbroker.tests.share_partitions.test_leading_model import ShareGroupModel
+from pykbroker.tests.share_partitions.test_leading_waits_model import WaitingModel
 from pykbroker.tests.share_partitions.test_model import ShareModel
 
 pytestmark = pytest.mark.deep
@@ -111,13 +112,42 @@ def answers_at_once(_: Any) -> Callable[..., Any]:
     return persist
 
 
-#: Rules of the leader of a share partition. That it ends with its leadership is not among them: 200 stories do not notice that it is off,
-#: since the share coordinator refuses what a former leader writes.
+#: Rules of the leader of a share partition. That it ends with its leadership is among those of waiting: the share coordinator refuses what a
+#: former leader writes, so that only who waits notices it.
 RULES_OF_LEADERS: dict[str, Patch] = {
     "letters that are written are found": around(DeadLetters, "write", never_searches),
     "what waited for letters goes on after a restart": around(GivingUp, "begin", forgets),
     "an answer waits until it is persisted": around(LedSharePartition, "_persist", answers_at_once),
     "locks end by the clock": instead(LedSharePartition, "_arm", lambda self: None),
+}
+
+
+def without_waking(name: str) -> Patch:
+    """What a method does, but that nobody who waits is woken."""
+
+    def change(method: Callable[..., Any]) -> Callable[..., Any]:
+        def carried_out(self: LedSharePartition, *args: Any, **kwargs: Any) -> Any:
+            waiting, self.waiting = self.waiting, {}
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                waiting.update(self.waiting)
+                self.waiting = waiting
+
+        return carried_out
+
+    return around(LedSharePartition, name, change)
+
+
+#: Who waits is woken by each of these, and told when it can be used no more.
+RULES_OF_WAITING: dict[str, Patch] = {
+    "it ends with its leadership": instead(LedSharePartition, "end", lambda self: None),
+    "who waits is told of its end": without_waking("end"),
+    "who waits is told that it is open": without_waking("_begin"),
+    "new records wake": without_waking("appended"),
+    "the end of a transaction wakes": without_waking("changed"),
+    "what is released wakes": without_waking("_complete"),
+    "locks that are over wake": without_waking("_expire"),
 }
 
 
@@ -151,3 +181,9 @@ def test_a_rule_of_share_partitions_that_is_off_is_noticed(rule: str, monkeypatc
 def test_a_rule_of_their_leaders_that_is_off_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     RULES_OF_LEADERS[rule](monkeypatch)
     assert notices(ShareGroupModel, 200)
+
+
+@pytest.mark.parametrize("rule", RULES_OF_WAITING)
+def test_a_rule_of_waiting_that_is_off_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    RULES_OF_WAITING[rule](monkeypatch)
+    assert notices(WaitingModel, 200)

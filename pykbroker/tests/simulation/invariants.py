@@ -10,6 +10,8 @@ from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.coordination.groups.share.group import ShareGroup
+from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.shards import Loaded
@@ -241,8 +243,19 @@ def dump_group_shard(shard: GroupShard) -> dict:
 
 def dump_group(group) -> tuple:
     """A classic group at rest (of one that rebalances nothing but its name is sure to be in the log), or all of a group
-    of the consumer protocol, which is always in the log.
+    of another kind, which is always in the log.
     """
+    if isinstance(group, ShareGroup):
+        states = [
+            {topic_id: (each.name, each.partitions) for topic_id, each in topics.items()}
+            for topics in (group.initialized, group.initializing)
+        ]
+        target = (group.target_epoch, group.target_timestamp_ms, dict(group.targets))
+        return (group.epoch, group.metadata_hash, *target, dict(group.members), *states, dict(group.deleting))
+    if isinstance(group, StreamsGroup):
+        topology = None if group.topology is None else (group.topology.epoch, group.topology.subtopologies)
+        target = (group.target_epoch, group.target_timestamp_ms, dict(group.targets))
+        return (group.facts, *target, dict(group.members), topology)
     if isinstance(group, ConsumerGroup):
         return (group.epoch, group.target_epoch, group.metadata_hash, dict(group.targets), dict(group.members))
     if group.state.name not in ("EMPTY", "STABLE"):

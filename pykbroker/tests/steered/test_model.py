@@ -45,7 +45,8 @@ from pykbroker.wire.messages.produce import ProduceResponse
 
 _FIRST = int(os.environ.get("STEERED_FIRST", "0"))
 SEEDS = range(_FIRST, _FIRST + int(os.environ.get("STEERED_SEEDS", "12")))
-PATIENCE_S = 30
+#: Longer than ``scripts/test`` waits for a test, so that it tells of what hangs.
+PATIENCE_S = 3600
 STEPS = 25
 NOW_MS = SystemClock().now_ms
 #: What a verb may say to somebody who asks for what cannot be.
@@ -402,28 +403,22 @@ VERBS: tuple[Callable[[World], None], ...] = (
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_after_any_history_a_reset_broker_is_a_fresh_one(seed: int) -> None:
+    """Without a time limit of its own, which a starved process exceeds without a fault (at nice 19 a seed takes minutes): what hangs
+    is found by ``scripts/test``, which prints the stacks.
+    """
     world = World(seed)
-    errors: list[BaseException] = []
-
-    def run() -> None:
+    try:
+        world.kafka.start()
         try:
-            world.kafka.start()
-            try:
-                world.begin()
-                with world.clients(seed):
-                    for _ in range(STEPS):
-                        world.step()
-                    world.reset()
-            finally:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", NeverMatchedWarning)
-                    world.kafka.stop()
-        except BaseException as error:  # noqa: BLE001 - raised below
-            errors.append(error)
-
-    running = threading.Thread(target=run, daemon=True)
-    running.start()
-    running.join(4 * PATIENCE_S)
-    assert not running.is_alive(), f"it hangs in {world.told[-1:]} after {world.told}"
-    for error in errors:
+            world.begin()
+            with world.clients(seed):
+                for _ in range(STEPS):
+                    world.step()
+                world.told.append("the last reset")
+                world.reset()
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NeverMatchedWarning)
+                world.kafka.stop()
+    except BaseException as error:
         raise AssertionError(f"after {world.told}") from error

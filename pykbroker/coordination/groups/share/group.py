@@ -167,7 +167,13 @@ class ShareGroup(MemberGroup[ShareMember]):
         return any(
             topic.name in self._names and targeted.get(topic_id) != topic.partitions
             for topic_id, topic in self.initialized.items()
+            if self.around.image.topic_by_id(topic_id) is not None  # not another one of the name
         )
+
+    def has_deleted_topics(self) -> bool:
+        """Whether topics with state, or about to have it, are there no longer."""
+        known = (*self.initialized, *self.initializing, *self.deleting)
+        return any(self.around.image.topic_by_id(topic_id) is None for topic_id in known)
 
     # Changes; called by ``replaying`` alone
 
@@ -217,6 +223,8 @@ class ShareGroup(MemberGroup[ShareMember]):
         """See ``Group``."""
         for member_id in self.members:
             self.keep_alive(member_id)
+        if self.has_deleted_topics():  # the broker ended before that was written down
+            self.notice_deleted_topics()
         return Outcome()
 
     def die(self) -> None:

@@ -39,8 +39,7 @@ class ShareKind(GroupKind[ShareGroup]):
         """The next heartbeat compares the metadata hash; deleted topics are taken out of the state."""
         if group.subscribes_to_any(names):
             group.metadata_is_stale = True
-        known = {each.name for topics in (group.initialized, group.initializing) for each in topics.values()}
-        if not names.isdisjoint(known) and any(group.around.topic_id(name) is None for name in names & known):
+        if group.has_deleted_topics():
             group.notice_deleted_topics()
 
     def end(self, group: ShareGroup, /) -> list[CoordinatorRecord]:

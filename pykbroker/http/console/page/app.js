@@ -13,12 +13,13 @@ const VIEWS = [
   ["clients", "Clients", "c"],
   ["brokers", "Brokers", "b"],
   ["settings", "Settings", "s"],
+  ["schemas", "Schemas", "h"],
   ["acls", "Access lists", "a"],
   ["quotas", "Quotas", "q"],
   ["metadata", "Metadata log", "m"],
   ["faults", "Faults", "f"],
 ];
-const OF = { topic: "topics", group: "groups" };
+const OF = { topic: "topics", group: "groups", subject: "schemas" };
 const KEYS = [
   ...VIEWS.map(([, title, key]) => [`g ${key}`, title]),
   ["/", "Search"],

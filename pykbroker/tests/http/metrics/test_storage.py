@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pykbroker.brokers.cluster import Cluster
+from pykbroker.http.metrics.storage import _IN_A_STEP, dirty_bytes
 from pykbroker.tests.http.http_client import of, with_http
 from pykbroker.wire.errors import KafkaError
 
@@ -28,6 +31,31 @@ def test_compactions_are_counted_with_what_they_left() -> None:
         read, written = (of(after[f"pykbroker_compaction_{name}_bytes_total"]) for name in ("read", "written"))
         assert read > 2_000_000 > written > 0
         assert of(after["pykbroker_compaction_dirty_bytes"]) < of(before["pykbroker_compaction_dirty_bytes"])
+
+
+def test_segments_are_summed_in_steps() -> None:
+    """Of a log that is never compacted there may be any number."""
+    with with_http(clock="manual", settings={"log.cleaner.backoff.ms": 3_600_000}) as http:
+        http.kafka.create_topic("t", configs={"cleanup.policy": "compact", "segment.ms": 1000})
+        for _ in range(3 * _IN_A_STEP):
+            http.kafka.produce("t", "v", key="k")
+            http.kafka.advance("2s")
+
+        def summed(cluster: Cluster) -> tuple[list[None], list[int], tuple[int, int]]:
+            found = []
+
+            def work() -> Iterator[None]:
+                found.append((yield from dirty_bytes(log, 10)))
+
+            partition = cluster.partition("t", 0)
+            assert partition is not None
+            log = partition.log
+            return list(work()), [segment.size for segment in log.segments[:-1]], found[0]
+
+        waits, closed, dirty = http.kafka._ask(summed)
+    assert dirty == (sum(closed[10:]), sum(closed))
+    assert len(closed) >= 3 * _IN_A_STEP - 1
+    assert len(waits) == 2
 
 
 def test_a_disk_that_fails_is_told(tmp_path: Path) -> None:

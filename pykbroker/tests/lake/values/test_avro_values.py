@@ -93,3 +93,20 @@ def test_what_cannot_be_columns_is_told() -> None:
     for text in ("{}", "no JSON", '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "Unknown"}]}'):
         with pytest.raises(LakeError, match="This is no Avro schema"):
             AvroSchema(text)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        record(name="Empty"),
+        record(
+            ("a", "null"), ("b", record(("c", {"type": "fixed", "name": "None_", "size": 0}), name="In")), name="Out"
+        ),
+    ],
+)
+def test_an_array_whose_items_take_no_bytes_has_no_columns(items: Any) -> None:
+    """Ten bytes could claim any number of them, and decoding would not end."""
+    schema = AvroSchema(json.dumps(record(("all", {"type": "array", "items": items}))))
+    with pytest.raises(LakeError, match="take no bytes"):
+        schema.columns()

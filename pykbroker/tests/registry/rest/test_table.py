@@ -10,8 +10,8 @@ from pykbroker.registry.rest.table import ROUTES, find
 def test_each_route_is_found() -> None:
     for route in ROUTES:
         path = route.path.replace("{", "x-").replace("}", "")
-        handler, words, query = find(route.method, path, {"a": "b"})
-        assert (handler, query) == (route.handler, {"a": "b"})
+        found, words, query = find(route.method, path, {"a": "b"})
+        assert (found, query) == (route, {"a": "b"})
         assert words == {part[1:-1]: f"x-{part[1:-1]}" for part in route.path.split("/") if part.startswith("{")}
 
 
@@ -29,7 +29,8 @@ def test_words_are_decoded_once_and_may_have_slashes() -> None:
     ],
 )
 def test_paths_within_a_context(path: str, handler: object, words: dict[str, str], query: dict[str, str]) -> None:
-    assert find("GET", path, {}) == (handler, words, query)
+    route, *rest = find("GET", path, {})
+    assert (route.handler, *rest) == (handler, words, query)
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,14 @@ LEVELS = {
 }
 
 ELSEWHERE = {
+    **dict.fromkeys(
+        (
+            f"confluent.{part}.{what}"
+            for part in ("key", "value")
+            for what in ("schema.validation", "subject.name.strategy")
+        ),
+        "compat_tests/registry/test_validation.py",
+    ),
     "min.insync.replicas": "pykbroker/tests/brokers/test_broker_changes.py",
     "unclean.leader.election.enable": "pykbroker/tests/controller/test_own_stores.py",
 }

@@ -1,0 +1,68 @@
+"""The same requests by two ways: the shorter path for those of the usual form, and the handlers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.cluster import GROUP, MemoryCluster, Peer
+
+#: A topic whose first partition another broker leads.
+ELSEWHERE = "elsewhere"
+
+
+class OneWay:
+    """One of the two: a cluster of two brokers, of which the second leads ``ELSEWHERE``; the first leads ``topics``, which have these
+    settings, and is asked.
+    """
+
+    def __init__(self, topics: Mapping[str, dict[str, str]], *, usual: bool) -> None:
+        self.world = MemoryCluster(2, dispatcher=Dispatcher(usual=usual))
+        self.world.create(
+            NewTopic(ELSEWHERE, -1, -1, [(0, [2, 1]), (1, [1, 2])]),
+            *(NewTopic(name, -1, -1, [(0, [1]), (1, [1])], configs=of) for name, of in topics.items()),
+        )
+        self.world.coordinator(GROUP)
+
+    def answer(self, frame: bytes) -> Any:
+        """The bytes of the answer, None for none, or why the connection is closed."""
+        runtime = self.world.cluster.runtime
+        try:
+            waiting = self.hand_in(frame)
+            while not waiting.done:
+                runtime.wake_queue.run()
+                runtime.timers.run_due()
+            pieces = waiting.value
+        except CloseConnection as error:
+            return str(error)
+        return None if pieces is None else b"".join(map(bytes, pieces))
+
+    def hand_in(self, frame: bytes) -> Deferred[Any]:
+        """The wait for the pieces of the answer. Raises CloseConnection."""
+        received = bytearray(frame)
+        try:
+            answer = self.world.dispatcher.answer(self.world.broker, Peer(), memoryview(received))
+        except NotYet as error:
+            return error.until.chain(lambda _: self.hand_in(frame))
+        received[:] = b"\xff" * len(received)
+        return answer if isinstance(answer, Deferred) else Deferred.completed(answer)
+
+    def state(self) -> Any:
+        """What the logs know, and what is in their files."""
+        disk = self.world.disk
+        return {
+            (partition.topic, partition.index): (
+                (log.log_end_offset, log.high_watermark),
+                [
+                    (each.producer_id, each.epoch, each.last_sequence, [*each.batches])
+                    for each in log.active_producers()
+                ],
+                {path: disk.read(path) for each in log.segments for path in each.paths() if disk.exists(path)},
+            )
+            for partition in self.world.broker.partitions()
+            if (log := partition.opened_log) is not None
+        }
