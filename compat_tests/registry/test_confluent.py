@@ -146,6 +146,7 @@ def test_basic_authentication_and_tokens() -> None:
         token = kafka.http_token
         for more in (
             {"basic.auth.user.info": f"anybody:{token}"},
+            {"basic.auth.user.info": "alice:secret"},
             {
                 "bearer.auth.credentials.source": "STATIC_TOKEN",
                 "bearer.auth.token": token,
@@ -155,7 +156,7 @@ def test_basic_authentication_and_tokens() -> None:
         ):
             assert SchemaRegistryClient({"url": where, **more}).get_subjects() == []
         with pytest.raises(SchemaRegistryError) as caught:
-            SchemaRegistryClient({"url": where, "basic.auth.user.info": "alice:secret"}).get_subjects()
+            SchemaRegistryClient({"url": where, "basic.auth.user.info": "alice:wrong"}).get_subjects()
         assert caught.value.http_status_code == 401
 
 

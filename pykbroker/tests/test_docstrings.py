@@ -7,12 +7,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import pykbroker
+from pykbroker.tests.kit.syntax import parsed, walk
 from pykbroker.wire.errors import ErrorCode
 
 ROOT = Path(pykbroker.__file__).parent
@@ -23,15 +23,9 @@ RAISES = re.compile(r"\b[Rr]aises? (?:a )?KafkaError|\b[Ff]ails? with,? (?:a )?K
 NEARBY = 200
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    """Its text as a tree."""
-    return ast.parse(path.read_text())
-
-
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """What is said in docstrings, with the line where each begins."""
-    for node in ast.walk(parsed(path)):
+    for node in walk(parsed(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, " ".join(node.value.value.split())
 
@@ -84,7 +78,7 @@ def bases(each: ast.ClassDef) -> list[str]:
 
 def interfaces(trees: Mapping[str, ast.Module]) -> set[str]:
     """Names of methods that a Protocol, or a class with others below it, describes: they are not described again."""
-    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in trees.values() for node in walk(tree) if isinstance(node, ast.ClassDef)]
     above = {name for each in classes for name in bases(each)}
     return {
         method.name
@@ -123,7 +117,7 @@ PLAIN_BASES = {"ABC", "Enum", "Exception", "Generic", "IntEnum", "NamedTuple", "
 
 def test_public_functions_say_what_they_do():
     trees = {str(path.relative_to(ROOT)): parsed(path) for path in ours()}
-    known = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    known = {node.name for tree in trees.values() for node in walk(tree) if isinstance(node, ast.ClassDef)}
     described = interfaces(trees)
     found = [
         f"{name}:{function.lineno} {function.name}"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import pykbroker
+from pykbroker.tests.kit.syntax import parsed
 
 ROOT = Path(pykbroker.__file__).parent
 #: Rooms whose modules also run in processes that serve nothing: what a broker has at its start says nothing of those.
@@ -41,7 +42,7 @@ def modules() -> dict[str, ast.Module]:
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         if "tests" not in parts and parts[0] not in ("simulation", "wire"):
-            found[".".join(parts).removesuffix(".__init__")] = ast.parse(path.read_text())
+            found[".".join(parts).removesuffix(".__init__")] = parsed(path)
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pykbroker
+from pykbroker.tests.kit.syntax import parsed, walk
 
 ROOT = Path(pykbroker.__file__).parent.parent
 #: Unit tests run on a manual clock, or await.
@@ -82,7 +83,7 @@ class Function:
 
 def functions(tree: ast.AST) -> list[Function]:
     found = []
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             inner = list(ast.walk(node))
             calls = frozenset(called(each) for each in inner if isinstance(each, ast.Call))
@@ -112,7 +113,7 @@ def stating(functions: Iterable[Function]) -> set[str]:
 
 def sleeps(tree: ast.AST) -> Iterator[int]:
     """The lines that sleep, but for ``asyncio.sleep(0)``, a turn of the loop."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if (
             isinstance(node, ast.Call)
             and called(node) == "sleep"
@@ -132,7 +133,7 @@ def lone_sleeps(tree: ast.AST) -> Iterator[int]:
 
 
 def opens_sockets(tree: ast.AST) -> bool:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         names: set[str] = set()
         if isinstance(node, ast.Import):
             names = {each.name for each in node.names}
@@ -144,15 +145,15 @@ def opens_sockets(tree: ast.AST) -> bool:
 
 
 @cache
-def parsed(folder: str) -> dict[str, ast.Module]:
+def in_folder(folder: str) -> dict[str, ast.Module]:
     """Modules of tests in a folder of the repository, by their paths."""
     paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if not path.is_relative_to(ROOT / "pykbroker/wire")]
     tests = [path for path in paths if "tests" in path.parent.parts or folder == COMPAT]
-    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in tests}
+    return {str(path.relative_to(ROOT)): parsed(path) for path in tests}
 
 
 def trees(*folders: str) -> dict[str, ast.Module]:
-    return {name: tree for folder in folders for name, tree in parsed(folder).items()}
+    return {name: tree for folder in folders for name, tree in in_folder(folder).items()}
 
 
 def test_every_test_states_what_must_hold() -> None:

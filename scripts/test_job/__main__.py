@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import NoReturn
 
 from scripts.jars import ROOT
 from scripts.test_job.checks import check
@@ -16,7 +15,8 @@ from scripts.test_job.parts import Part, run
 
 #: Unit and property tests: no other broker, and no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
-_STORAGE = "pykbroker/tests/storage"
+_TESTS = "pykbroker/tests"
+_STORAGE = f"{_TESTS}/storage"
 #: What runs the unit tests of a whole run: an environment with what --quick installs and no more (scripts/test makes it).
 _QUICK_PYTHON = ROOT / "build" / "quick" / "bin" / "python"
 #: Unit tests of packages that it lacks, where they are skipped: Spark's, and gssapi.
@@ -27,6 +27,13 @@ _OF_EXTRAS = (
     "pykbroker/tests/network/test_admission_tickets.py",
     "pykbroker/tests/process/test_kerberos.py",
 )
+#: Folders and files of a quick run that make up a part, the longest part first. Unnamed ones make up the last part.
+_QUICK = {
+    "services": tuple(f"{_TESTS}/{room}" for room in ("cli", "http", "steered", "testing")),
+    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
+    "storage": (_STORAGE, f"{_TESTS}/simulation"),
+    "wire": ("wire", "scripts"),
+}
 #: Set in quick runs: models look less deep (pykbroker/tests/kit/depth.py).
 QUICK_VARIABLE = "PYKBROKER_QUICK"
 #: Parts beyond one per processor: those that use other brokers wait for them half of the time.
@@ -68,7 +75,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     begun = time.monotonic()
     if given.quick:
-        _quick(begun)
+        return _quick(begun)
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check)
         status = run(parts(), at_once=(os.cpu_count() or 1) + _WAITING)
@@ -78,28 +85,23 @@ def main() -> int:
     return status or int(bool(failed))
 
 
-def _quick(begun: float) -> NoReturn:
+def quick_parts() -> list[Part]:
+    """Return the unit tests in parts of about the same length: each test is collected by one process."""
+    thinned = ("-q", "-p", "scripts.test_job.thinning")
+    parts = [Part(f"quick-{name}", (*thinned, *paths)) for name, paths in _QUICK.items()]
+    named = [path for paths in _QUICK.values() for path in paths]
+    return [*parts, Part("quick-others", (*thinned, *UNIT, *(f"--ignore={path}" for path in named)))]
+
+
+def _quick(begun: float) -> int:
     """Run the checks, and then the tests that need no other broker."""
     failed = check()
     if failed:
         print(f"\n{failed} failed; no test was run.", file=sys.stderr)
-        sys.exit(1)
+        return 1
     print(f"Lint and types are right ({time.monotonic() - begun:.0f} s). Unit and property tests follow.", flush=True)
     os.environ[QUICK_VARIABLE] = "1"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "scripts.test_job.thinning",
-        "-n",
-        "2",
-        "--dist",
-        "worksteal",
-        *UNIT,
-    ]
-    os.execv(sys.executable, command)
+    return run(quick_parts(), at_once=os.cpu_count() or 1)
 
 
 if __name__ == "__main__":

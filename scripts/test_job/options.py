@@ -17,7 +17,7 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="lint, types, unit and property tests alone: about four minutes on two cores",
+        help="lint, types, unit and property tests alone, less deep than in a whole run: minutes",
     )
     given, arguments = parser.parse_known_args()
     given.arguments = arguments

@@ -28,6 +28,8 @@ STALLED_S = 4 * 3600.0 if os.environ.get("PYKBROKER_LONG") else 900.0
 ENDING_S = 60.0
 #: The last line of a pytest run, as in ``== 1 failed, 4 passed in 2.50s ==``.
 _CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ .*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
+#: What pytest's words mean in a closing line of ours.
+_SAID = {"deselected": "left out (for whole runs)"}
 #: Lines in which pytest names failures.
 _NAMED = ("FAILED ", "ERROR ")
 
@@ -152,7 +154,9 @@ def closing_line(parts: Sequence[Part], seconds: float) -> str:
     silent = [f"{part.name} ended without a result" for part in parts if not part.counts()]
     silent += [part.stalled for part in parts if part.stalled]
     first = [word for word in ("failed", "passed") if word in counts]
-    words = [f"{counts[word]} {word}" for word in [*first, *(word for word in counts if word not in first)]]
+    words = [
+        f"{counts[word]} {_SAID.get(word, word)}" for word in [*first, *(word for word in counts if word not in first)]
+    ]
     minutes = f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}"
     closing = f" {', '.join(words)} in {seconds:.2f}s ({minutes}) "
     return "\n".join([*named, *silent, f"{closing:=^80}"])
@@ -161,7 +165,10 @@ def closing_line(parts: Sequence[Part], seconds: float) -> str:
 def _show(part: Part) -> None:
     print(f"\n{part.name} ({part.seconds:.0f} s, {part.processor_seconds:.0f} s of a processor)")
     sys.stdout.flush()
-    sys.stdout.buffer.write(part.log.read_bytes())
+    written = part.log.read_bytes()
+    sys.stdout.buffer.write(
+        written if written.endswith(b"\n") else written + b"\n"
+    )  # a part that was killed ends within a line
     sys.stdout.flush()
 
 

@@ -1,4 +1,6 @@
-"""A pytest plugin for quick runs: of a test with many sets of parameters (seeds, operations that fail), an even spread is run."""
+"""A pytest plugin for quick runs: tests marked ``deep`` are left out, and of a test with many sets of parameters (seeds, operations that
+fail), an even spread is run. What is left out counts as deselected.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,12 @@ import pytest
 MOST_SETS = 60
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # others look at each item, most of which go
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     sets: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        sets[item.nodeid.partition("[")[0]].append(item)
+        if item.get_closest_marker("deep") is None:
+            sets[item.nodeid.partition("[")[0]].append(item)
     kept = {id(each) for same in sets.values() for each in spread(same)}
     left_out = [item for item in items if id(item) not in kept]
     if left_out:

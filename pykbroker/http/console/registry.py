@@ -100,7 +100,7 @@ class RemoteRegistry:
                 session.get(url, allow_redirects=False, ssl=await self._ca_certificates()) as answer,
             ):
                 if answer.status == 404:
-                    raise VerbRefused(404, f"the schema registry has no {path[1:]}")
+                    raise VerbRefused(404, f"the schema registry has no {_what(path)}")
                 if answer.status != 200:
                     raise VerbRefused(502, f"the schema registry answers {answer.status} when it is asked for {path}")
                 return await _limited(answer.content)
@@ -124,6 +124,11 @@ async def _limited(content: aiohttp.StreamReader) -> bytes:
         if len(found) > _LARGEST:
             raise VerbRefused(502, f"the schema registry sends more than {_LARGEST} bytes in one answer")
     return bytes(found)
+
+
+def _what(path: str) -> str:
+    number = path.removeprefix("/schemas/ids/")
+    return path if number == path else f"schema {number}"
 
 
 def _json(data: bytes) -> Any:

@@ -13,7 +13,6 @@ import pytest
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
-from pykbroker.tests.kit.depth import is_quick
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.tests.kit.metadata import alter
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
@@ -400,7 +399,7 @@ def test_a_broker_of_many_partitions_stops_and_starts_and_leads_again() -> None:
     assert world.longest <= MOST
 
 
-@pytest.mark.skipif(is_quick(), reason="it is slow: scripts/test without --quick runs it")
+@pytest.mark.deep
 def test_a_broker_with_many_copies_of_its_own_stops_and_starts() -> None:
     """Its changes are planned in slices. What is left for a turn is 190 lines for each partition that another broker leads from then
     on, since nobody may see two leaders, and 250 for each of the first fetch of one that comes back. Apache Kafka does the same in one

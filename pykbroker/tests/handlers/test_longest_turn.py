@@ -23,7 +23,7 @@ from pykbroker.security.authorizer import STANDARD_AUTHORIZER, Authorizer
 from pykbroker.security.operations import ALL, READ
 from pykbroker.security.resources import LITERAL, TOPIC
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
-from pykbroker.tests.kit.depth import is_quick
+from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
@@ -99,11 +99,11 @@ from pykbroker.wire.messages import (
 )
 
 #: Things that a request names, of which half exist where they can.
-MANY = 6000
+MANY = of_depths(1500, 6000, 6000)
 #: Topics, partitions of the wide one, groups, and transactional ids of the cluster.
-TOPICS = 500
-WIDE = 500
-GROUPS = 1500
+TOPICS = of_depths(125, 500, 500)
+WIDE = of_depths(125, 500, 500)
+GROUPS = of_depths(300, 1500, 1500)
 #: Access lists of the cluster that has them.
 LISTS = 6000
 #: APIs whose turn may be longer, with the lines that were measured and the reason. Apache Kafka handles each of these requests as one event
@@ -712,7 +712,7 @@ def _longest(world: Counted, key: ApiKey) -> tuple[int, Any]:
     return world.longest, answer.value
 
 
-@pytest.mark.skipif(is_quick(), reason="it is slow: scripts/test without --quick runs it")
+@pytest.mark.deep
 @pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
 def test_no_request_takes_much_memory(measured: Counted, key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak, over the bytes that come and go. A cluster that keeps what is committed or created counts as well."""
@@ -774,13 +774,13 @@ def _guarded(*, allows: bool) -> Counted:
     return made
 
 
-@pytest.mark.skipif(is_quick(), reason="it is slow: scripts/test without --quick runs it")
+@pytest.mark.deep
 @pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
 def test_no_turn_is_long_with_access_lists(allowing: Counted, key: ApiKey) -> None:
     assert _longest(allowing, key)[0] <= LONGER.get(key, MOST)
 
 
-@pytest.mark.skipif(is_quick(), reason="it is slow: scripts/test without --quick runs it")
+@pytest.mark.deep
 @pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
 def test_no_turn_is_long_for_who_is_denied(denying: Counted, key: ApiKey) -> None:
     assert _longest(denying, key)[0] <= MOST

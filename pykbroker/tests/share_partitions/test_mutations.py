@@ -18,12 +18,11 @@ from pykbroker.share_partitions.in_flight import InFlight, PendingChange, Run
 from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.states import RecordState
-from pykbroker.tests.kit.depth import is_quick
 from pykbroker.tests.share_partitions.test_leading_model import ShareGroupModel
 from pykbroker.tests.share_partitions.test_leading_waits_model import WaitingModel
 from pykbroker.tests.share_partitions.test_model import ShareModel
 
-pytestmark = pytest.mark.skipif(is_quick(), reason="each rule needs tens of stories")
+pytestmark = pytest.mark.deep
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.tests.kit.depth import is_quick
 from scripts.jars import ROOT
 from scripts.test_job import __main__ as job
 from scripts.test_job.parts import Part, run
@@ -31,43 +30,56 @@ def part(tmp_path: Path) -> Make:
     return make
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 5])
+@pytest.fixture(autouse=True)
+def without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of others take most of the time in which the runs of this file start."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
+@pytest.mark.parametrize("at_once", [1, 5])
 def test_all_are_run_and_told_and_summed_up(part: Make, capfd, at_once: int) -> None:
-    assert run([part("above", SOUND), part("below", SOUND), part("others", SOUND)], at_once) == 0
+    assert run([part("above", SOUND), part("below", SOUND)], at_once) == 0
     said = capfd.readouterr().out
-    for name in ("above", "below", "others"):
+    for name in ("above", "below"):
         assert f"{name}: 2 passed in " in said
     closing = said.splitlines()[-1]
     assert closing.startswith("====")
-    assert " 6 passed in " in closing
+    assert " 4 passed in " in closing
 
 
-@pytest.mark.parametrize("faulty", [0, 1])
-def test_a_failure_in_any_part_is_the_status_and_named_at_the_end(part: Make, capfd, faulty: int) -> None:
-    assert run([part(f"part{number}", FAULTY if number == faulty else SOUND) for number in range(2)], 2) == 1
-    lines = capfd.readouterr().out.splitlines()
-    assert f"part{faulty}: 1 failed, 2 passed in " in "\n".join(lines)
-    assert "test_three" in lines[-2]
-    assert lines[-2].startswith("FAILED ")
-    assert " 1 failed, 4 passed in " in lines[-1]
-    shown = [line.split(" (")[0] for line in lines if line.startswith("part") and line.endswith(" s of a processor)")]
-    assert shown[-1] == f"part{faulty}"
-
-
-def test_a_part_that_cannot_start_its_tests_is_a_failure(part: Make, capfd) -> None:
-    assert run([part("sound", SOUND), part("broken", "import nothing_of_this_name\n")], 2) == 2
-    said = capfd.readouterr().out
-    assert "nothing_of_this_name" in said
-    assert " 2 passed, 1 error in " in said.splitlines()[-1]
-
-
-def test_a_part_that_is_killed_is_named(part: Make, capfd) -> None:
+def test_a_failure_in_any_part_is_the_status_and_named_at_the_end(part: Make, capfd) -> None:
     kills = "import os, signal\ndef test_end(): os.kill(os.getpid(), signal.SIGKILL)\n"
-    assert run([part("sound", SOUND), part("killed", kills)], 2) == -signal.SIGKILL
-    assert "killed ended without a result" in capfd.readouterr().out
+    parts = [
+        part("faulty", FAULTY),
+        part("broken", "import nothing_of_this_name\n"),
+        part("killed", kills),
+        part("sound", SOUND),
+    ]
+    assert run(parts, 2) == 1
+    said = capfd.readouterr().out
+    lines = said.splitlines()
+    assert "faulty: 1 failed, 2 passed in " in said
+    assert "nothing_of_this_name" in said
+    faulty, broken, killed, closing = lines[-4:]
+    assert faulty.startswith("FAILED ")
+    assert "test_three" in faulty
+    assert broken.startswith("ERROR ")
+    assert "test_broken" in broken
+    assert killed == "killed ended without a result"
+    assert " 1 failed, 4 passed, 1 error in " in closing
+    shown = [line.split(" (")[0] for line in lines if line.endswith(" s of a processor)")]
+    assert shown == ["sound", "faulty", "broken", "killed"]
+    assert [each.process is not None and each.process.returncode for each in parts] == [1, 2, -signal.SIGKILL, 0]
 
 
-@pytest.mark.skipif(is_quick(), reason="a quick run does not wait")
+def test_what_is_left_out_is_counted_at_the_end(part: Make, capfd) -> None:
+    thinned = part("thinned", SOUND + "import pytest\n@pytest.mark.deep\ndef test_deep(): assert False\n")
+    thinned.arguments = ("-p", "scripts.test_job.thinning", "-W", "ignore", *thinned.arguments)
+    assert run([thinned], 1) == 0
+    assert " 2 passed, 1 left out (for whole runs) in " in capfd.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.deep
 def test_a_part_that_stalls_is_ended_and_its_test_is_named(part: Make, capfd, monkeypatch: pytest.MonkeyPatch) -> None:
     """By Ctrl-C; by SIGABRT where that does nothing. What it waited for is in the log."""
     monkeypatch.setattr("scripts.test_job.parts.STALLED_S", 8.0)
@@ -112,3 +124,12 @@ def test_every_suite_is_in_one_part() -> None:
     assert sorted(named) == sorted(left_out)
     assert all((ROOT / suite).is_dir() for suite in named)
     assert all(f"--ignore={path}" in parts[2].arguments for path in parts[1].arguments)
+
+
+def test_every_unit_test_is_in_one_part_of_a_quick_run() -> None:
+    *named, others = job.quick_parts()
+    paths = [argument for part in named for argument in part.arguments if (ROOT / argument).exists()]
+    assert len(set(paths)) == len(paths) == sum(len(part.arguments) - 3 for part in named)
+    tops = set(others.arguments) & set(job.UNIT)
+    assert tops | {path for path in paths if path in job.UNIT} == set(job.UNIT)
+    assert {f"--ignore={path}" for path in paths} == set(others.arguments[3:]) - tops
