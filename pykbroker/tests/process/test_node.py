@@ -351,7 +351,7 @@ def test_the_ready_line_has_what_its_page_says(tmp_path: Path) -> None:
     async def start() -> None:
         async with running_broker(tmp_path, brokers=2) as broker:
             said = broker.node.summary()
-            assert said.keys() == documented - {"http", "security"}
+            assert said.keys() == documented - {"http", "schema_registry", "security"}
             first = [each["listeners"]["PLAINTEXT"] for each in said["brokers"]]
             assert said["bootstrap"] == ",".join(first)
             assert said["protocols"] == {"PLAINTEXT": "PLAINTEXT"}
