@@ -8,7 +8,7 @@ import pytest
 
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.refusals.in_parts import parts, refused
-from pykbroker.tests.handlers.test_longest_turn import LARGE, ROWS
+from pykbroker.tests.handlers.test_longest_turn import LARGE, MANY, ROWS
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_replica_log_dirs import (
@@ -50,7 +50,7 @@ def test_a_large_request_is_refused_part_by_part(key: ApiKey) -> None:
         return HANDLERS[key].failed(part, version, error)
 
     answer, steps = in_full(refused(request, refuse))
-    assert steps >= 50
+    assert steps >= MANY // 120
     assert answer == refuse(request)
 
 
