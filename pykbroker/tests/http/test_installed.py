@@ -19,10 +19,10 @@ from pykbroker.http.installed import side
 side(own_process={own_process})
 import aiohttp.connector
 from pykbroker.steered.refusal import VerbRefused
-from pykbroker.http.console.registry import CachedRegistry
+from pykbroker.http.console.registry import RemoteRegistry
 print(aiohttp.connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"], ssl.create_default_context().cert_store_stats()["x509"])
 try:
-    print(asyncio.run(CachedRegistry(sys.argv[1]).schema(7))["text"])
+    print(asyncio.run(RemoteRegistry(sys.argv[1]).schema(7, None))["text"])
 except VerbRefused as refusal:
     print("refused" if "certificate verify failed" in str(refusal) else refusal)
 """
