@@ -128,7 +128,7 @@ def test_a_byte_at_a_time_ends_a_request() -> None:
 def test_a_connection_that_the_broker_closes_is_closed() -> None:
     with broker(answers(versions(), slowly=-1)) as port:
         connection = connect(port)
-        with pytest.raises(Unreachable, match="closed the connection"):
+        with pytest.raises(Unreachable):  # it is closed before the request arrives, or after
             connection.call(DescribeClusterRequest(), DescribeClusterResponse)
         assert (connection.broken, connection.fileno()) == (True, -1)
 

@@ -21,7 +21,7 @@ from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.story import Story
 
 FIRST = int(os.environ.get("SIM_FIRST", "1"))
-SEEDS = int(os.environ.get("SIM_SEEDS", of_depths(40, 300, 1000)))
+SEEDS = int(os.environ.get("SIM_SEEDS", of_depths(12, 300, 1000)))
 WORKERS = min(4, os.cpu_count() or 1)
 
 #: What must have happened, and how often at least for every hundred seeds, or the stories are too tame.
