@@ -81,6 +81,21 @@ def test_a_lock_ends_and_a_renewed_one_does_not() -> None:
     assert one.acknowledge(2, 3, ACCEPT) == ErrorCode.NONE
 
 
+def test_who_waits_is_told_of_locks_that_are_over() -> None:
+    world, one = started()
+    other = ShareMember(world, "other")
+    world.produce(4)
+    assert one.acquired() == [(0, 3, 1)]
+    assert other.acquired() == []
+    waiting = other.post_fetch(max_wait_ms=100_000)
+    world.settle()
+    assert not waiting.done
+    world.advance(30_001)
+    world.settle()
+    assert waiting.done
+    assert [each.delivery_count for each in waiting.value.responses[0].partitions[0].acquired_records] == [2]
+
+
 @pytest.mark.parametrize("kill", [False, True])
 def test_state_is_kept_over_a_restart(kill: bool) -> None:
     world, member = started()
