@@ -59,7 +59,7 @@ TEXTS = {
     r"1 of 42 are enough, .*": "what the command before it prints",
     r"pykbroker verify --in orders .*": "it needs topics: pykbroker/tests/cli/test_verify.py has some",
     r"spark\.kafka\.clusters\..*": "settings of Spark; compat_tests/spark/test_delegation_token.py sets them",
-    r"pykbroker serve --schema-registry .*": "it needs ports of its own; compat_tests/registry serves so",
+    r"pykbroker serve (broker\.properties )?--schema-registry.*": "it needs ports of its own; compat_tests/registry serves so",
     r"echo '\{\"id\": 7, .*--value-schema .*": "it needs a registry: compat_tests/registry/test_values_of_commands.py has one",
     r"pykbroker schemas register .*": "it needs a registry: pykbroker/tests/cli/test_schemas.py has one",
     r"kafka-configs\.sh --bootstrap-server localhost:9092 --alter --group (work|counts) .*": "a tool of Kafka's",
