@@ -32,6 +32,7 @@ from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.table import RestRoute, find
 from pykbroker.registry.schema import Version, compact
 from pykbroker.registry.subjects import topic_of
+from pykbroker.registry.turns import in_turns
 from pykbroker.registry.validation import SchemaValidation
 from pykbroker.security.operations import READ
 from pykbroker.security.resources import TOPIC
@@ -175,7 +176,9 @@ class SchemaRegistrySide:
         """The answer to a GET of this process, in the values of JSON. Raises RegistryError and VerbRefused."""
         route, call = self._call("GET", path, query, principal)
         found = await route.handler(call)
-        return json.loads(_text(found)) if not isinstance(found, list) else [json.loads(_text(each)) for each in found]
+        if isinstance(found, list):
+            return [json.loads(_text(each)) async for each in in_turns(found, _AT_ONCE)]
+        return json.loads(_text(found))
 
     def _call(
         self, method: str, path: str, query: Mapping[str, str], principal: HttpPrincipal

@@ -167,9 +167,6 @@ class SchemaValidation:
                     self._topics.pop(name, None)
                 else:
                     self._topics[name] = found
-        for topic in delta.deleted_topics:
-            if topic.name not in image.topics:
-                self._topics.pop(topic.name, None)
         self._fill()
 
     def _fill(self) -> None:
