@@ -141,8 +141,7 @@ class WaitingModel(RuleBasedStateMachine):
     @rule(name=NAMES)
     def connection_is_lost(self, name: str) -> None:
         each = self.members[name]
-        for tell in list((each.member.peer.when_lost or {}).values()):
-            tell()
+        each.member.peer.lose()
         self.give_up_all(each)
         self.members[name] = Waiter(self.world, name)
 

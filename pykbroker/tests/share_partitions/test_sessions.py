@@ -24,8 +24,7 @@ class World:
 
 def lose(peer: Peer) -> None:
     assert peer.when_lost is not None
-    for tell in list(peer.when_lost.values()):
-        tell()
+    peer.lose()
 
 
 def test_each_request_has_the_next_epoch() -> None:
