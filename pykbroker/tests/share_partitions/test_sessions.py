@@ -77,8 +77,8 @@ def test_sessions_end_with_their_connection() -> None:
         False,
     )
     assert world.refused(ONE, 1) is ErrorCode.SHARE_SESSION_NOT_FOUND
-    lose(peer)
-    assert len(world.ended) == 2
+    world.sessions.begin(ONE, peer)
+    assert (len(world.ended), len(world.sessions)) == (3, 1), "by a request that outlived its connection"
 
 
 def test_a_session_that_moved_to_another_connection_outlives_the_first() -> None:
