@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import threading
 from collections.abc import Callable, Generator, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -59,19 +60,22 @@ class _FullCollections:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._reasons: set[object] = set()
         self._thresholds = gc.get_threshold()
 
     def put_off(self, reason: object) -> None:
-        if not self._reasons:
-            self._thresholds = gc.get_threshold()
-            gc.set_threshold(*self._thresholds[:2], _NEVER)
-        self._reasons.add(reason)
+        with self._lock:
+            if not self._reasons:
+                self._thresholds = gc.get_threshold()
+                gc.set_threshold(*self._thresholds[:2], _NEVER)
+            self._reasons.add(reason)
 
     def resume(self, reason: object) -> None:
-        self._reasons.discard(reason)
-        if not self._reasons:
-            gc.set_threshold(*self._thresholds)
+        with self._lock:
+            self._reasons.discard(reason)
+            if not self._reasons:
+                gc.set_threshold(*self._thresholds)
 
 
 _FULL_COLLECTIONS = _FullCollections()
