@@ -39,7 +39,7 @@ _BEGIN = Struct(">iixxxxxB")
 _pack_partition = Struct(">ixxx").pack
 
 
-class _Topic:
+class _CommittedTopic:
     """A topic of a request: as the request names it, and what is committed of it. The rest is as in an OffsetCommitRequestTopic."""
 
     __slots__ = ("committed", "encoded")
@@ -61,7 +61,7 @@ class _Topic:
         return [OffsetCommitRequestPartition(*each) for each in self.committed[2]]
 
 
-class _Encoded:
+class _UsualCommitResponse:
     """Takes the place of an OffsetCommitResponse."""
 
     def __init__(self, body: Buffer) -> None:
@@ -100,13 +100,15 @@ def answer(
     if waiting is None:
         _BEGIN.pack_into(out, 0, len(out) - 4, header[0], len(topics) + 1)
         return [out]
-    response: Any = _Encoded(out[9:])
+    response: Any = _UsualCommitResponse(out[9:])
     ctx = RequestContext(ApiKey.OFFSET_COMMIT, version, *header, peer.host, peer.listener, peer.principal, peer)
     answered = waiting.map(lambda _: response).recover(KafkaError, lambda error: failed(request, version, error))
     return ctx, request, answered
 
 
-def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[OffsetCommitRequest, list[_Topic]] | None:
+def _read(
+    broker: Broker, frame: memoryview, pos: int, version: int
+) -> tuple[OffsetCommitRequest, list[_CommittedTopic]] | None:
     """The request and its topics. Raises IndexError, ValueError or struct.error where it is malformed."""
     size = frame[pos]
     start, pos = pos + 1, pos + size
@@ -124,7 +126,7 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[Of
     pos += 1
     if not (0 < size < _MANY and 0 < member_size < _MANY and instance_size < _MANY and 1 < count < _MANY):
         return None
-    topics: list[_Topic] = []
+    topics: list[_CommittedTopic] = []
     by_id, room, longest = version >= TOPIC_IDS_SINCE, AT_ONCE, broker.groups.settings.offset_metadata_max_bytes
     for _ in range(count - 1):
         start, size = pos, _ID_SIZE if by_id else frame[pos]
@@ -148,7 +150,7 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[Of
         if frame[pos]:
             return None
         pos += 1
-        topics.append(_Topic(encoded, (topic.name, topic.id, offsets)))
+        topics.append(_CommittedTopic(encoded, (topic.name, topic.id, offsets)))
     if frame[pos] or pos + 1 != len(frame):
         return None
     named: Any = topics
