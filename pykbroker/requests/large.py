@@ -153,9 +153,11 @@ class _Large:
         self._api = api
         self.handled: Deferred[None] = Deferred()
         self._abandon: Callable[[], None] | None = None
+        self._is_abandoned = False
 
     def abandon(self) -> None:
-        """The client is gone."""
+        """The client is gone: what waits for it is told, also what begins to wait later."""
+        self._is_abandoned = True
         if self._abandon is not None:
             self._abandon()
 
@@ -189,7 +191,10 @@ class _Large:
         if isinstance(response, Deferred):
             if not response.done:
                 self._abandon = response.abandon
-                return finished_later(self._broker, ctx, self._api, request, response)
+                wait = finished_later(self._broker, ctx, self._api, request, response)
+                if self._is_abandoned:
+                    response.abandon()
+                return wait
             return (yield from _finished(ctx, self._api, request, response))
         return (yield from encoded(ctx, response))
 
