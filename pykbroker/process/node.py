@@ -92,7 +92,7 @@ async def serve(
     try:
         for side in sides:
             await side.open()
-        unvalidated.warn_of_all(node)
+        unvalidated.warn_of_all(lambda: node.validates_by_schemas, node.lifetimes.current)
         announce(node)
         await node.server.wait_stopped()
     finally:
@@ -172,7 +172,7 @@ class Node:
         for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
             self.lifetimes.follow(begun)
         self.lifetimes.follow(lambda life: self.server.take_up(life.cluster))
-        self.lifetimes.follow(partial(unvalidated.warn_of_changes, self))
+        self.lifetimes.follow(partial(unvalidated.warn_of_changes, lambda: self.validates_by_schemas))
         #: Stops, starts and describes single brokers.
         self.brokers = SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 

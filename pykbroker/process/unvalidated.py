@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.metadata.image import TOPIC_RESOURCE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.process.life import Life
-    from pykbroker.process.node import Node
     from pykbroker.runtime.slices import Steps
 
 log = logging.getLogger(__name__)
@@ -31,22 +32,21 @@ def _asked(image: MetadataImage, topic: str) -> str | None:
     return next((name for name in _SETTINGS if config.get(name, "").lower() == "true"), None)
 
 
-def warn_of_changes(node: Node, life: Life) -> None:
+def warn_of_changes(validates: Callable[[], bool], life: Life) -> None:
     """Warn of each topic that asks for validation from now on, while the process does not validate."""
 
     def changed(image: MetadataImage, delta: MetadataDelta) -> None:
-        for kind, name in delta.configs if not node.validates_by_schemas else ():
+        for kind, name in delta.configs if not validates() else ():
             if kind == TOPIC_RESOURCE and (setting := _asked(image, name)) is not None:
                 log.warning("%s=true of topic %s does nothing: %s", setting, name, _WHY)
 
     life.at_end(life.cluster.metadata.subscribe(changed))
 
 
-def warn_of_all(node: Node) -> None:
+def warn_of_all(validates: Callable[[], bool], life: Life | None) -> None:
     """Warn of topics that ask for it already."""
-    if not node.validates_by_schemas and node.lifetimes.current is not None:
-        cluster = node.lifetimes.current.cluster
-        cluster.runtime.slices.begin(_look(cluster.metadata.image))
+    if life is not None and not validates():
+        life.cluster.runtime.slices.begin(_look(life.cluster.metadata.image))
 
 
 def _look(image: MetadataImage) -> Steps:
