@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pykbroker.brokers.producer_ids import ProducerIds
 from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.coordination.coordinators import GROUPS, SHARES, TRANSACTIONS, Coordinators
-from pykbroker.partitions.fetch_sessions import FetchSessions
 from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.features import Features
     from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage
     from pykbroker.metadata.source import MetadataSource
+    from pykbroker.partitions.fetch_sessions import FetchSessions
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
@@ -106,12 +106,6 @@ class Broker:
         self._security = shared.security
         self._brokers = shared.brokers
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
-        self.fetch_sessions = FetchSessions(
-            runtime.clock,
-            runtime.random,
-            slots=config["max.incremental.fetch.session.cache.slots"],
-            eviction_ms=_SESSION_EVICTION_MS,
-        )
         #: Whether the rack-aware replica selector is configured (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
         #: Validates altered settings of the broker's secured listeners; raises KafkaError. None without such listeners.
@@ -132,7 +126,8 @@ class Broker:
 
     def close(self) -> None:
         """The broker has stopped; what waits in it is answered."""
-        self.fetch_sessions.close()
+        if self._has_fetch_sessions:
+            self.fetch_sessions.close()
         if self.started_share_partitions is not None:
             self.started_share_partitions.close()
         if self.started_telemetry is not None:
@@ -223,6 +218,18 @@ class Broker:
 
     # Its partitions, and those of others
 
+    @cached_property
+    def fetch_sessions(self) -> FetchSessions:
+        """The fetch sessions of consumers and followers."""
+        from pykbroker.partitions.fetch_sessions import FetchSessions
+
+        slots = self.config["max.incremental.fetch.session.cache.slots"]
+        return FetchSessions(self.runtime.clock, self.runtime.random, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
+
+    @property
+    def _has_fetch_sessions(self) -> bool:
+        return "fetch_sessions" in self.__dict__
+
     def at_leader(self, topic: str, index: int) -> Partition | None:
         """A partition at the broker that leads it, which runs in this process; None if none does."""
         known = self.metadata.image.partition(topic, index)
@@ -276,7 +283,7 @@ class Broker:
     def _follow_access(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Access lists have changed, and with them what fetch sessions may read."""
         del image
-        if delta.acls:
+        if delta.acls and self._has_fetch_sessions:
             self.fetch_sessions.look_again()
 
     def next_connection_id(self) -> int:

@@ -15,8 +15,6 @@ from pykbroker.config.consistency import ALL_LOG_DIRS
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.partitions.partition import Partition
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.wire.internal.partition_record import PartitionRecord
-from pykbroker.wire.internal.topic_record import TopicRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +38,8 @@ _PARTITION_WEIGHT = 0.1
 #: That of making a partition.
 _NEW_WEIGHT = 0.3
 _CORDONED = "cordoned.log.dirs"
+#: The numbers of TopicRecord and PartitionRecord, whose classes are imported with the first topic. A VotersRecord has no number.
+_TOPIC, _PARTITION = 2, 3
 
 
 @dataclass(slots=True)
@@ -97,12 +97,12 @@ class PartitionTable:
         """The work for a thread before new partitions are committed, None if there is none: no file of earlier partitions with
         their names may survive a crash.
         """
-        new = [record for record in records if isinstance(record, PartitionRecord)]
+        new = [record for record in records if getattr(record, "API_KEY", None) == _PARTITION]
         if self._node_id is not None:
             new = [record for record in new if self._node_id in record.replicas]
         if not new:
             return None
-        names = {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
+        names = {record.topic_id: record.name for record in records if record.API_KEY == _TOPIC}
         for topic_id in {record.topic_id for record in new} - names.keys():
             names[topic_id] = self._name_of(topic_id)
         keys = [(names[record.topic_id], record.partition_id) for record in new]

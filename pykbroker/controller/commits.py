@@ -20,7 +20,6 @@ from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.quorum import Quorum
 from pykbroker.metadata.replay import MetadataRecord, replay
-from pykbroker.metadata.replay_ahead import Ahead, work_out
 from pykbroker.metadata.source import Readying, Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.slices import WEIGHT_OF_A_TURN, Work
@@ -28,6 +27,7 @@ from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.internal.voters_record import VotersRecord
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.replay_ahead import Ahead
     from pykbroker.storage.log.reading import ReadPlan
 
 log = logging.getLogger(__name__)
@@ -265,6 +265,8 @@ class Commits:
 
     def _publish_in_slices(self, change: _Change) -> Work[Any]:
         """Work out what the records do, and let subscribers make ready; then publish in one turn."""
+        from pykbroker.metadata.replay_ahead import work_out
+
         ahead = yield from work_out(self.image, change.records)
         if ahead is not None:
             for readying in list(self._readying):

@@ -13,7 +13,7 @@ import logging
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,7 +33,6 @@ from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
-from pykbroker.process.single_brokers import SingleBrokers
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from pykbroker.network.admission import Admission
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
+    from pykbroker.process.single_brokers import SingleBrokers
     from pykbroker.releases.release import Release
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
@@ -169,8 +169,6 @@ class Node:
         for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
             self.lifetimes.follow(begun)
         self.lifetimes.follow(lambda life: self.server.take_up(life.cluster))
-        #: Stops, starts and describes single brokers.
-        self.brokers = SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     def _made_secure(self) -> SecuredListeners | None:
         """The secured listeners, or None. Raises StartFailed."""
@@ -206,6 +204,13 @@ class Node:
             Place.ADVERTISE, AsReached(names, default_gateways, several=brokers > 1).guard
         )
         return names
+
+    @cached_property
+    def brokers(self) -> SingleBrokers:
+        """Stops, starts and describes single brokers."""
+        from pykbroker.process.single_brokers import SingleBrokers
+
+        return SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     @property
     def housekeeping(self) -> Housekeeping:

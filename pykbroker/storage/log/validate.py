@@ -25,8 +25,8 @@ from pykbroker.wire.batch_header import (
     batch_crc_ok,
     read_batch_header,
 )
-from pykbroker.wire.compression import Compression, TooMuchContent
-from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.errors import ErrorCode, KafkaError, TooMuchContent, WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import read_unsigned_varint
 
