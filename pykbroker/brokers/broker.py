@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.brokers.producer_ids import ProducerIds
 from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.coordination.coordinators import GROUPS, SHARES, TRANSACTIONS, Coordinators
 from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pykbroker.brokers.auto_creation import AutoCreation
+    from pykbroker.brokers.producer_ids import ProducerIds
     from pykbroker.brokers.security import BrokerSecurity
     from pykbroker.brokers.store import Store
     from pykbroker.brokers.streams_topics import StreamsTopics
@@ -114,7 +114,6 @@ class Broker:
         self.leaving = False
         #: Connections accepted so far.
         self.connections_made = 0
-        self.producer_ids = ProducerIds(lambda: shared.controller.allocate_producer_ids(node_id))
         self.coordinators = Coordinators(self)
         #: The share partitions that the broker leads; None before the first request of share groups' records.
         self.started_share_partitions: SharePartitions | None = None
@@ -225,6 +224,13 @@ class Broker:
 
         slots = self.config["max.incremental.fetch.session.cache.slots"]
         return FetchSessions(self.runtime.clock, self.runtime.random, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
+
+    @cached_property
+    def producer_ids(self) -> ProducerIds:
+        """The producer ids that the broker gives to producers."""
+        from pykbroker.brokers.producer_ids import ProducerIds
+
+        return ProducerIds(lambda: self.controller.allocate_producer_ids(self.node_id))
 
     @property
     def _has_fetch_sessions(self) -> bool:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from pykbroker.brokers.discarding import Discards
 from pykbroker.config.consistency import ALL_LOG_DIRS
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from pykbroker.partitions.partition import Partition
 from pykbroker.storage.log.config import LogConfig
 
 if TYPE_CHECKING:
@@ -22,11 +21,12 @@ if TYPE_CHECKING:
     from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.delta import MetadataDelta, PartitionChange
-    from pykbroker.metadata.image import MetadataImage, PartitionImage
+    from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
     from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.host import Replication
+    from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
     from pykbroker.storage.directories.manager import LogManager
@@ -130,10 +130,15 @@ class PartitionTable:
         for topic in image.topics.values():
             for state in topic.in_order():
                 if self._is_here(state):
-                    self._add(Partition(self, topic.name, topic.id, state))
+                    self._add(self._new(topic, state))
 
     def _is_here(self, state: PartitionImage) -> bool:
         return self._node_id is None or self._node_id in state.replicas
+
+    def _new(self, topic: TopicImage, state: PartitionImage) -> Partition:
+        from pykbroker.partitions.partition import Partition
+
+        return Partition(self, topic.name, topic.id, state)
 
     def _add(self, partition: Partition) -> None:
         self.by_name[partition.topic, partition.index] = partition
@@ -164,7 +169,7 @@ class PartitionTable:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id and self._is_here(change.after):
                 key = change.topic.name, change.after.index
-                self._add(partition := Partition(self, change.topic.name, change.topic.id, change.after))
+                self._add(partition := self._new(change.topic, change.after))
                 self.dormant.new.add(partition)
                 self._logs.directories.place(key)
         if self._replicas is not None:
@@ -182,7 +187,7 @@ class PartitionTable:
         for change in changes:
             topic, index = change.topic, change.after.index
             if change.before is None and (topic.id, index) not in self.by_id and self._is_here(change.after):
-                partition = Partition(self, topic.name, topic.id, change.after)
+                partition = self._new(topic, change.after)
                 ready.by_name[topic.name, index] = ready.by_id[topic.id, index] = partition
                 self._logs.directories.place((topic.name, index))
             else:

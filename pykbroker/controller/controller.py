@@ -9,14 +9,13 @@ import logging
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from pykbroker.controller.commits import Commits, Deciding, Decision, Preparation, RecordLog, Records
+from pykbroker.controller.commits import Commits, Deciding, Decision, Preparation, Records
 from pykbroker.controller.registrations import BrokerRegistration, check_epoch, cordoning, cordons_others, fencing
 from pykbroker.controller.shared_store import ELECTIONS_AT_ONCE, SharedStore
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
-from pykbroker.metadata.source import Readying, Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.broker_sessions import ControlState
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.commits import RecordLog
     from pykbroker.controller.config_alterations import Alteration, ConfigRules
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
     from pykbroker.controller.topics import NewPartitions, NewTopic, TopicPlanner, TopicResult
+    from pykbroker.metadata.source import Readying, Subscriber
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
     from pykbroker.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pykbroker.process.cleaner import Cleaner, CleanerProcess
+from pykbroker.process.cleaner import CleanerProcess
 from pykbroker.process.rounds import Rounds
 from pykbroker.process.store_housekeeping import StoreHousekeeping
 from pykbroker.runtime.waits import Deferred, gather
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.process.cleaner import Cleaner
     from pykbroker.storage.directories.manager import LogManager
 
 log = logging.getLogger(__name__)

@@ -53,22 +53,23 @@ if TYPE_CHECKING:
     from pykbroker.storage.directory_lock import DirectoryLock
     from pykbroker.storage.disk import Disk
 
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class Service(Protocol):
+        """A service beside the brokers (HTTP, the control socket), which runs from when clients are accepted until the stop."""
+
+        async def open(self) -> None:
+            """Accept requests."""
+            ...
+
+        async def close(self) -> None:
+            """Stop accepting requests."""
+            ...
+
+
 log = logging.getLogger(__name__)
 
 #: Called with a cluster before clients are accepted, which waits for the result.
 Prepare = Callable[["Cluster"], "Deferred[None]"]
-
-
-class Service(Protocol):
-    """A service beside the brokers (HTTP, the control socket), which runs from when clients are accepted until the stop."""
-
-    async def open(self) -> None:
-        """Accept requests."""
-        ...
-
-    async def close(self) -> None:
-        """Stop accepting requests."""
-        ...
 
 
 async def serve(

@@ -7,15 +7,15 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.process.cleaner import Cleaner, CleanerStopped, Order
+from pykbroker.process.cleaner import CleanerStopped, Order
 from pykbroker.process.rounds import Rounds
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.storage.log import retention
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.brokers.store import Store
+    from pykbroker.process.cleaner import Cleaner
     from pykbroker.storage.compaction.cleaning import CleaningResult
     from pykbroker.storage.compaction.compaction import CompactionPlan
     from pykbroker.storage.log.log import Log
@@ -89,6 +89,8 @@ class StoreHousekeeping:
 
     def _retain(self, some: list[Log]) -> Deferred[None]:
         """Apply retention to these logs; a thread reads before what the loop decides on."""
+        from pykbroker.storage.log.retention import look_ahead
+
         cluster, now_ms = self._cluster, self._cluster.runtime.clock.now_ms()
 
         def retain(_: None) -> None:
@@ -97,7 +99,7 @@ class StoreHousekeeping:
             except Exception as error:
                 log.error("Retention failed for some logs: %s", error, exc_info=not isinstance(error, KafkaError))
 
-        return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
+        return cluster.runtime.offload_read(look_ahead, some, now_ms).map(retain)
 
     def _producers(self) -> Deferred[None] | None:
         """Remove expired producer states; the setting may change at run time."""

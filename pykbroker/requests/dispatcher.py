@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
-from pykbroker.requests.pipeline import Guard, Pipeline, Place
+from pykbroker.requests.pipeline import Pipeline, Place
 from pykbroker.runtime.waits import Deferred
-from pykbroker.security.context import Peer, RequestContext
+from pykbroker.security.context import RequestContext
 from pykbroker.wire.api import API_VERSIONS
 from pykbroker.wire.apis import ApiKey, request_class
 from pykbroker.wire.errors import KafkaError, WireError
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pykbroker.handlers.contract import Failed, Handle, Handler, LogsOf
     from pykbroker.partitions.partition import Partition
     from pykbroker.requests.large import LargeRequests
+    from pykbroker.requests.pipeline import Guard
+    from pykbroker.security.context import Peer
     from pykbroker.wire.headers import RequestHeader
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from pykbroker.storage.log.producers import BatchMemory, ProducerEntry
 from pykbroker.storage.log.reading import ReadPlan, aborted_transactions
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.state import LogState
-from pykbroker.storage.log.validate import Allowance, Origin, validate_batch
+from pykbroker.storage.log.validate import Origin, validate_batch
 from pykbroker.wire.batch_header import BatchHeader, place_batch
 from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -28,6 +28,7 @@ from pykbroker.wire.records import decode_records
 
 if TYPE_CHECKING:
     from pykbroker.storage.log.lookup import Means, TimestampOffset
+    from pykbroker.storage.log.validate import Allowance
 
 
 @dataclass(slots=True)
