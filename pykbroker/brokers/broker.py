@@ -55,7 +55,7 @@ class BrokerEndPoint(NamedTuple):
     rack: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SharedByBrokers:
     """What the brokers of one process have in common."""
 
@@ -64,7 +64,8 @@ class SharedByBrokers:
     controller: ControllerPort
     #: The feature levels that brokers support.
     features: Features
-    auto_creation: AutoCreation
+    #: Makes what creates topics, with the first of them.
+    auto_creation: Callable[[], AutoCreation]
     security: BrokerSecurity
     log_levels: LogLevels
     #: The running brokers of the process by node id.
@@ -93,7 +94,7 @@ class Broker:
         self.metadata = metadata
         self.controller = shared.controller
         self.features = shared.features
-        self.auto_creation = shared.auto_creation
+        self._shared = shared
         #: The authorizer; None permits everything.
         self.authorizer = shared.security.authorizer
         self.log_levels = shared.log_levels
@@ -224,6 +225,11 @@ class Broker:
 
         slots = self.config["max.incremental.fetch.session.cache.slots"]
         return FetchSessions(self.runtime.clock, self.runtime.random, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
+
+    @cached_property
+    def auto_creation(self) -> AutoCreation:
+        """What creates topics that are asked for, one for all brokers of the process."""
+        return self._shared.auto_creation()
 
     @cached_property
     def producer_ids(self) -> ProducerIds:

@@ -6,7 +6,6 @@ deletion is answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,13 +41,13 @@ _CORDONED = "cordoned.log.dirs"
 _TOPIC, _PARTITION = 2, 3
 
 
-@dataclass(slots=True)
 class _Ready:
     """The new partitions of a change, and the changes that are no new partition."""
 
-    by_name: dict[tuple[str, int], Partition] = field(default_factory=dict)
-    by_id: dict[tuple[bytes, int], Partition] = field(default_factory=dict)
-    others: list[PartitionChange] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.by_name: dict[tuple[str, int], Partition] = {}
+        self.by_id: dict[tuple[bytes, int], Partition] = {}
+        self.others: list[PartitionChange] = []
 
 
 class PartitionTable:

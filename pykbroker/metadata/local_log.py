@@ -32,11 +32,11 @@ from pykbroker.metadata.snapshot import (
     remove_older,
     write_snapshot,
 )
-from pykbroker.runtime.clock import Clock
 from pykbroker.storage.log.validate import Origin
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.reading import ReadPlan

@@ -31,7 +31,7 @@ class ForeignQuorumError(RuntimeError):
     """The metadata log belongs to another controller quorum, or to one with several voters."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Quorum:
     """A quorum whose only voter is ``node_id``. ``voters`` is None for static voters (kraft.version 0). ``own_directory_id`` is
     the directory.id of the log directory that holds the metadata log.
@@ -61,11 +61,11 @@ class Quorum:
 
     def as_dynamic_voter(self) -> VotersRecord:
         """A voters record of this node alone. It has no endpoints, since the controller has no listener."""
-        from pykbroker.wire.internal import voters_record as record
+        from pykbroker.wire.internal.voters_record import KRaftVersionFeature, Voter, VotersRecord
 
-        versions = record.KRaftVersionFeature(min_supported_version=0, max_supported_version=_DYNAMIC)
-        voter = record.Voter(self.node_id, self.own_directory_id, kraft_version_feature=versions)
-        return record.VotersRecord(voters=[voter])
+        versions = KRaftVersionFeature(min_supported_version=0, max_supported_version=_DYNAMIC)
+        voter = Voter(self.node_id, self.own_directory_id, kraft_version_feature=versions)
+        return VotersRecord(voters=[voter])
 
     def adopt(self, voters: VotersRecord) -> None:
         """Go on with dynamic voters, which the log has now."""

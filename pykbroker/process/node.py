@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
-from pykbroker.brokers import changes
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config import unserved
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import OwnStore
     from pykbroker.brokers.store import Store
     from pykbroker.faults.injector import Injector
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.network.admission import Admission
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
@@ -99,6 +100,12 @@ async def serve(
         for side in reversed(sides):
             await side.close()
         await node.stop()
+
+
+def _tell_changes(image: MetadataImage, delta: MetadataDelta) -> None:
+    from pykbroker.brokers import changes
+
+    changes.tell(image, delta)
 
 
 class Node:
@@ -323,7 +330,7 @@ class Node:
             )
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
-        cluster.metadata.subscribe(changes.tell)
+        cluster.metadata.subscribe(_tell_changes)
         set_limits(cluster.runtime.memory, config)
         life = self.lifetimes.begin(cluster)
         life.at_end(cluster.log_levels.restore)

@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.storage.checkpoints import PARTITION_METADATA, TopicPartition, read_topic_id
 from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents, check_ours
 from pykbroker.storage.directory import LogDirectory
@@ -19,6 +18,7 @@ from pykbroker.storage.names import STRAY, is_partition
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import Disk
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import TopicPartition
 from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents
@@ -27,6 +26,7 @@ from pykbroker.storage.names import DELETE, strangers
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.compaction.scheduling import Compactions
     from pykbroker.storage.directories.moving import LogMove
     from pykbroker.storage.disk import Disk
