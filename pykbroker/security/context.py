@@ -56,7 +56,7 @@ def tell_when_lost(peer: Peer, subject: object, tell: Callable[[], None]) -> Non
     peer.when_lost[subject] = tell
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RequestContext:
     """The header of a request, and its principal, host, listener and connection."""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.validate import Allowance
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class AppendResult:
     """The place of an appended batch in the log."""
 
