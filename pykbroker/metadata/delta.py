@@ -29,7 +29,7 @@ class PartitionChange:
         return self.topic.name == topic and self.before is not None and self.leader_changed
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class MetadataDelta:
     """The changes of one commit, in the order of its records. A topic that was created and deleted in it is in both lists."""
 
