@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: The modules with a path for requests of the usual form, which the handler would answer alike (``usual_produce.py``).
-_USUAL = {ApiKey.PRODUCE: "usual_produce", ApiKey.FETCH: "usual_fetch"}
+_USUAL = {ApiKey.PRODUCE: "usual_produce", ApiKey.FETCH: "usual_fetch", ApiKey.OFFSET_COMMIT: "usual_offset_commit"}
 #: Set to 0, all requests go through their handlers: for the tests that compare both, and to see whether a fault is in the shorter one.
 USUAL_VARIABLE = "PYKBROKER_USUAL_PATH"
 #: Bytes from which a frame is large (``large.py``): below it decoding takes a millisecond or two, whatever it names.

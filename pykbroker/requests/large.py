@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import threading
 from collections.abc import Callable, Generator, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,19 +49,22 @@ class _FullCollections:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._reasons: set[object] = set()
         self._thresholds = gc.get_threshold()
 
     def put_off(self, reason: object) -> None:
-        if not self._reasons:
-            self._thresholds = gc.get_threshold()
-            gc.set_threshold(*self._thresholds[:2], _NEVER)
-        self._reasons.add(reason)
+        with self._lock:
+            if not self._reasons:
+                self._thresholds = gc.get_threshold()
+                gc.set_threshold(*self._thresholds[:2], _NEVER)
+            self._reasons.add(reason)
 
     def resume(self, reason: object) -> None:
-        self._reasons.discard(reason)
-        if not self._reasons:
-            gc.set_threshold(*self._thresholds)
+        with self._lock:
+            self._reasons.discard(reason)
+            if not self._reasons:
+                gc.set_threshold(*self._thresholds)
 
 
 _FULL_COLLECTIONS = _FullCollections()
@@ -160,9 +164,11 @@ class _Large:
         self._api = api
         self.handled: Deferred[None] = Deferred()
         self._abandon: Callable[[], None] | None = None
+        self._is_abandoned = False
 
     def abandon(self) -> None:
-        """The client is gone."""
+        """The client is gone: what waits for it is told, also what begins to wait later."""
+        self._is_abandoned = True
         if self._abandon is not None:
             self._abandon()
 
@@ -196,7 +202,10 @@ class _Large:
         if isinstance(response, Deferred):
             if not response.done:
                 self._abandon = response.abandon
-                return finished_later(self._broker, ctx, self._api, request, response)
+                wait = finished_later(self._broker, ctx, self._api, request, response)
+                if self._is_abandoned:
+                    response.abandon()
+                return wait
             return (yield from _finished(ctx, self._api, request, response))
         return (yield from encoded(ctx, response))
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         def written(self) -> None:
             """A response that waited is written, outside a turn of its connection."""
 
-    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
     class Peer(Protocol):
         """A client's connection, as requests see it."""
 
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
         time_spent: TimeSpent | None
         #: What is called once when the connection has ended, by its subject (``tell_when_lost``); None for nothing.
         when_lost: dict[object, Callable[[], None]] | None
+        #: Whether the connection has ended: a request that went in slices, or waited for a thread, may outlive it.
+        is_lost: bool
 
         @property
         def local_host(self) -> str:
@@ -50,7 +51,10 @@ if TYPE_CHECKING:
 
 
 def tell_when_lost(peer: Peer, subject: object, tell: Callable[[], None]) -> None:
-    """Have ``tell`` called once when the connection has ended, in place of what was to be called for this subject."""
+    """Have ``tell`` called once when the connection has ended, in place of what was to be called for this subject; at once if it has."""
+    if peer.is_lost:
+        tell()
+        return
     if peer.when_lost is None:
         peer.when_lost = {}
     peer.when_lost[subject] = tell

@@ -56,6 +56,7 @@ class _Peer:
     client_software = ("pykbroker-console", __version__)
     time_spent: TimeSpent | None = None
     when_lost: dict[object, Callable[[], None]] | None = None
+    is_lost = False
     by_token = False
 
     def __init__(self, listener: str, host: str) -> None:

@@ -128,6 +128,14 @@ def validate_batch(
     return _with_content(header, records, config, now_ms, log_name, allowance)
 
 
+def validate_own(header: BatchHeader, batch: bytearray, config: LogConfig) -> tuple[BatchHeader, Buffer] | None:
+    """What ``validate_batch`` returns for a batch that this process has just encoded with keys and its own time; None where it has more to
+    say. ``header`` is the batch's.
+    """
+    kept = config.keeps_own_batches and header.batch_length <= config.max_message_bytes - 12
+    return (header, batch) if kept else None
+
+
 def _read_single_batch(records: Buffer) -> BatchHeader:
     """The header of the one batch that a produce request (version 3 and later) must hold for a partition.
 
