@@ -26,7 +26,7 @@ _WEIGHT: Final = 0.2
 _MOST: Final = 5
 
 
-def _asked(image: MetadataImage, topic: str) -> str | None:
+def _validated_by(image: MetadataImage, topic: str) -> str | None:
     """The setting by which a topic asks for validation; None for none."""
     config = image.topic_config(topic)
     return next((name for name in _SETTINGS if config.get(name, "").lower() == "true"), None)
@@ -37,7 +37,7 @@ def warn_of_changes(validates: Callable[[], bool], life: Life) -> None:
 
     def changed(image: MetadataImage, delta: MetadataDelta) -> None:
         for kind, name in delta.configs if not validates() else ():
-            if kind == TOPIC_RESOURCE and (setting := _asked(image, name)) is not None:
+            if kind == TOPIC_RESOURCE and (setting := _validated_by(image, name)) is not None:
                 log.warning("%s=true of topic %s does nothing: %s", setting, name, _WHY)
 
     life.at_end(life.cluster.metadata.subscribe(changed))
@@ -52,7 +52,7 @@ def warn_of_all(validates: Callable[[], bool], life: Life | None) -> None:
 def _look(image: MetadataImage) -> Steps:
     found = []
     for kind, name in list(image.configs):
-        if kind == TOPIC_RESOURCE and _asked(image, name) is not None:
+        if kind == TOPIC_RESOURCE and _validated_by(image, name) is not None:
             found.append(name)
         yield _WEIGHT
     if found:
