@@ -117,10 +117,10 @@ class SimulatedServer:
         """Answer one frame as the dispatcher does; None when the process is down or dies of it."""
         return self._call(lambda: self._dispatcher.answer(self.running.brokers[node], cast("Connection", link), frame))
 
-    def tell(self, told: Iterable[Callable[[], None]]) -> None:
+    def tell(self, callbacks: Iterable[Callable[[], None]]) -> None:
         """A connection has ended; a process that has died is told nothing."""
-        for tell in told:
-            self._call(tell)
+        for callback in callbacks:
+            self._call(callback)
 
     def next_deadline_ms(self) -> float:
         """When the next timer is due, in milliseconds since the world began."""

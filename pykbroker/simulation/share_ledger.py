@@ -19,8 +19,8 @@ Where = tuple[bytes, int]
 ENDS = frozenset({Acknowledge.ACCEPT, Acknowledge.REJECT, Acknowledge.GAP})
 
 
-class Asked(NamedTuple):
-    """When a member asked for records, and of which process: its answer may be read long after that has died."""
+class RequestTime(NamedTuple):
+    """When a member requested for records, and of which process: its answer may be read long after that has died."""
 
     ms: int
     life: int
@@ -31,7 +31,7 @@ class _Held(NamedTuple):
 
     member: Machine
     link: Link | None
-    asked: Asked
+    requested: RequestTime
     received_ms: int
     times: int
 
@@ -59,12 +59,12 @@ class ShareLedger:
     def _died(self, manner: str) -> None:
         self.life += 1
 
-    def asking(self) -> Asked:
+    def request_time(self) -> RequestTime:
         """A member is about to ask for records."""
-        return Asked(self._world.now_ms, self.life)
+        return RequestTime(self._world.now_ms, self.life)
 
     def delivered(
-        self, member: Machine, link: Link | None, where: Where, offset: int, count: int, asked: Asked
+        self, member: Machine, link: Link | None, where: Where, offset: int, count: int, requested: RequestTime
     ) -> None:
         """A member was given a record, for the ``count``-th time as the broker says."""
         now_ms, history = self._world.now_ms, self.history
@@ -73,10 +73,10 @@ class ShareLedger:
         if not 1 <= count <= self._deliveries:
             history.wrong(f"{name} is delivered for the {count}th time")
         over = self._over.get(where, {}).get(offset)
-        if over is not None and over[1] <= asked.ms:
+        if over is not None and over[1] <= requested.ms:
             history.wrong(f"{now_ms}: {name} is delivered again, after {over[0].name} was answered at {over[1]}")
         last = self._last.get((where, offset))
-        if last is not None and last.asked.life == asked.life and last.received_ms <= asked.ms:
+        if last is not None and last.requested.life == requested.life and last.received_ms <= requested.ms:
             # The same count may come again: it is not written before the record is released, and a share partition that nobody has
             # a session of for a moment is read anew.
             if count < last.times:
@@ -84,13 +84,13 @@ class ShareLedger:
             holds = (
                 (where, offset) in self._holds and last.member.alive and last.link is not None and not last.link.closed
             )
-            if holds and last.member is not member and now_ms < last.asked.ms + self._lock_ms:
+            if holds and last.member is not member and now_ms < last.requested.ms + self._lock_ms:
                 history.wrong(
-                    f"{now_ms}: {member.name} gets {name}, which {last.member.name} has since {last.asked.ms}"
+                    f"{now_ms}: {member.name} gets {name}, which {last.member.name} has since {last.requested.ms}"
                 )
         if count > 1:
             history.count("share delivery again")
-        self._last[where, offset] = _Held(member, link, asked, now_ms, count)
+        self._last[where, offset] = _Held(member, link, requested, now_ms, count)
         self._holds.add((where, offset))
 
     def saying(self, where: Where, said: list[tuple[int, Acknowledge]]) -> None:

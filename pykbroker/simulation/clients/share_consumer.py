@@ -31,7 +31,7 @@ from pykbroker.wire.records import decode_records, iter_batches
 
 if TYPE_CHECKING:
     from pykbroker.simulation.process import Steps
-    from pykbroker.simulation.share_ledger import Asked, ShareLedger, Where
+    from pykbroker.simulation.share_ledger import RequestTime, ShareLedger, Where
     from pykbroker.simulation.world import World
 
 #: How long a share partition keeps records for a member, and how often it delivers one.
@@ -89,14 +89,14 @@ class ShareConsumer(SimulatedClient):
             except Disconnected:
                 yield from self.pause(RETRY_MS)
                 continue
-            yield from self.pause(self._told(answer))
+            yield from self.pause(self._on_answer(answer))
         request = ShareGroupHeartbeatRequest(self._group, self._member_id, _LEAVING)
         try:
             yield from self.ask_coordinator(GROUP, self._group, request, 1)
         except Disconnected:
             self.history.count("share member left unheard")
 
-    def _told(self, answer: ShareGroupHeartbeatResponse) -> int:
+    def _on_answer(self, answer: ShareGroupHeartbeatResponse) -> int:
         """How long to wait for the next heartbeat, in milliseconds."""
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE:
@@ -164,7 +164,7 @@ class ShareConsumer(SimulatedClient):
                 said = {}
             request = self._fetch_request(session, wanted, said)
             self._saying(said)
-            asked = self._ledger.asking()
+            requested = self._ledger.request_time()
             answer = yield from self.ask(node, request, _FETCH_VERSION)
             session.link = self._links[node]
             if answer.error_code:
@@ -185,7 +185,7 @@ class ShareConsumer(SimulatedClient):
             said = {}
             for where, data in parts:
                 if data.acquired_records:
-                    said[where] = yield from self._processed(session, where, data, asked)
+                    said[where] = yield from self._processed(session, where, data, requested)
             if said and self.random.random() < 0.5:
                 yield from self._acknowledge(node, session, said)
                 said = {}
@@ -223,7 +223,7 @@ class ShareConsumer(SimulatedClient):
             ],
         )
 
-    def _processed(self, session: _Session, where: Where, data: PartitionData, asked: Asked) -> Steps[Said]:
+    def _processed(self, session: _Session, where: Where, data: PartitionData, requested: RequestTime) -> Steps[Said]:
         """Take what was acquired; what is to be said of it, after a while."""
         values: dict[int, bytes] = {}
         records = b"" if data.records is None or isinstance(data.records, list) else bytes(data.records)
@@ -234,7 +234,7 @@ class ShareConsumer(SimulatedClient):
         said: Said = []
         for acquired in data.acquired_records:
             for offset in range(acquired.first_offset, acquired.last_offset + 1):
-                self._ledger.delivered(self, session.link, where, offset, acquired.delivery_count, asked)
+                self._ledger.delivered(self, session.link, where, offset, acquired.delivery_count, requested)
                 if offset in values:
                     self.history.saw(values[offset])
                     kind = self._became(values[offset])

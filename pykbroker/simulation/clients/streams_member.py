@@ -89,7 +89,7 @@ class StreamsMember(SimulatedClient):
                 continue
             if answer.error_code == ErrorCode.NONE:
                 self._last_heartbeat_ms = sent_ms
-            yield from self._told(answer)
+            yield from self._on_answer(answer)
         self._have(NO_TASKS, NO_TASKS)
         try:
             request = StreamsGroupHeartbeatRequest(self._group, self._member_id, _LEAVING)
@@ -110,7 +110,7 @@ class StreamsMember(SimulatedClient):
         self._says_all = False
         return request
 
-    def _told(self, answer: StreamsGroupHeartbeatResponse) -> Steps[None]:
+    def _on_answer(self, answer: StreamsGroupHeartbeatResponse) -> Steps[None]:
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE:
             if code in _FENCED:
