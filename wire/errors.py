@@ -14,6 +14,10 @@ class WireError(ValueError):
     """The bytes are malformed, or a version of a message cannot carry a value."""
 
 
+class TooMuchContent(WireError):
+    """Compressed data holds more than the caller takes."""
+
+
 class ErrorCode(IntEnum):
     """Error codes in responses (int16)."""
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, TimestampType
-from pykbroker.wire.compression import Compression, TooMuchContent, decompressed_pieces
-from pykbroker.wire.errors import WireError
+from pykbroker.wire.compression import Compression, decompressed_pieces
+from pykbroker.wire.errors import TooMuchContent, WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import Record, read_content, read_unsigned_varint
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from compat_tests.brokers.histories import End, Sight
+
 PARTITIONS = 3
 RECORDS, MONEY = "ledger", "money"
 _LONGEST_S = 60
@@ -55,6 +57,9 @@ class Writer(_Client):
         self.acknowledged: dict[tuple[int, int], int] = {}
         #: Monotonic times: when a value was produced, and, by partition, when values were acknowledged.
         self._produced_s: dict[int, float] = {}
+        #: The same for Porcupine.
+        self.produced_ns: dict[int, int] = {}
+        self.sights: list[Sight] = []
         self._answered: list[tuple[float, float, int]] = []
         super().__init__()
 
@@ -62,6 +67,7 @@ class Writer(_Client):
         partition, value = self._next % PARTITIONS, self._next
         self._next += 1
         self._produced_s[value] = time.monotonic()
+        self.produced_ns[value] = time.monotonic_ns()
         self._producer.produce(RECORDS, b"%d" % value, partition=partition, on_delivery=self._delivered)
         self._producer.poll(0.002)
 
@@ -69,7 +75,8 @@ class Writer(_Client):
         if error is None:
             value, partition = int(message.value() or b""), message.partition()
             assert partition is not None
-            self.acknowledged[partition, value] = message.offset() or 0
+            self.acknowledged[partition, value] = offset = message.offset() or 0
+            self.sights.append(Sight(partition, offset, value, time.monotonic_ns()))
             self._answered.append((self._produced_s[value], time.monotonic(), partition))
 
     def finish(self) -> None:
@@ -129,11 +136,29 @@ class Reader(_Client):
         self._consumer = reader_of(bootstrap)
         self.seen: dict[tuple[str, int, int], int] = {}
         self.wrongs: list[str] = []
+        self.sights: list[Sight] = []
+        self.ends: list[End] = []
         super().__init__()
 
     def step(self) -> None:
-        for message in self._consumer.consume(500, 0.2):
+        messages = self._consumer.consume(500, 0.2)
+        read_ns = time.monotonic_ns()
+        for message in messages:
             note(self.seen, self.wrongs, message)
+            if message.error() is None and message.topic() == RECORDS:
+                self.sights.append(
+                    Sight(message.partition() or 0, message.offset() or 0, int(message.value() or b""), read_ns)
+                )
+        self._ask_for_an_end(len(self.ends) % PARTITIONS)
+
+    def _ask_for_an_end(self, partition: int) -> None:
+        asked_ns = time.monotonic_ns()
+        try:
+            found = self._consumer.get_watermark_offsets(TopicPartition(RECORDS, partition), timeout=1.0)
+        except KafkaException:  # its leader is gone
+            return
+        if found is not None:
+            self.ends.append(End(partition, found[1], asked_ns, time.monotonic_ns()))
 
     def finish(self) -> None:
         self._consumer.close()

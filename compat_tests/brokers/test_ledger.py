@@ -15,8 +15,10 @@ from functools import partial
 
 import pytest
 
+from compat_tests.brokers.histories import Sight, verdict
 from compat_tests.brokers.ledger import MONEY, PARTITIONS, RECORDS, Payer, Reader, Writer, read_everything
 from compat_tests.harness import awaiting
+from compat_tests.harness.go_cases import GO
 from pykbroker.partitions.partition import Partition
 from pykbroker.testing import KafkaCluster
 
@@ -97,6 +99,16 @@ def check(ledger: Ledger, found: dict[tuple[str, int, int], int]) -> None:
     assert not ledger.payer.aborted & times.keys()
 
 
+def judged(ledger: Ledger, found: dict[tuple[str, int, int], int]) -> str:
+    """What Porcupine says of the records, their acknowledgements and the ends that were asked for meanwhile."""
+    if GO is None:
+        return "not asked, since Go is not installed"
+    now = time.monotonic_ns()
+    at_last = [Sight(place[1], place[2], value, now) for place, value in found.items() if place[0] == RECORDS]
+    sights = [*ledger.writer.sights, *ledger.reader.sights, *at_last]
+    return verdict(sights, ledger.reader.ends, ledger.writer.produced_ns)
+
+
 def test_ledger(capsys: pytest.CaptureFixture[str]) -> None:
     with KafkaCluster(_SETTINGS) as kafka:
         kafka.create_topic(RECORDS, PARTITIONS)
@@ -113,11 +125,13 @@ def test_ledger(capsys: pytest.CaptureFixture[str]) -> None:
         ledger.end()
         found = read_everything(kafka.bootstrap_servers)
     check(ledger, found)
+    porcupine = judged(ledger, found)
+    assert porcupine.startswith(("ok", "not asked"))
     with capsys.disabled():
         sys.stdout.write(
             f"\nledger: {dict(ledger.befell)}, {len(ledger.writer.acknowledged)} records and {len(ledger.payer.committed)} transactions, "
             f"none lost; after a kill of a leader the first acknowledgement came after "
-            f"{statistics.median(ledger.outages):.2f} s, at most {max(ledger.outages):.2f} s\n"
+            f"{statistics.median(ledger.outages):.2f} s, at most {max(ledger.outages):.2f} s; Porcupine: {porcupine}\n"
         )
 
 
@@ -141,3 +155,4 @@ def test_a_ledger_notices_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
         found = read_everything(kafka.bootstrap_servers)
     with pytest.raises(AssertionError, match="assert not"):
         check(ledger, found)
+    assert judged(ledger, found).startswith(("illegal", "not asked"))

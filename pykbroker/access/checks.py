@@ -90,7 +90,9 @@ class CheckedRequest:
 
         site = answers.deepest_site(self.request, self.ctx.api_version)
         site = site._replace(worded=worded and site.worded)
-        built = yield from self._in_parts(lambda part: answers.built(part, site, answers.PlacedRefusal(code)), only)
+        built = yield from self._in_parts(
+            lambda part: answers.at_once(answers.built(part, site, answers.PlacedRefusal(code))), only
+        )
         return built, site.path[0] if site.path else ""
 
     def _in_parts(self, refuse: Callable[[Any], Any], only: dict[str, Any] | None) -> Generator[float, None, Any]:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.brokers.producer_ids import ProducerIds
 from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.coordination.coordinators import GROUPS, SHARES, TRANSACTIONS, Coordinators
-from pykbroker.partitions.fetch_sessions import FetchSessions
 from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pykbroker.brokers.auto_creation import AutoCreation
+    from pykbroker.brokers.producer_ids import ProducerIds
     from pykbroker.brokers.security import BrokerSecurity
     from pykbroker.brokers.store import Store
     from pykbroker.brokers.streams_topics import StreamsTopics
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.features import Features
     from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage
     from pykbroker.metadata.source import MetadataSource
+    from pykbroker.partitions.fetch_sessions import FetchSessions
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
@@ -55,7 +55,7 @@ class BrokerEndPoint(NamedTuple):
     rack: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SharedByBrokers:
     """What the brokers of one process have in common."""
 
@@ -64,7 +64,8 @@ class SharedByBrokers:
     controller: ControllerPort
     #: The feature levels that brokers support.
     features: Features
-    auto_creation: AutoCreation
+    #: Makes what creates topics, with the first of them.
+    auto_creation: Callable[[], AutoCreation]
     security: BrokerSecurity
     log_levels: LogLevels
     #: The running brokers of the process by node id.
@@ -93,7 +94,7 @@ class Broker:
         self.metadata = metadata
         self.controller = shared.controller
         self.features = shared.features
-        self.auto_creation = shared.auto_creation
+        self._shared = shared
         #: The authorizer; None permits everything.
         self.authorizer = shared.security.authorizer
         self.log_levels = shared.log_levels
@@ -106,12 +107,6 @@ class Broker:
         self._security = shared.security
         self._brokers = shared.brokers
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
-        self.fetch_sessions = FetchSessions(
-            runtime.clock,
-            runtime.random,
-            slots=config["max.incremental.fetch.session.cache.slots"],
-            eviction_ms=_SESSION_EVICTION_MS,
-        )
         #: Whether the rack-aware replica selector is configured (KIP-392).
         self.reads_by_rack: bool = config["replica.selector.class"] == RACK_AWARE
         #: Validates altered settings of the broker's secured listeners; raises KafkaError. None without such listeners.
@@ -120,7 +115,6 @@ class Broker:
         self.leaving = False
         #: Connections accepted so far.
         self.connections_made = 0
-        self.producer_ids = ProducerIds(lambda: shared.controller.allocate_producer_ids(node_id))
         self.coordinators = Coordinators(self)
         #: The share partitions that the broker leads; None before the first request of share groups' records.
         self.started_share_partitions: SharePartitions | None = None
@@ -132,7 +126,8 @@ class Broker:
 
     def close(self) -> None:
         """The broker has stopped; what waits in it is answered."""
-        self.fetch_sessions.close()
+        if self._has_fetch_sessions:
+            self.fetch_sessions.close()
         if self.started_share_partitions is not None:
             self.started_share_partitions.close()
         if self.started_telemetry is not None:
@@ -223,6 +218,30 @@ class Broker:
 
     # Its partitions, and those of others
 
+    @cached_property
+    def fetch_sessions(self) -> FetchSessions:
+        """The fetch sessions of consumers and followers."""
+        from pykbroker.partitions.fetch_sessions import FetchSessions
+
+        slots = self.config["max.incremental.fetch.session.cache.slots"]
+        return FetchSessions(self.runtime.clock, self.runtime.random, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
+
+    @cached_property
+    def auto_creation(self) -> AutoCreation:
+        """What creates topics that are asked for, one for all brokers of the process."""
+        return self._shared.auto_creation()
+
+    @cached_property
+    def producer_ids(self) -> ProducerIds:
+        """The producer ids that the broker gives to producers."""
+        from pykbroker.brokers.producer_ids import ProducerIds
+
+        return ProducerIds(lambda: self.controller.allocate_producer_ids(self.node_id))
+
+    @property
+    def _has_fetch_sessions(self) -> bool:
+        return "fetch_sessions" in self.__dict__
+
     def at_leader(self, topic: str, index: int) -> Partition | None:
         """A partition at the broker that leads it, which runs in this process; None if none does."""
         known = self.metadata.image.partition(topic, index)
@@ -276,7 +295,7 @@ class Broker:
     def _follow_access(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Access lists have changed, and with them what fetch sessions may read."""
         del image
-        if delta.acls:
+        if delta.acls and self._has_fetch_sessions:
             self.fetch_sessions.look_again()
 
     def next_connection_id(self) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pykbroker.brokers.auto_creation import AutoCreation
 from pykbroker.brokers.broker import Broker, SharedByBrokers
 from pykbroker.brokers.security import BrokerSecurity
 from pykbroker.brokers.store import Store
@@ -27,6 +27,7 @@ from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pykbroker.brokers.auto_creation import AutoCreation
     from pykbroker.brokers.memory_peers import MemoryPeers, PeerHandler
     from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
@@ -91,7 +92,6 @@ class Cluster:
         self.controller: ControllerPort = controller if port is None else port(controller)
         #: The feature levels that brokers support.
         self.features: Features = controller.features
-        self.auto_creation = AutoCreation(self.controller, config)
         self.runtime = runtime
         #: The running brokers by node id, maintained by ``BrokerLifecycle``.
         self.brokers: dict[int, Broker] = {}
@@ -117,11 +117,18 @@ class Cluster:
             runtime=runtime,
             controller=self.controller,
             features=self.features,
-            auto_creation=self.auto_creation,
+            auto_creation=lambda: self.auto_creation,
             security=self.security,
             log_levels=self.log_levels,
             brokers=self.brokers,
         )
+
+    @cached_property
+    def auto_creation(self) -> AutoCreation:
+        """What creates topics that are asked for."""
+        from pykbroker.brokers.auto_creation import AutoCreation
+
+        return AutoCreation(self.controller, self.config)
 
     @classmethod
     def open(

@@ -6,17 +6,13 @@ deletion is answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.brokers.discarding import Discards
 from pykbroker.config.consistency import ALL_LOG_DIRS
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from pykbroker.partitions.partition import Partition
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.wire.internal.partition_record import PartitionRecord
-from pykbroker.wire.internal.topic_record import TopicRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,11 +20,12 @@ if TYPE_CHECKING:
     from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.metadata.delta import MetadataDelta, PartitionChange
-    from pykbroker.metadata.image import MetadataImage, PartitionImage
+    from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
     from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.host import Replication
+    from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
     from pykbroker.storage.directories.manager import LogManager
@@ -40,15 +37,17 @@ _PARTITION_WEIGHT = 0.1
 #: That of making a partition.
 _NEW_WEIGHT = 0.3
 _CORDONED = "cordoned.log.dirs"
+#: The numbers of TopicRecord and PartitionRecord, whose classes are imported with the first topic. A VotersRecord has no number.
+_TOPIC, _PARTITION = 2, 3
 
 
-@dataclass(slots=True)
 class _Ready:
     """The new partitions of a change, and the changes that are no new partition."""
 
-    by_name: dict[tuple[str, int], Partition] = field(default_factory=dict)
-    by_id: dict[tuple[bytes, int], Partition] = field(default_factory=dict)
-    others: list[PartitionChange] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.by_name: dict[tuple[str, int], Partition] = {}
+        self.by_id: dict[tuple[bytes, int], Partition] = {}
+        self.others: list[PartitionChange] = []
 
 
 class PartitionTable:
@@ -97,12 +96,12 @@ class PartitionTable:
         """The work for a thread before new partitions are committed, None if there is none: no file of earlier partitions with
         their names may survive a crash.
         """
-        new = [record for record in records if isinstance(record, PartitionRecord)]
+        new = [record for record in records if getattr(record, "API_KEY", None) == _PARTITION]
         if self._node_id is not None:
             new = [record for record in new if self._node_id in record.replicas]
         if not new:
             return None
-        names = {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
+        names = {record.topic_id: record.name for record in records if record.API_KEY == _TOPIC}
         for topic_id in {record.topic_id for record in new} - names.keys():
             names[topic_id] = self._name_of(topic_id)
         keys = [(names[record.topic_id], record.partition_id) for record in new]
@@ -130,10 +129,15 @@ class PartitionTable:
         for topic in image.topics.values():
             for state in topic.in_order():
                 if self._is_here(state):
-                    self._add(Partition(self, topic.name, topic.id, state))
+                    self._add(self._new(topic, state))
 
     def _is_here(self, state: PartitionImage) -> bool:
         return self._node_id is None or self._node_id in state.replicas
+
+    def _new(self, topic: TopicImage, state: PartitionImage) -> Partition:
+        from pykbroker.partitions.partition import Partition
+
+        return Partition(self, topic.name, topic.id, state)
 
     def _add(self, partition: Partition) -> None:
         self.by_name[partition.topic, partition.index] = partition
@@ -164,7 +168,7 @@ class PartitionTable:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id and self._is_here(change.after):
                 key = change.topic.name, change.after.index
-                self._add(partition := Partition(self, change.topic.name, change.topic.id, change.after))
+                self._add(partition := self._new(change.topic, change.after))
                 self.dormant.new.add(partition)
                 self._logs.directories.place(key)
         if self._replicas is not None:
@@ -182,7 +186,7 @@ class PartitionTable:
         for change in changes:
             topic, index = change.topic, change.after.index
             if change.before is None and (topic.id, index) not in self.by_id and self._is_here(change.after):
-                partition = Partition(self, topic.name, topic.id, change.after)
+                partition = self._new(topic, change.after)
                 ready.by_name[topic.name, index] = ready.by_id[topic.id, index] = partition
                 self._logs.directories.place((topic.name, index))
             else:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
 
@@ -20,8 +20,11 @@ from pykbroker.lake import requirements, spark_artifacts
 from pykbroker.lake.description import FILE, Format, check_format
 from pykbroker.lake.errors import LakeError, is_java_gone, sentence
 from pykbroker.lake.ledger_files import LocalFolder, described
-from pykbroker.runtime.clock import Clock, SystemClock
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.temporary import LAKE, TemporaryFolder
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 _LINE_EVERY_S = 10.0
 """#: Seconds between lines of progress when standard error is not a terminal."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.cli.lake_options import Teller
 from pykbroker.cli.output import Output
-from pykbroker.runtime.clock import Clock, SystemClock
+from pykbroker.runtime.clock import SystemClock
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 _LOOK_EVERY_S = 0.5
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.escaping import escaped
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 _INTERVAL_S = 0.5
 _CLEAR = "\r\x1b[2K"

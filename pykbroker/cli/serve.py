@@ -285,13 +285,13 @@ def _load_seed(seed: Seed, cluster: Cluster) -> Deferred[None]:
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(f"broker {node_id} on {address}" for node_id, address in node.addresses().items())
-    from pykbroker.steered.http_options import registry_url
-
     services = node.services
     http = f"; HTTP at {services['http']}" if "http" in services else ""
-    registry = (
-        f"; schema registry at {registry_url(services['schema_registry'])}" if "schema_registry" in services else ""
-    )
+    registry = ""
+    if "schema_registry" in services:
+        from pykbroker.steered.http_options import registry_url
+
+        registry = f"; schema registry at {registry_url(services['schema_registry'])}"
     _say(f"pykbroker ready: {where}{http}{registry}")
 
 

@@ -393,14 +393,14 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
 
 def registry_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptions | None:
     """Return the address and access of the schema registry; None if it is off. Raises ConfigError."""
-    from pykbroker.steered import http_options as http
-
-    if options.schema_registry is None or http.is_url(options.schema_registry):
+    if options.schema_registry is None or "://" in options.schema_registry:  # none, or one that runs elsewhere
         if options.schema_registry_listener is not None:
             raise ConfigError(
                 "--schema-registry-listener is for a registry of the broker's own: open it with --schema-registry [HOST:]PORT"
             )
         return None
+    from pykbroker.steered import http_options as http
+
     found = http.parse_registry(
         options.schema_registry, options.http_token_file, options.http_name, options.schema_registry_listener
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pykbroker.controller.config_alterations import Change, Operation
 from pykbroker.runtime.levels import LEVELS
 from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.controller.config_alterations import Change
 
 ROOT: Final = "root"
 
@@ -28,6 +30,8 @@ class LogLevels:
         """Set (or with DELETE inherit) levels, all or none; they do not survive a restart. Raises KafkaError INVALID_REQUEST
         for an operation or a removal that loggers do not have, INVALID_CONFIG for a logger or a level that does not exist.
         """
+        from pykbroker.controller.config_alterations import Operation
+
         changes = list(changes)
         for change in changes:
             _check(change)
@@ -46,6 +50,8 @@ class LogLevels:
 
 
 def _check(change: Change) -> None:
+    from pykbroker.controller.config_alterations import Operation
+
     name, operation, value = change
     if operation in (Operation.APPEND, Operation.SUBTRACT):
         raise KafkaError(

@@ -1,8 +1,9 @@
-"""The rules for values of settings, with Kafka's messages."""
+"""The rules for values of settings, with Kafka's messages. Hundreds of settings share a few."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, Final
 
 from pykbroker.config.setting import ConfigError, Rule, invalid, text_of
@@ -13,6 +14,7 @@ def at_least(low: int) -> Rule:
     return between(low, None)
 
 
+@cache
 def between(low: int, high: float | None) -> Rule:
     """A number within both limits; None means no limit."""
 
@@ -27,6 +29,7 @@ def between(low: int, high: float | None) -> Rule:
     return rule
 
 
+@cache
 def one_of(*allowed: str) -> Rule:
     """A string out of a few, in this spelling."""
 
@@ -37,6 +40,7 @@ def one_of(*allowed: str) -> Rule:
     return rule
 
 
+@cache
 def one_of_any_case(*allowed: str) -> Rule:
     """A string out of a few; capitals do not matter."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pykbroker.metadata.ids import MIGRATING, UNASSIGNED
-from pykbroker.metadata.image import BrokerImage
+from pykbroker.metadata.image import NO_LEADER, BrokerImage, PartitionImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
@@ -43,6 +43,18 @@ def completed_reassignment(
     if not staying or not needed <= set(in_sync) or (removing and not in_sync):
         return None
     return staying, in_sync
+
+
+def is_under_way(partition: PartitionImage) -> bool:
+    """True while replicas are being added or removed."""
+    return bool(partition.adding_replicas or partition.removing_replicas)
+
+
+def leader_of(before: PartitionImage, isr: list[int], alive: set[int]) -> int:
+    """A running in-sync leader stays; otherwise the first running in-sync replica leads."""
+    if before.leader in isr and before.leader in alive:
+        return before.leader
+    return next((replica for replica in isr if replica in alive), NO_LEADER)
 
 
 def _fault(known: Mapping[int, BrokerImage], replicas: Sequence[int], factor: int | None) -> str | None:

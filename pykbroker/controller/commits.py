@@ -18,17 +18,84 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
-from pykbroker.metadata.quorum import Quorum
+from pykbroker.metadata.quorum import Quorum, sets_voters
 from pykbroker.metadata.replay import MetadataRecord, replay
-from pykbroker.metadata.replay_ahead import Ahead, work_out
-from pykbroker.metadata.source import Readying, Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.slices import WEIGHT_OF_A_TURN, Work
 from pykbroker.runtime.waits import Deferred, as_wait, attempt
-from pykbroker.wire.internal.voters_record import VotersRecord
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.replay_ahead import Ahead
+    from pykbroker.metadata.source import Readying, Subscriber
     from pykbroker.storage.log.reading import ReadPlan
+
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class RecordLog(Protocol):
+        """An ordered log of metadata records."""
+
+        @property
+        def end_offset(self) -> int:
+            """The offset that the next record will get."""
+            ...
+
+        @property
+        def start_offset(self) -> int:
+            """The first offset in the log."""
+            ...
+
+        def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
+            """A read of whole batches below ``upper_offset``, for inspection. Raises KafkaError OFFSET_OUT_OF_RANGE."""
+            ...
+
+        @property
+        def epoch(self) -> int:
+            """The leader epoch of appended records."""
+            ...
+
+        @property
+        def quorum(self) -> Quorum:
+            """The quorum of the log, whose only voter is this process."""
+            ...
+
+        @property
+        def snapshot_due(self) -> bool:
+            """Whether a snapshot is worth writing: the log since the last one is longer than it."""
+            ...
+
+        def append(self, records: Sequence[MetadataRecord]) -> int:
+            """Write the records; ``sync`` makes them durable, or fails if not all were written. Returns the first offset.
+            Raises KafkaError KAFKA_STORAGE_ERROR if none was written.
+            """
+            ...
+
+        def encode(self, records: Sequence[MetadataRecord]) -> Generator[float, None, list[bytes]]:
+            """Encode many records in slices, for ``append_encoded``; nothing is appended meanwhile."""
+            ...
+
+        def append_encoded(self, batches: Sequence[bytes]) -> int:
+            """Write encoded records, as ``append`` does."""
+            ...
+
+        def sync(self, first: int) -> None:
+            """Sync what was appended from offset ``first`` on, or take it back. In any thread, which waits for the disk. Raises
+            KafkaError KAFKA_STORAGE_ERROR.
+            """
+            ...
+
+        def take_back(self, first: int) -> None:
+            """Take back what was appended from offset ``first`` on, since no thread could be started to sync it."""
+            ...
+
+        def write_snapshot(self, image: MetadataImage) -> None:
+            """Write a snapshot of the image, which is at the log end and does not change meanwhile. In any thread, which waits
+            for the disk.
+            """
+            ...
+
+        def snapshot_ended(self, error: BaseException | None) -> None:
+            """Remove what the snapshot replaces, or log the ``error`` with which it failed."""
+            ...
+
 
 log = logging.getLogger(__name__)
 
@@ -46,73 +113,6 @@ MANY = 300
 #: Called with the records of a change in the turn in which they are appended; a thread does the work that it returns before
 #: they are synced, since that waits for the disk.
 Preparation = Callable[[Sequence[MetadataRecord]], Callable[[], None] | None]
-
-
-class RecordLog(Protocol):
-    """An ordered log of metadata records."""
-
-    @property
-    def end_offset(self) -> int:
-        """The offset that the next record will get."""
-        ...
-
-    @property
-    def start_offset(self) -> int:
-        """The first offset in the log."""
-        ...
-
-    def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
-        """A read of whole batches below ``upper_offset``, for inspection. Raises KafkaError OFFSET_OUT_OF_RANGE."""
-        ...
-
-    @property
-    def epoch(self) -> int:
-        """The leader epoch of appended records."""
-        ...
-
-    @property
-    def quorum(self) -> Quorum:
-        """The quorum of the log, whose only voter is this process."""
-        ...
-
-    @property
-    def snapshot_due(self) -> bool:
-        """Whether a snapshot is worth writing: the log since the last one is longer than it."""
-        ...
-
-    def append(self, records: Sequence[MetadataRecord]) -> int:
-        """Write the records; ``sync`` makes them durable, or fails if not all were written. Returns the first offset.
-        Raises KafkaError KAFKA_STORAGE_ERROR if none was written.
-        """
-        ...
-
-    def encode(self, records: Sequence[MetadataRecord]) -> Generator[float, None, list[bytes]]:
-        """Encode many records in slices, for ``append_encoded``; nothing is appended meanwhile."""
-        ...
-
-    def append_encoded(self, batches: Sequence[bytes]) -> int:
-        """Write encoded records, as ``append`` does."""
-        ...
-
-    def sync(self, first: int) -> None:
-        """Sync what was appended from offset ``first`` on, or take it back. In any thread, which waits for the disk. Raises
-        KafkaError KAFKA_STORAGE_ERROR.
-        """
-        ...
-
-    def take_back(self, first: int) -> None:
-        """Take back what was appended from offset ``first`` on, since no thread could be started to sync it."""
-        ...
-
-    def write_snapshot(self, image: MetadataImage) -> None:
-        """Write a snapshot of the image, which is at the log end and does not change meanwhile. In any thread, which waits
-        for the disk.
-        """
-        ...
-
-    def snapshot_ended(self, error: BaseException | None) -> None:
-        """Remove what the snapshot replaces, or log the ``error`` with which it failed."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -265,6 +265,8 @@ class Commits:
 
     def _publish_in_slices(self, change: _Change) -> Work[Any]:
         """Work out what the records do, and let subscribers make ready; then publish in one turn."""
+        from pykbroker.metadata.replay_ahead import work_out
+
         ahead = yield from work_out(self.image, change.records)
         if ahead is not None:
             for readying in list(self._readying):
@@ -310,7 +312,7 @@ class Commits:
         if ahead is not None:
             ahead.apply(self.image, delta)
         for record in records if ahead is None else ():
-            if isinstance(record, VotersRecord):
+            if sets_voters(record):
                 self.log.quorum.adopt(record)
                 self.image.kraft_version = self.log.quorum.kraft_version
             else:

@@ -9,25 +9,22 @@ import logging
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from pykbroker.controller.commits import Commits, Deciding, Decision, Preparation, RecordLog, Records
-from pykbroker.controller.config_alterations import plan_alterations
-from pykbroker.controller.reassignments import without_repeats
+from pykbroker.controller.commits import Commits, Deciding, Decision, Preparation, Records
 from pykbroker.controller.registrations import BrokerRegistration, check_epoch, cordoning, cordons_others, fencing
 from pykbroker.controller.shared_store import ELECTIONS_AT_ONCE, SharedStore
 from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
-from pykbroker.metadata.source import Readying, Subscriber
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
 
 if TYPE_CHECKING:
     from pykbroker.controller.acls import AclPlanner
     from pykbroker.controller.broker_sessions import ControlState
     from pykbroker.controller.client_quotas import Entity, QuotaAlteration
+    from pykbroker.controller.commits import RecordLog
     from pykbroker.controller.config_alterations import Alteration, ConfigRules
     from pykbroker.controller.delegation_tokens import NewToken, TokenPlanner
     from pykbroker.controller.elections import ElectionType
@@ -39,6 +36,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.reassignments import Reassignment
     from pykbroker.controller.scram import Deletion, Upsertion
     from pykbroker.controller.topics import NewPartitions, NewTopic, TopicPlanner, TopicResult
+    from pykbroker.metadata.source import Readying, Subscriber
     from pykbroker.security.acl import Acl, AclFilter
     from pykbroker.wire.internal.delegation_token_record import DelegationTokenRecord
     from pykbroker.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -239,6 +237,8 @@ class Controller:
             first = self.image.next_producer_id
             following = first + PRODUCER_ID_BLOCK
             epoch = self._registered(broker_id).epoch
+            from pykbroker.wire.internal.producer_ids_record import ProducerIdsRecord
+
             record = ProducerIdsRecord(broker_id=broker_id, broker_epoch=epoch, next_producer_id=following)
             return [record], range(first, following)
 
@@ -326,6 +326,8 @@ class Controller:
     def alter_reassignments(
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> Deferred[list[KafkaError | None]]:
+        from pykbroker.controller.reassignments import without_repeats
+
         def begin(some: Sequence[Reassignment]) -> Deferred[list[KafkaError | None]]:
             return self._commits.decide(lambda: self._stores.reassign(some, same_factor=same_factor))
 
@@ -337,6 +339,8 @@ class Controller:
     def alter_configs(
         self, alterations: Sequence[Alteration], *, broker_id: int, validate_only: bool = False
     ) -> Deferred[list[KafkaError | None]]:
+        from pykbroker.controller.config_alterations import plan_alterations
+
         def decide() -> Decision[list[KafkaError | None]]:
             records, errors = plan_alterations(self.image, alterations, broker_id, self._rules)
             return [] if validate_only else records, errors

@@ -9,7 +9,7 @@ ConfigurationControlManager of Kafka 4.4.0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.metadata.features import ELR_VERSION
 from pykbroker.metadata.image import (
@@ -21,9 +21,11 @@ from pykbroker.metadata.image import (
     TopicImage,
 )
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.clear_elr_record import ClearElrRecord
 from pykbroker.wire.internal.config_record import ConfigRecord
-from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from pykbroker.wire.internal.clear_elr_record import ClearElrRecord
+    from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
 MIN_ISR: Final = "min.insync.replicas"
 
@@ -92,6 +94,8 @@ def clearing_records(image: MetadataImage, settings: list[ConfigRecord]) -> list
     """
     if not is_enabled(image):
         return []
+    from pykbroker.wire.internal.clear_elr_record import ClearElrRecord
+
     return [
         ClearElrRecord(topic_name=setting.resource_name if setting.resource_type == TOPIC_RESOURCE else "")
         for setting in settings

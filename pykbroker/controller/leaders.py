@@ -8,11 +8,14 @@ a leader starts a new leader epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
+from pykbroker.controller.assignments import is_under_way, leader_of
 from pykbroker.controller.eligible_leaders import living_isr, note_eligible
-from pykbroker.controller.reassignments import completion, leader_of
 from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
-from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
 
 def leader_changes(
@@ -33,16 +36,18 @@ def each_leader_change(
     bump = set(new_epoch_for)
     for topic in image.topics.values():
         for partition in topic.partitions.values():
-            completed = completion(image, topic, partition, alive)
-            if completed is not None:
-                yield completed
-                continue
+            if is_under_way(partition):
+                completed = _completion(image, topic, partition, alive)
+                if completed is not None:
+                    yield completed
+                    continue
             isr = living_isr(image, partition, alive)
             leader = leader_of(partition, isr, alive)
             new_isr = isr if set(isr) != set(partition.isr) else None
             new_leader = leader != partition.leader or leader in bump
             if new_isr is not None or new_leader:
-                record = PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index, isr=new_isr)
+                record = _change(topic, partition)
+                record.isr = new_isr
                 if new_leader:
                     record.leader = leader
                 note_eligible(image, topic, partition, record)
@@ -59,6 +64,21 @@ def preferred_leader_changes(
         preferred = partition.replicas[0]
         broker = image.brokers.get(preferred)
         if partition.leader != preferred and preferred in partition.isr and broker is not None and broker.active:
-            record = PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index, leader=preferred)
+            record = _change(topic, partition)
+            record.leader = preferred
             note_eligible(image, topic, partition, record)
             yield record
+
+
+def _change(topic: TopicImage, partition: PartitionImage) -> PartitionChangeRecord:
+    from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
+
+    return PartitionChangeRecord(topic_id=topic.id, partition_id=partition.index)
+
+
+def _completion(
+    image: MetadataImage, topic: TopicImage, partition: PartitionImage, alive: set[int]
+) -> PartitionChangeRecord | None:
+    from pykbroker.controller.reassignments import completion
+
+    return completion(image, topic, partition, alive)

@@ -13,9 +13,15 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.controller.assignments import check_assignment, completed_reassignment, directory_for_new
+from pykbroker.controller.assignments import (
+    check_assignment,
+    completed_reassignment,
+    directory_for_new,
+    is_under_way,
+    leader_of,
+)
 from pykbroker.controller.eligible_leaders import living_isr, note_eligible
-from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
@@ -29,11 +35,6 @@ class Reassignment(NamedTuple):
     topic: str
     partition: int
     replicas: Sequence[int] | None
-
-
-def is_under_way(partition: PartitionImage) -> bool:
-    """True while replicas are being added or removed."""
-    return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def ongoing_reassignments(image: MetadataImage) -> Iterator[tuple[TopicImage, PartitionImage]]:
@@ -224,13 +225,6 @@ def _change(
         return None
     note_eligible(image, topic, before, record)
     return record
-
-
-def leader_of(before: PartitionImage, isr: list[int], alive: set[int]) -> int:
-    """A running in-sync leader stays; otherwise the first running in-sync replica leads."""
-    if before.leader in isr and before.leader in alive:
-        return before.leader
-    return next((replica for replica in isr if replica in alive), NO_LEADER)
 
 
 def _directory(image: MetadataImage, before: PartitionImage, replica: int) -> bytes:

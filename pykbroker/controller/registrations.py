@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.metadata.features import METADATA_VERSION, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BrokerImage, Endpoint, MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 from pykbroker.wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+
+if TYPE_CHECKING:
+    from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 
 _SET, _CLEARED = 1, -1
 _CORDONED_SINCE = 30  # metadata.version 4.3-IV0
@@ -66,24 +69,28 @@ def cordons_others(image: MetadataImage, broker: BrokerImage, cordoned: Sequence
 
 def cordoning(broker: BrokerImage, cordoned: Sequence[bytes]) -> BrokerRegistrationChangeRecord:
     """The record by which these log directories, and no others, get no new replicas."""
-    return BrokerRegistrationChangeRecord(
-        broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=list(cordoned)
-    )
+    return _change(broker, cordoned_log_dirs=list(cordoned))
 
 
 def fencing(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
     """The record that fences a broker: it leads nothing, and clients do not find it."""
-    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_SET)
+    return _change(broker, fenced=_SET)
 
 
 def unfencing(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
     """The record that unfences a broker: clients find it, and it may lead."""
-    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_CLEARED)
+    return _change(broker, fenced=_CLEARED)
 
 
 def leaving(broker: BrokerImage) -> BrokerRegistrationChangeRecord:
     """The record of a controlled shutdown: the broker still answers, but leads nothing and is in no ISR."""
-    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=_SET)
+    return _change(broker, in_controlled_shutdown=_SET)
+
+
+def _change(broker: BrokerImage, **changed: Any) -> BrokerRegistrationChangeRecord:
+    from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
+
+    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, **changed)
 
 
 def check_epoch(image: MetadataImage, broker_id: int, epoch: int) -> None:

@@ -8,17 +8,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.leaders import each_leader_change, leader_changes, preferred_leader_changes
-from pykbroker.controller.reassignments import Reassignment, plan_reassignments
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.features import Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.runtime.slices import Steps
-from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
     from pykbroker.controller.commits import Records
     from pykbroker.controller.elections import ElectionType, Results
+    from pykbroker.controller.reassignments import Reassignment
     from pykbroker.wire.errors import KafkaError
 
 #: Preferred leaders that are elected in one change. Kafka's MAX_ELECTIONS_PER_IMBALANCE is 1000.
@@ -69,6 +68,8 @@ class SharedStore:
 
     def unregister(self, broker: BrokerImage) -> Records:
         """The records that remove a registration."""
+        from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
+
         records: list[MetadataRecord] = []
         yield from self._changed(records, self._alive() - {broker.id})
         return [*records, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
@@ -90,6 +91,8 @@ class SharedStore:
         self, wanted: Sequence[Reassignment], *, same_factor: bool
     ) -> tuple[Sequence[MetadataRecord], list[KafkaError | None]]:
         """The records of reassignments, each of another partition, and the error of each."""
+        from pykbroker.controller.reassignments import plan_reassignments
+
         return plan_reassignments(self._image, wanted, same_factor=same_factor)
 
     def _without(self, broker: BrokerImage, record: Callable[[BrokerImage], MetadataRecord]) -> Records:

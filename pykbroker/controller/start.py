@@ -16,19 +16,19 @@ from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.metadata.quorum import Quorum
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.metadata.snapshot import BOOTSTRAP, decode_snapshot, encode_snapshot
-from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
-from pykbroker.wire.internal.config_record import ConfigRecord
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from pykbroker.controller.config_alterations import ConfigRules
     from pykbroker.controller.internal_topics import Settings
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import Disk
+    from pykbroker.wire.internal.config_record import ConfigRecord
 
 #: The settings of the metadata log: only a snapshot allows removals.
 LOG_CONFIG = LogConfig(

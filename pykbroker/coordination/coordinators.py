@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
 
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class Coordinator(Protocol):
+        """What all coordinators have; requests go to each in its own way."""
 
-class Coordinator(Protocol):
-    """What all coordinators have; requests go to each in its own way."""
+        shards: Shards[Any]
 
-    shards: Shards[Any]
+        def follow(self, image: MetadataImage, delta: MetadataDelta, /) -> None:
+            """The metadata has changed."""
+            ...
 
-    def follow(self, image: MetadataImage, delta: MetadataDelta, /) -> None:
-        """The metadata has changed."""
-        ...
-
-    def close(self) -> None:
-        """The broker has stopped."""
-        ...
+        def close(self) -> None:
+            """The broker has stopped."""
+            ...
 
 
 class CoordinatorKind(NamedTuple):

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from pykbroker.partitions.internal_records import CoordinatorBatch
 
 T = TypeVar("T")
 
@@ -28,6 +31,15 @@ class CoordinatorRecord(NamedTuple):
     value_version: int
     producer_id: int = -1
     offset: int = -1
+
+
+class EncodedRecords(NamedTuple):
+    """Records of one key that are encoded as they are decided, since there are many of their kind."""
+
+    key: str
+    batch: CoordinatorBatch
+    #: Applies them to the state, as replaying each would.
+    replay: Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -48,6 +60,8 @@ class Outcome:
     producer: tuple[int, int] | None = None
     #: False if the records are independent: they may be appended in several batches.
     atomic: bool = True
+    #: In place of ``records``, as one batch.
+    encoded: EncodedRecords | None = None
 
     def reply(self, waiting: Deferred[Any] | None, response: Any) -> None:
         """Send ``response`` to the request that waits, if any."""

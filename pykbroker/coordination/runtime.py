@@ -202,7 +202,7 @@ class CoordinatorRuntime(Generic[S]):
         refused: KafkaError | None = None
         step: Outcome | None = outcome
         while step is not None:
-            failure = self.append(loaded, step) if step.records else None
+            failure = self.append(loaded, step) if step.records or step.encoded is not None else None
             if failure is None:
                 effects += step.effects
             if failure is None or step.otherwise is not None:
@@ -230,11 +230,18 @@ class CoordinatorRuntime(Generic[S]):
 
     def append(self, loaded: Loaded[S], outcome: Outcome) -> ErrorCode | None:
         """Append and replay the records of one step; returns the error code for clients."""
-        if not outcome.records:
+        encoded = outcome.encoded
+        if not outcome.records and encoded is None:
             return None
         if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
-        return append(loaded, outcome, self._codec, self._host.runtime.clock.now_ms())
+        now_ms = self._host.runtime.clock.now_ms()
+        if encoded is None:
+            return append(loaded, outcome, self._codec, now_ms)
+        failure = append_large(loaded, encoded.key, encoded.batch, now_ms)
+        if failure is None:
+            encoded.replay()
+        return failure
 
     def append_large(self, loaded: Loaded[S], key: str, batch: CoordinatorBatch) -> ErrorCode | None:
         """Append a large batch of one key, which the caller applies; returns the error code for clients."""

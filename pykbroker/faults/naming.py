@@ -58,7 +58,7 @@ def like(pattern: str, text: str | None) -> bool:
 
 
 def all_names(request: Any, broker: Broker) -> Iterator[Names]:
-    """The names in a request, one by one for each partition if it names partitions."""
+    """The names in a request, one by one for each partition if it names partitions. The session may change meanwhile."""
     names = around(request)
     yield from _leaves(request, names)
     if request.API_KEY in (ApiKey.FETCH, ApiKey.SHARE_FETCH):
@@ -70,11 +70,11 @@ def session_names(request: Any, broker: Broker) -> Iterator[Names]:
     if request.API_KEY == ApiKey.SHARE_FETCH:
         key = ShareMemberKey(request.group_id or "", request.member_id or "")
         shared = broker.share_partitions.sessions.find(key) if request.share_session_epoch else None
-        for topic_id, index in shared.partitions if shared is not None else ():
+        for topic_id, index in list(shared.partitions) if shared is not None else ():
             yield {"topic_id": topic_id, "partition": index}
         return
     session = broker.fetch_sessions.session(request.session_id) if request.session_id else None
-    for topic, index in session.items if session is not None else ():
+    for topic, index in list(session.items) if session is not None else ():
         yield {"topic" if isinstance(topic, str) else "topic_id": topic, "partition": index}
 
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pykbroker.faults import checks, errors, naming
-from pykbroker.handlers.contract import CloseConnection, NotYet, again_when_ready
+from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, around_a_handler
 from pykbroker.refusals import shapes
 from pykbroker.refusals.naming import own_names
-from pykbroker.runtime.waits import Deferred
+from pykbroker.requests.large import encoded
+from pykbroker.runtime.slices import at_once
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import APIS, ApiKey
-from pykbroker.wire.headers import begin_response
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -25,11 +27,17 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.refusals.naming import Wanted
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import Peer, RequestContext
 
 
 #: The most partitions of metadata that chaos copies.
 _MOST_COPIED = 2_000
+#: Topics and partitions of a Produce that is worked on at once: larger ones are copies (``requests/large.py``).
+_AT_ONCE = 400
+#: The weight of an item of a request or answer, and of a look at one.
+_WEIGHT = 0.6
+_WEIGHT_OF_LITTLE = 0.1
 
 
 class FaultStep:
@@ -51,11 +59,26 @@ class FaultStep:
         self._held: dict[Rule, Deferred[None]] = {}
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
-        if ctx.in_slices:
-            return again_when_ready(lambda: self._take_up(broker, ctx, request, proceed))
-        return self._take_up(broker, ctx, request, proceed)
+        work = self._attempt(broker, ctx, request, proceed)
+        if ctx.api_key == ApiKey.PRODUCE and request is not None and _is_in_place(request):
+            return at_once(work)
+        return around_a_handler(broker, ctx, work)
 
-    def _take_up(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
+    def _attempt(
+        self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
+    ) -> Work[Answer]:
+        """As again_when_ready: the frame of a request that is worked on in later turns cannot be handed in again."""
+        try:
+            return (yield from self._take_up(broker, ctx, request, proceed))
+        except NotYet as error:
+            if not ctx.in_slices:
+                raise
+            run = broker.runtime.slices.run
+            return error.until.settled().chain(lambda _: as_wait(run(self._attempt(broker, ctx, request, proceed))))
+
+    def _take_up(
+        self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
+    ) -> Work[Answer]:
         peer = ctx.connection
         if request is None or peer is None:
             return proceed()
@@ -65,21 +88,24 @@ class FaultStep:
             raise NotYet(self._silent[ctx.client_id])
         waited = self._delayed.get(peer, {}).pop(ctx.correlation_id, None)
         if waited is not None:
-            return self._act(waited, broker, ctx, request, proceed)
+            return (yield from self._act(waited, broker, ctx, request, proceed))
         for rule in list(self._book.rules.values()):
-            if matches(rule.fault, broker, ctx, request) and rule.acts():
+            meant = yield from matches(rule.fault, broker, ctx, request)
+            if meant and rule.number in self._book.rules and rule.acts():
                 self._book.changed(rule)
-                return self._begin(rule, broker, ctx, request, proceed)
-        return proceed() if self.chaos is None else self._befall(self.chaos, broker, ctx, request, proceed)
+                return (yield from self._begin(rule, broker, ctx, request, proceed))
+        if self.chaos is None:
+            return proceed()
+        return (yield from self._befall(self.chaos, broker, ctx, request, proceed))
 
     def _befall(
         self, chaos: RequestChaos, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
-    ) -> Answer:
+    ) -> Work[Answer]:
         befalls = chaos.choose(ctx.client_id, ctx.api_key, ctx.api_version)
         if befalls is not None and befalls.fault.stale:
             self._grow_old(broker, befalls.fault.delay or 0)
         elif befalls is not None:
-            return self._begin(befalls, broker, ctx, request, proceed)
+            return (yield from self._begin(befalls, broker, ctx, request, proceed))
         if ctx.api_key == ApiKey.METADATA and broker.node_id in self._old:
             return _stale(self._old[broker.node_id], ctx, request, proceed)
         return proceed()
@@ -130,7 +156,7 @@ class FaultStep:
 
     def _begin(
         self, rule: Rule, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
-    ) -> Answer:
+    ) -> Work[Answer]:
         """Hold or delay the whole frame, so that no later request of its connection overtakes it; otherwise act."""
         fault = rule.fault
         if fault.hold:
@@ -139,18 +165,18 @@ class FaultStep:
             assert ctx.connection is not None
             self._delayed.setdefault(ctx.connection, {})[ctx.correlation_id] = rule
             raise NotYet(broker.runtime.client_timers.pause(fault.delay))
-        return self._act(rule, broker, ctx, request, proceed)
+        return (yield from self._act(rule, broker, ctx, request, proceed))
 
     def _act(
         self, rule: Rule, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]
-    ) -> Answer:
+    ) -> Work[Answer]:
         fault = rule.fault
         if fault.error is not None:
-            return errors.refuse(fault, broker, ctx, request, proceed)
+            return (yield from errors.refuse(fault, broker, ctx, request, proceed))
         if fault.drop or fault.close:
             return _unanswered(fault, request, proceed)
         if fault.duplicate:
-            return _twice(ctx, request, proceed)
+            return (yield from _twice(ctx, request, proceed))
         if fault.short:
             request.max_bytes = 1  # Kafka answers with one batch at least, where there is one
         if fault.stale:
@@ -158,17 +184,18 @@ class FaultStep:
         answer = proceed()
         if fault.delay is not None and fault.after:
             return _later(broker.runtime, fault.delay, answer)
+        change: Callable[[Any], Work[Any]] | None = None
         if fault.truncate is not None:
-            return then(answer, partial(_cut_off, ctx, fault.truncate))
-        if fault.corrupt:
-            return then(answer, partial(corrupted, naming.wanted(fault, broker.metadata.image)))
-        if fault.leader is not None:
-            return then(answer, partial(_led_by, fault.leader, naming.wanted(fault, broker.metadata.image)))
-        if fault.throttle is not None:
-            return then(answer, partial(self._throttled, broker.runtime, ctx, fault.throttle))
-        return answer
+            change = partial(_cut_off, ctx, fault.truncate)
+        elif fault.corrupt:
+            change = partial(corrupted, naming.wanted(fault, broker.metadata.image))
+        elif fault.leader is not None:
+            change = partial(_led_by, fault.leader, naming.wanted(fault, broker.metadata.image))
+        elif fault.throttle is not None:
+            change = partial(self._throttled, broker.runtime, ctx, fault.throttle)
+        return answer if change is None else (yield from errors.changed(broker, answer, change))
 
-    def _throttled(self, runtime: Runtime, ctx: RequestContext, ms: int, response: Any) -> Any:
+    def _throttled(self, runtime: Runtime, ctx: RequestContext, ms: int, response: Any) -> Work[Any]:
         """Answer at once with the throttle time, and mute the connection, as Kafka does."""
         if shapes.carries_throttle(type(response), ctx.api_version):
             response.throttle_time_ms = ms
@@ -176,10 +203,16 @@ class FaultStep:
         assert peer is not None
         muted = self._muted[peer] = runtime.client_timers.pause(ms)
         muted.map(lambda _: self._muted.pop(peer, None)).or_log("ending a throttle")
+        yield from ()
         return response
 
 
-def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> bool:
+def _is_in_place(request: Any) -> bool:
+    """Whether the records of a Produce may be slices of the receive block, which are gone after this turn: then it has few."""
+    return sum(1 + len(topic.partition_data) for topic in request.topic_data) <= _AT_ONCE
+
+
+def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> Work[bool]:
     """Whether a rule matches a request."""
     if fault.api not in ("*", APIS[ctx.api_key].name):
         return False
@@ -196,16 +229,13 @@ def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> 
         if pattern is not None and not naming.like(pattern, text):
             return False
     wanted = naming.wanted(fault, broker.metadata.image)
-    return wanted is None or any(map(wanted, naming.all_names(request, broker)))
-
-
-def then(answer: Answer, change: Callable[[Any], Any]) -> Answer:
-    """The answer, changed once it is there; no answer (None) stays none."""
-
-    def changed(response: Any) -> Any:
-        return None if response is None else change(response)
-
-    return answer.map(changed) if isinstance(answer, Deferred) else changed(answer)
+    if wanted is None:
+        return True
+    for names in naming.all_names(request, broker):
+        if wanted(names):
+            return True
+        yield _WEIGHT
+    return False
 
 
 def _later(runtime: Runtime, ms: int, answer: Answer) -> Answer:
@@ -227,16 +257,22 @@ def _closing(request: Any) -> CloseConnection:
     return CloseConnection(f"a fault closes it at {type(request).__name__}")
 
 
-def _twice(ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Answer:
+def _twice(ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Work[Answer]:
     """Handle the request twice and answer the second time, as if the first answer was lost and the client sent it again.
     Batches are copied before, since appending patches them in place.
     """
-    topics = request.topic_data if ctx.api_key == ApiKey.PRODUCE else ()
-    produced = [data for topic in topics for data in topic.partition_data if data.records]
-    sent = [bytearray(data.records) for data in produced]
+    sent, items = [], 0
+    for topic in request.topic_data if ctx.api_key == ApiKey.PRODUCE else ():
+        for data in topic.partition_data:
+            yield _WEIGHT
+            items += 1
+            if data.records:
+                sent.append((data, bytearray(data.records)))
     first = proceed()
-    for data, records in zip(produced, sent, strict=True):
+    yield WEIGHT_OF_A_PART if items > _AT_ONCE else 0  # the handler's first steps
+    for data, records in sent:
         data.records = records
+        yield _WEIGHT_OF_LITTLE
     second = proceed()
     if not isinstance(first, Deferred):
         return second
@@ -244,17 +280,17 @@ def _twice(ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> 
     return first.settled().chain(lambda _: again)
 
 
-def _cut_off(ctx: RequestContext, size: int, response: Any) -> Any:
-    out = begin_response(ctx.api_key, ctx.api_version, ctx.correlation_id)
-    response.encode(out, ctx.api_version)
-    sent = b"".join(map(bytes, out.finish()))[:size]
+def _cut_off(ctx: RequestContext, size: int, response: Any) -> Work[Any]:
+    pieces: Any = yield from encoded(ctx, response)
+    sent = b"".join(map(bytes, pieces))[:size]
     raise CloseConnection(f"a fault closes it after {len(sent)} bytes of an answer", sent)
 
 
-def corrupted(wanted: Wanted | None, response: Any) -> Any:
+def corrupted(wanted: Wanted | None, response: Any) -> Work[Any]:
     """A Fetch response with the last byte of each partition's batches changed, so that the checksum is wrong."""
     for topic in response.responses:
         for partition in topic.partitions:
+            yield _WEIGHT
             names = own_names(partition, own_names(topic, {}))
             if partition.records and (wanted is None or wanted(names)):
                 pieces = partition.records if isinstance(partition.records, list) else [partition.records]
@@ -264,10 +300,11 @@ def corrupted(wanted: Wanted | None, response: Any) -> Any:
     return response
 
 
-def _led_by(leader: int, wanted: Wanted | None, response: Any) -> Any:
-    response = errors.ours(response)
+def _led_by(leader: int, wanted: Wanted | None, response: Any) -> Work[Any]:
+    response = yield from errors.ours(response)
     for topic in response.topics:
         for partition in topic.partitions:
+            yield _WEIGHT
             if wanted is None or wanted(own_names(partition, own_names(topic, {}))):
                 partition.leader_id = leader
     return response

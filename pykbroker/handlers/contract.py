@@ -18,37 +18,35 @@ if TYPE_CHECKING:
     #: The result of a request: its response, a wait for the response, or None if nothing is to be sent.
     Answer = Message | Deferred[Any] | None
 
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class Handle(Protocol):
+        """Carries out a request. Raises CloseConnection and, in a module with ``failed``, a KafkaError of any code, which then
+        concerns the whole request.
+        """
+
+        def __call__(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer: ...
+
+    class Failed(Protocol):
+        """The response that carries one error for every part of a request, in the request's version."""
+
+        def __call__(self, request: Any, version: int, error: KafkaError, /) -> Message: ...
+
+    class LogsOf(Protocol):
+        """The partitions whose logs a request reads or writes, None in place of one that does not exist: their closed logs are
+        opened, in a thread, before the handler is called.
+        """
+
+        def __call__(self, broker: Broker, version: int, request: Any, /) -> Iterable[Partition | None]: ...
+
+    class Handler(Protocol):
+        """A module that serves an API. ``failed`` and ``logs_of`` may be left out."""
+
+        handle: Handle
+        failed: Failed
+        logs_of: LogsOf
+
+
 T = TypeVar("T")
-
-
-class Handle(Protocol):
-    """Carries out a request. Raises CloseConnection and, in a module with ``failed``, a KafkaError of any code, which then
-    concerns the whole request.
-    """
-
-    def __call__(self, broker: Broker, ctx: RequestContext, request: Any, /) -> Answer: ...
-
-
-class Failed(Protocol):
-    """The response that carries one error for every part of a request, in the request's version."""
-
-    def __call__(self, request: Any, version: int, error: KafkaError, /) -> Message: ...
-
-
-class LogsOf(Protocol):
-    """The partitions whose logs a request reads or writes, None in place of one that does not exist: their closed logs are
-    opened, in a thread, before the handler is called.
-    """
-
-    def __call__(self, broker: Broker, version: int, request: Any, /) -> Iterable[Partition | None]: ...
-
-
-class Handler(Protocol):
-    """A module that serves an API. ``failed`` and ``logs_of`` may be left out."""
-
-    handle: Handle
-    failed: Failed
-    logs_of: LogsOf
 
 
 class CloseConnection(Exception):

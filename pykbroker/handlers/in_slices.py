@@ -40,6 +40,22 @@ def in_slices(broker: Broker, ctx: RequestContext, work: Work[T]) -> T | Deferre
     return found
 
 
+def around_a_handler(broker: Broker, ctx: RequestContext, work: Work[T]) -> T | Deferred[T]:
+    """As ``in_slices``, for work that calls the handler: what that waits for holds up no later request, as without this work."""
+    is_over = False
+
+    def steps() -> Work[T]:
+        nonlocal is_over
+        try:
+            return (yield from work)
+        finally:
+            is_over = True
+
+    found = broker.runtime.slices.run(steps())
+    ctx.in_slices = ctx.in_slices or not is_over
+    return found
+
+
 @overload
 def each(
     broker: Broker,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         OffsetCommitRequest,
     )
 
-_TOPIC_IDS_SINCE = 10
+TOPIC_IDS_SINCE = 10
 
 
 def handle(
@@ -38,7 +38,7 @@ def handle(
         broker,
         OffsetCommitResponseTopic,
         OffsetCommitResponsePartition,
-        by_id=ctx.api_version >= _TOPIC_IDS_SINCE,
+        by_id=ctx.api_version >= TOPIC_IDS_SINCE,
     )
     return answer(broker, ctx, request, OffsetCommitResponse, known, partial(_commit, broker, ctx))
 

@@ -176,6 +176,7 @@ class _ShareFetch:
         if self.request.max_wait_ms > 0:
             self.timer = self.broker.runtime.client_timers.after(self.request.max_wait_ms, self._expire)
         self.response.when_abandoned = self._stop
+        self.session.waiting[self._wake] = None
         self._look()
         return self.response
 
@@ -252,12 +253,16 @@ class _ShareFetch:
                 self.left,
                 self.request.batch_size,
                 strict=self.request.share_acquire_mode == _RECORD_LIMIT,
+                is_over=self._is_over,
             )
         )
         if isinstance(found, Deferred):
             return found.map(partial(self._take, where)).recover(KafkaError, partial(self._fail, where))
         self._take(where, found)
         return None
+
+    def _is_over(self) -> bool:
+        return self.over or self.session.has_ended
 
     def _take(self, where: TopicIdPartition, delivery: Delivery | None) -> None:
         if delivery is None:
@@ -307,6 +312,7 @@ class _ShareFetch:
     def _stop(self) -> None:
         """The client has gone, or is answered."""
         self.over = True
+        self.session.waiting.pop(self._wake, None)
         self._unwatch()
         if self.timer is not None:
             self.timer.cancel()

@@ -22,7 +22,7 @@ from pykbroker.metadata.batches import (
 )
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
-from pykbroker.metadata.quorum import Quorum, read_epoch, voter_controls
+from pykbroker.metadata.quorum import Quorum, read_epoch, sets_voters, voter_controls
 from pykbroker.metadata.replay import MetadataRecord, ReplayError, replay
 from pykbroker.metadata.snapshot import (
     SnapshotId,
@@ -32,12 +32,11 @@ from pykbroker.metadata.snapshot import (
     remove_older,
     write_snapshot,
 )
-from pykbroker.runtime.clock import Clock
 from pykbroker.storage.log.validate import Origin
 from pykbroker.wire.errors import KafkaError
-from pykbroker.wire.internal.voters_record import VotersRecord
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.reading import ReadPlan
@@ -220,7 +219,7 @@ class LocalLog:
         self._log.delete_records_before(self._written.offset)
 
     def _encode(self, records: Sequence[MetadataRecord], first: int) -> list[bytes]:
-        if isinstance(records[0], VotersRecord):
+        if sets_voters(records[0]):
             controls = voter_controls(records[0])
             return [encode_controls(controls, base_offset=first, epoch=self.epoch, timestamp=self._last_ms)]
         return [

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 
 from pykbroker.storage.checkpoints import replace_file
 from pykbroker.wire.control_records import ControlRecordType
-from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
 from pykbroker.wire.internal.leader_change_message import LeaderChangeMessage, Voter
-from pykbroker.wire.internal.voters_record import KRaftVersionFeature, VotersRecord
-from pykbroker.wire.internal.voters_record import Voter as DynamicVoter
 from pykbroker.wire.message import Message
 from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str
 
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
+    from pykbroker.wire.internal.voters_record import VotersRecord
 
 QUORUM_STATE = "quorum-state"
 #: kraft.version with dynamic voters (KIP-853).
@@ -33,7 +31,7 @@ class ForeignQuorumError(RuntimeError):
     """The metadata log belongs to another controller quorum, or to one with several voters."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Quorum:
     """A quorum whose only voter is ``node_id``. ``voters`` is None for static voters (kraft.version 0). ``own_directory_id`` is
     the directory.id of the log directory that holds the metadata log.
@@ -50,8 +48,12 @@ class Quorum:
         Raises ForeignQuorumError if another node is a voter.
         """
         if kind is ControlRecordType.KRAFT_VERSION:
+            from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
+
             self.kraft_version = KRaftVersionRecord.decode(value, 0, 0)[0].kraft_version
         elif kind is ControlRecordType.KRAFT_VOTERS:
+            from pykbroker.wire.internal.voters_record import VotersRecord
+
             self.voters = VotersRecord.decode(value, 0, 0)[0]
             self._check({voter.voter_id for voter in self.voters.voters})
         elif kind is ControlRecordType.LEADER_CHANGE:
@@ -59,8 +61,11 @@ class Quorum:
 
     def as_dynamic_voter(self) -> VotersRecord:
         """A voters record of this node alone. It has no endpoints, since the controller has no listener."""
+        from pykbroker.wire.internal.voters_record import KRaftVersionFeature, Voter, VotersRecord
+
         versions = KRaftVersionFeature(min_supported_version=0, max_supported_version=_DYNAMIC)
-        return VotersRecord(voters=[DynamicVoter(self.node_id, self.own_directory_id, kraft_version_feature=versions)])
+        voter = Voter(self.node_id, self.own_directory_id, kraft_version_feature=versions)
+        return VotersRecord(voters=[voter])
 
     def adopt(self, voters: VotersRecord) -> None:
         """Go on with dynamic voters, which the log has now."""
@@ -105,8 +110,15 @@ class Quorum:
             )
 
 
+def sets_voters(record: object) -> bool:
+    """Whether a record is a VotersRecord: a control record, which alone has no number among those of the metadata."""
+    return not hasattr(record, "API_KEY")
+
+
 def voter_controls(voters: VotersRecord, kraft_version: int = _DYNAMIC) -> list[tuple[ControlRecordType, Message, int]]:
     """The control records that say so."""
+    from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
+
     version = KRaftVersionRecord(kraft_version=kraft_version)
     return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, voters, 0)]
 

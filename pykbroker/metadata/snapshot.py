@@ -16,8 +16,6 @@ from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.storage.checkpoints import replace_file
 from pykbroker.wire.control_records import ControlRecordType
 from pykbroker.wire.errors import WireError
-from pykbroker.wire.internal.snapshot_footer_record import SnapshotFooterRecord
-from pykbroker.wire.internal.snapshot_header_record import SnapshotHeaderRecord
 from pykbroker.wire.message import Message
 
 if TYPE_CHECKING:
@@ -56,6 +54,9 @@ def encode_snapshot(
     controls: Sequence[tuple[ControlRecordType, Message, int]] = (),
 ) -> bytes:
     """A snapshot file. ``last_contained_ms`` is the timestamp of the last batch that it replaces."""
+    from pykbroker.wire.internal.snapshot_footer_record import SnapshotFooterRecord
+    from pykbroker.wire.internal.snapshot_header_record import SnapshotHeaderRecord
+
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_contained_ms)
     opening = [(ControlRecordType.SNAPSHOT_HEADER, header, 0), *controls]
     out = bytearray(encode_controls(opening, base_offset=0, epoch=epoch, timestamp=now_ms))

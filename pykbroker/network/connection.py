@@ -72,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_software: tuple[str, str] = ("unknown", "unknown")
         self.time_spent: TimeSpent | None = None
         self.when_lost: dict[object, Callable[[], None]] | None = None
+        self.is_lost = False
         self._max_frame = max_frame
         self._max_frame_setting = "socket.request.max.bytes"
         #: Closes a connection that does not authenticate in time; None if it has, or need not.
@@ -120,6 +121,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         log.debug("Connection from %s:%d on listener %s ended", self.host, self.port, self.listener)
         self._transport = self._socket = None
+        self.is_lost = True
         self.authenticated()
         if self._muted is not None:  # hours may be left
             self._muted.cancel()

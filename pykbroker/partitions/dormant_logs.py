@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.storage.directories.warming import in_memory, read_ahead
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -72,4 +71,6 @@ class DormantLogs:
             log = partition.log
         except KafkaError:
             return Deferred.completed(None)
+        from pykbroker.storage.directories.warming import in_memory, read_ahead
+
         return Deferred.completed(None) if in_memory(log) else self._runtime.offload_read(read_ahead, log)

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.clock import Clock
     from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse
 
 FINAL_EPOCH = -1

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.image import NO_LEADER
-from pykbroker.storage.log.validate import Origin
+from pykbroker.storage.log.validate import Origin, validate_own
 from pykbroker.wire.batch_header import (
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -27,7 +27,7 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import write_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pykbroker.partitions.partition import Partition
     from pykbroker.storage.log.config import LogConfig
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: The most bytes of a record besides key and value: lengths, attributes, deltas, no headers.
 _RECORD_OVERHEAD = 23
+#: The end of a record.
+NO_HEADERS = b"\x00"
 
 
 def append_internal(
@@ -49,11 +51,15 @@ def append_internal(
     KafkaError NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
     INVALID_PRODUCER_EPOCH or KAFKA_STORAGE_ERROR.
     """
-    return _append(partition, encoded(records, timestamp_ms, producer), timestamp_ms)
+    batch = CoordinatorBatch()
+    batch.add(records)
+    return batch.append(partition, timestamp_ms, producer)
 
 
 class CoordinatorBatch:
-    """Records of a coordinator that are encoded in slices, and appended as one batch as ``append_internal`` does."""
+    """Records of a coordinator that are encoded one after the other, and appended as one batch: what ``encode_batch`` would write. They
+    all have one time and no headers.
+    """
 
     def __init__(self) -> None:
         self._batch = bytearray(HEADER_SIZE)
@@ -63,58 +69,55 @@ class CoordinatorBatch:
         """Its size in bytes."""
         return len(self._batch)
 
-    def add(self, records: Sequence[tuple[bytes | None, bytes | None]]) -> None:
-        """Add some records."""
-        _write_records(self._batch, records, self._count)
-        self._count += len(records)
+    def add(self, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+        """Add some records by key and value."""
+        self.add_encoded(
+            [
+                (b"\x01" if key is None else varint(len(key)) + key)
+                + (b"\x01\x00" if value is None else varint(len(value)) + value + NO_HEADERS)
+                for key, value in records
+            ]
+        )
 
-    def append(self, partition: Partition, timestamp_ms: int) -> AppendResult:
+    def add_encoded(self, records: Iterable[bytes]) -> None:
+        """Add some records, each from the length of its key to its headers."""
+        batch, count = self._batch, self._count
+        for record in records:
+            body = _begin_of(count) + record
+            batch += varint(len(body))
+            batch += body
+            count += 1
+        self._count = count
+
+    def completed(self, timestamp_ms: int, producer: tuple[int, int] | None = None) -> tuple[BatchHeader, bytearray]:
+        """The header, and the batch with it."""
+        batch, last = self._batch, self._count - 1
+        producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        length, attributes = len(batch) - LOG_OVERHEAD, 0 if producer is None else TRANSACTIONAL_BIT
+        header = BatchHeader(  # by places, which costs half as much: base offset, length, no leader epoch, format, no checksum yet ...
+            *(0, length, NO_LEADER_EPOCH, MAGIC, 0, attributes, last, timestamp_ms, timestamp_ms),
+            *(producer_id, producer_epoch, NO_SEQUENCE, self._count),
+        )
+        write_batch_header(batch, 0, header)
+        return header, batch
+
+    def append(self, partition: Partition, timestamp_ms: int, producer: tuple[int, int] | None = None) -> AppendResult:
         """Append them all. Raises what ``append_internal`` raises."""
-        return _append(partition, _with_header(self._batch, self._count, timestamp_ms, None), timestamp_ms)
+        header, batch = self.completed(timestamp_ms, producer)
+        _check_leader(partition)
+        validated = validate_own(header, batch, partition.log.config)
+        return partition.append_batch(batch, timestamp_ms, Origin.COORDINATOR, 0, None, validated)
 
 
-def encoded(
-    records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int, producer: tuple[int, int] | None
-) -> bytearray:
-    """The batch of ``append_internal``, as ``encode_batch`` would write it: these records all have one time and no headers."""
-    batch = bytearray(HEADER_SIZE)
-    _write_records(batch, records, 0)
-    return _with_header(batch, len(records), timestamp_ms, producer)
-
-
-def _write_records(batch: bytearray, records: Sequence[tuple[bytes | None, bytes | None]], first: int) -> None:
-    for delta, (key, value) in enumerate(records, first):
-        # Attributes, no difference in time, its number, key, value, no headers.
-        body = b"\x00\x00" + _varint(delta)
-        body += b"\x01" if key is None else _varint(len(key)) + key
-        body += b"\x01\x00" if value is None else _varint(len(value)) + value + b"\x00"
-        batch += _varint(len(body))
-        batch += body
-
-
-def _with_header(batch: bytearray, count: int, timestamp_ms: int, producer: tuple[int, int] | None) -> bytearray:
-    producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-    header = BatchHeader(
-        base_offset=0,
-        batch_length=len(batch) - LOG_OVERHEAD,
-        partition_leader_epoch=NO_LEADER_EPOCH,
-        magic=MAGIC,
-        crc=0,
-        attributes=0 if producer is None else TRANSACTIONAL_BIT,
-        last_offset_delta=count - 1,
-        base_timestamp=timestamp_ms,
-        max_timestamp=timestamp_ms,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=NO_SEQUENCE,
-        record_count=count,
-    )
-    write_batch_header(batch, 0, header)
-    return batch
+@lru_cache(maxsize=1024)
+def _begin_of(number: int) -> bytes:
+    """Attributes, no difference in time, and the number of a record in its batch."""
+    return b"\x00\x00" + varint(number)
 
 
 @lru_cache(maxsize=1024)  # lengths and numbers of records repeat
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """A length as records have it."""
     out = bytearray()
     write_varint(out, value)
     return bytes(out)
@@ -155,10 +158,14 @@ def append_marker(
     return _append(partition, bytearray(batch), timestamp_ms, transaction_version)
 
 
-def _append(partition: Partition, batch: bytearray, timestamp_ms: int, transaction_version: int = 0) -> AppendResult:
+def _check_leader(partition: Partition) -> None:
     if partition.leader == NO_LEADER:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     partition.check_enough_in_sync()
+
+
+def _append(partition: Partition, batch: bytearray, timestamp_ms: int, transaction_version: int = 0) -> AppendResult:
+    _check_leader(partition)
     return partition.append(
         batch,
         now_ms=timestamp_ms,

@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.validate import Allowance
     from pykbroker.wire.batch_header import BatchHeader
 
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class PartitionWatcher(Protocol):
+        """Notified of changes of a partition: fetch sessions and waiting fetches."""
 
-class PartitionWatcher(Protocol):
-    """Notified of changes of a partition: fetch sessions and waiting fetches."""
+        #: Whether it is a follower's, which reads to the log end offset: others are told of what is committed.
+        is_replica: bool
 
-    #: Whether it is a follower's, which reads to the log end offset: others are told of what is committed.
-    is_replica: bool
+        def appended(self, partition: Partition, size: int) -> None:
+            """``size`` bytes were appended."""
+            ...
 
-    def appended(self, partition: Partition, size: int) -> None:
-        """``size`` bytes were appended."""
-        ...
-
-    def changed(self, partition: Partition) -> None:
-        """Its leader, log or existence changed: read it again."""
-        ...
+        def changed(self, partition: Partition) -> None:
+            """Its leader, log or existence changed: read it again."""
+            ...
 
 
 class Partition:

@@ -10,7 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.wire.compression import Compression, TooMuchContent, memory_to_decompress
+from pykbroker.wire.compression import Compression, memory_to_decompress
+from pykbroker.wire.errors import TooMuchContent
 from pykbroker.wire.record_walk import decode_one_by_one
 from pykbroker.wire.records import HEADER_SIZE, Record, decode_records
 

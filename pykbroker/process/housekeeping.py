@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pykbroker.process.cleaner import Cleaner, CleanerProcess
 from pykbroker.process.rounds import Rounds
 from pykbroker.process.store_housekeeping import StoreHousekeeping
 from pykbroker.runtime.waits import Deferred, gather
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.process.cleaner import Cleaner
     from pykbroker.storage.directories.manager import LogManager
 
 log = logging.getLogger(__name__)
@@ -67,8 +67,9 @@ class Housekeeping:
         """That of each store of the process, as of now."""
         for store in self._cluster.stores():
             if store.logs not in self._of_stores:
-                cleaner = self._cleaner or CleanerProcess()
-                self._of_stores[store.logs] = StoreHousekeeping(self._cluster, store, cleaner, durable=self._durable)
+                self._of_stores[store.logs] = StoreHousekeeping(
+                    self._cluster, store, self._cleaner, durable=self._durable
+                )
         return list(self._of_stores.values())
 
     def _start_new(self) -> None:

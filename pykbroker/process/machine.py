@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pykbroker.process.cleaner import Cleaner
 from pykbroker.storage.disk import Disk
+
+if TYPE_CHECKING:
+    from pykbroker.process.cleaner import Cleaner
 
 
 class Machine(Protocol):

@@ -13,12 +13,11 @@ import logging
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker import __version__
-from pykbroker.brokers import changes
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config import unserved
@@ -33,7 +32,6 @@ from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
-from pykbroker.process.single_brokers import SingleBrokers
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
@@ -43,9 +41,12 @@ if TYPE_CHECKING:
     from pykbroker.brokers.cluster import OwnStore
     from pykbroker.brokers.store import Store
     from pykbroker.faults.injector import Injector
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.network.admission import Admission
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
+    from pykbroker.process.single_brokers import SingleBrokers
     from pykbroker.releases.release import Release
     from pykbroker.requests.dispatcher import Dispatcher
     from pykbroker.runtime.clock import Clock
@@ -53,22 +54,23 @@ if TYPE_CHECKING:
     from pykbroker.storage.directory_lock import DirectoryLock
     from pykbroker.storage.disk import Disk
 
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class Service(Protocol):
+        """A service beside the brokers (HTTP, the control socket), which runs from when clients are accepted until the stop."""
+
+        async def open(self) -> None:
+            """Accept requests."""
+            ...
+
+        async def close(self) -> None:
+            """Stop accepting requests."""
+            ...
+
+
 log = logging.getLogger(__name__)
 
 #: Called with a cluster before clients are accepted, which waits for the result.
 Prepare = Callable[["Cluster"], "Deferred[None]"]
-
-
-class Service(Protocol):
-    """A service beside the brokers (HTTP, the control socket), which runs from when clients are accepted until the stop."""
-
-    async def open(self) -> None:
-        """Accept requests."""
-        ...
-
-    async def close(self) -> None:
-        """Stop accepting requests."""
-        ...
 
 
 async def serve(
@@ -98,6 +100,12 @@ async def serve(
         for side in reversed(sides):
             await side.close()
         await node.stop()
+
+
+def _tell_changes(image: MetadataImage, delta: MetadataDelta) -> None:
+    from pykbroker.brokers import changes
+
+    changes.tell(image, delta)
 
 
 class Node:
@@ -169,8 +177,6 @@ class Node:
         for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
             self.lifetimes.follow(begun)
         self.lifetimes.follow(lambda life: self.server.take_up(life.cluster))
-        #: Stops, starts and describes single brokers.
-        self.brokers = SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     def _made_secure(self) -> SecuredListeners | None:
         """The secured listeners, or None. Raises StartFailed."""
@@ -206,6 +212,13 @@ class Node:
             Place.ADVERTISE, AsReached(names, default_gateways, several=brokers > 1).guard
         )
         return names
+
+    @cached_property
+    def brokers(self) -> SingleBrokers:
+        """Stops, starts and describes single brokers."""
+        from pykbroker.process.single_brokers import SingleBrokers
+
+        return SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
     @property
     def housekeeping(self) -> Housekeeping:
@@ -317,7 +330,7 @@ class Node:
             )
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
-        cluster.metadata.subscribe(changes.tell)
+        cluster.metadata.subscribe(_tell_changes)
         set_limits(cluster.runtime.memory, config)
         life = self.lifetimes.begin(cluster)
         life.at_end(cluster.log_levels.restore)

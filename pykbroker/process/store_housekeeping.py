@@ -7,15 +7,14 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.process.cleaner import Cleaner, CleanerStopped, Order
 from pykbroker.process.rounds import Rounds
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.storage.log import retention
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.brokers.store import Store
+    from pykbroker.process.cleaner import Cleaner, Order
     from pykbroker.storage.compaction.cleaning import CleaningResult
     from pykbroker.storage.compaction.compaction import CompactionPlan
     from pykbroker.storage.log.log import Log
@@ -34,13 +33,14 @@ _RETAINED_AT_ONCE = 200
 
 
 class StoreHousekeeping:
-    """Rounds over the logs of one store."""
+    """Rounds over the logs of one store. ``cleaner`` compacts; without it a process does, from the first compaction on."""
 
-    def __init__(self, cluster: Cluster, store: Store, cleaner: Cleaner, *, durable: bool) -> None:
+    def __init__(self, cluster: Cluster, store: Store, cleaner: Cleaner | None, *, durable: bool) -> None:
         self._cluster = cluster
         self._store = store
         self._logs = store.logs
         self._cleaner = cleaner
+        self._stopped = False
         self._durable = durable
         self._compacting: Deferred[None] | None = None
 
@@ -60,8 +60,10 @@ class StoreHousekeeping:
         self._cluster.runtime.timers.after(_FLUSH_ROUND_MS, self.open_a_few)
 
     def stop(self) -> None:
-        """Stop the cleaner's process."""
-        self._cleaner.stop()
+        """Stop the cleaner."""
+        self._stopped = True
+        if self._cleaner is not None:
+            self._cleaner.stop()
 
     def open_a_few(self) -> None:
         """Open unused logs, a few at a time, so that retention and compaction include them."""
@@ -89,6 +91,8 @@ class StoreHousekeeping:
 
     def _retain(self, some: list[Log]) -> Deferred[None]:
         """Apply retention to these logs; a thread reads before what the loop decides on."""
+        from pykbroker.storage.log.retention import look_ahead
+
         cluster, now_ms = self._cluster, self._cluster.runtime.clock.now_ms()
 
         def retain(_: None) -> None:
@@ -97,7 +101,7 @@ class StoreHousekeeping:
             except Exception as error:
                 log.error("Retention failed for some logs: %s", error, exc_info=not isinstance(error, KafkaError))
 
-        return cluster.runtime.offload_read(retention.look_ahead, some, now_ms).map(retain)
+        return cluster.runtime.offload_read(look_ahead, some, now_ms).map(retain)
 
     def _producers(self) -> Deferred[None] | None:
         """Remove expired producer states; the setting may change at run time."""
@@ -148,17 +152,23 @@ class StoreHousekeeping:
         def next_one(due: bool) -> None:
             memory = cluster.config["log.cleaner.dedupe.buffer.size"]
             logs.compactions.memory_bytes = min(memory, cluster.runtime.memory.limit)
-            plan = logs.compactions.plan(cluster.runtime.clock.now_ms()) if due else None
+            plan = logs.compactions.plan(cluster.runtime.clock.now_ms()) if due and not self._stopped else None
             if plan is None:
                 over.complete(None)
                 return
+            from pykbroker.process.cleaner import CleanerProcess, Order
+
+            if self._cleaner is None:
+                self._cleaner = CleanerProcess()
             order = Order(plan.job, cluster.config["log.cleaner.io.max.bytes.per.second"], self._durable)
-            outcome = attempt(cluster.runtime.offload, self._compact, plan, order).recover(
+            outcome = attempt(cluster.runtime.offload, self._compact, self._cleaner, plan, order).recover(
                 Exception, lambda error: error
             )
             outcome.map(partial(cleaned, plan)).pass_failure_to(over)
 
         def cleaned(plan: CompactionPlan, outcome: CleaningResult | Exception) -> None:
+            from pykbroker.process.cleaner import CleanerStopped
+
             if isinstance(outcome, CleanerStopped):
                 over.complete(None)
                 return
@@ -168,10 +178,11 @@ class StoreHousekeeping:
         look()
         return over
 
-    def _compact(self, plan: CompactionPlan, order: Order) -> CleaningResult:
+    @staticmethod
+    def _compact(cleaner: Cleaner, plan: CompactionPlan, order: Order) -> CleaningResult:
         """Compact, in a thread. After any failure the files written so far are removed."""
         try:
-            return self._cleaner.run(order)
+            return cleaner.run(order)
         except BaseException:
             plan.remove_leftovers()
             raise

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.controller.mutation_quotas import ChargedClient
 from pykbroker.quotas.rates import TokenBucket
 from pykbroker.quotas.usage import TokenUsage
-from pykbroker.runtime.clock import Clock
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 #: The APIs that create or delete partitions.
 CHARGED_APIS: Final = frozenset(map(int, (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)))

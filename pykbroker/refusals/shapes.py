@@ -87,6 +87,7 @@ def fields(kind: type[WireStruct]) -> tuple[Field, ...]:
     return tuple(found) if "entity" not in kind.__slots__ else tuple(_entity(field) for field in found)
 
 
+@once
 def entity_class(kind: type[WireStruct]) -> Any:
     """The class of the elements of a client quota's entity, in an answer."""
     annotation = str(inspect.signature(kind.__init__).parameters["entity"].annotation)

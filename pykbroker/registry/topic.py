@@ -13,8 +13,7 @@ from pykbroker.process.life import LifeEnded
 from pykbroker.registry.errors import STORE, TOO_LARGE, RegistryError
 from pykbroker.registry.records import Change, Unreadable, decode, encode
 from pykbroker.registry.state import RegistryState
-from pykbroker.wire.compression import TooMuchContent
-from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.errors import ErrorCode, KafkaError, TooMuchContent, WireError
 from pykbroker.wire.records import Record, decode_some, unpacked
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.metadata.features import METADATA_VERSION, SUPPORTED_RANGES, Features
 from pykbroker.metadata.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
@@ -12,8 +12,10 @@ from pykbroker.releases.amendments import operations_on_groups, own_apis, withou
 from pykbroker.releases.feature_updates import none_is_supported
 from pykbroker.releases.kafka_2_8_settings import DEFINITIONS
 from pykbroker.releases.release import Release, rows
-from pykbroker.requests.pipeline import Step
 from pykbroker.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from pykbroker.requests.pipeline import Step
 
 #: The highest version of each API.
 _HIGHEST: Final = {

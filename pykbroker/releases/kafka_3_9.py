@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.metadata.features import KRAFT_VERSION, METADATA_VERSION, Features
 from pykbroker.metadata.image import GROUP_RESOURCE
@@ -10,8 +10,10 @@ from pykbroker.releases.amendments import operations_on_groups, own_apis, withou
 from pykbroker.releases.feature_updates import one_by_one
 from pykbroker.releases.kafka_3_9_settings import DEFINITIONS
 from pykbroker.releases.release import Release, rows
-from pykbroker.requests.pipeline import Step
 from pykbroker.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from pykbroker.requests.pipeline import Step
 
 #: The highest version of each API.
 _HIGHEST: Final = {

@@ -19,9 +19,10 @@ from pykbroker.metadata import features as current
 from pykbroker.metadata.features import Features
 from pykbroker.releases.amending import amending
 from pykbroker.requests.dispatcher import Dispatcher
-from pykbroker.requests.pipeline import Guard, Place, Step
+from pykbroker.requests.pipeline import Place
 
 if TYPE_CHECKING:
+    from pykbroker.requests.pipeline import Guard, Step
     from pykbroker.wire.apis import ApiKey
 
 #: Modules of the releases by the names that users give; the newest is the broker as it is.

@@ -10,16 +10,15 @@ import importlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from logging import DEBUG
 from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
-from pykbroker.requests.large import LargeRequests, decoded_in_place, finished_later, large_from
-from pykbroker.requests.pipeline import Guard, Pipeline, Place
+from pykbroker.requests.pipeline import Pipeline, Place
 from pykbroker.runtime.waits import Deferred
-from pykbroker.security.context import Peer, RequestContext
+from pykbroker.security.context import RequestContext
 from pykbroker.wire.api import API_VERSIONS
 from pykbroker.wire.apis import ApiKey, request_class
 from pykbroker.wire.errors import KafkaError, WireError
@@ -29,14 +28,22 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Failed, Handle, Handler, LogsOf
     from pykbroker.partitions.partition import Partition
+    from pykbroker.requests.large import LargeRequests
+    from pykbroker.requests.pipeline import Guard
+    from pykbroker.security.context import Peer
     from pykbroker.wire.headers import RequestHeader
 
 log = logging.getLogger(__name__)
 
 #: The modules with a path for requests of the usual form, which the handler would answer alike (``usual_produce.py``).
-_USUAL = {ApiKey.PRODUCE: "usual_produce", ApiKey.FETCH: "usual_fetch"}
+_USUAL = {ApiKey.PRODUCE: "usual_produce", ApiKey.FETCH: "usual_fetch", ApiKey.OFFSET_COMMIT: "usual_offset_commit"}
 #: Set to 0, all requests go through their handlers: for the tests that compare both, and to see whether a fault is in the shorter one.
 USUAL_VARIABLE = "PYKBROKER_USUAL_PATH"
+#: Bytes from which a frame is large (``large.py``): below it decoding takes a millisecond or two, whatever it names.
+LARGE = 8 * 1024
+#: The same for APIs whose frames are large because of the records in them.
+LARGE_WITH_RECORDS = 16 * 1024
+_WITH_RECORDS = frozenset({ApiKey.PRODUCE})
 
 
 class _Route:
@@ -47,6 +54,7 @@ class _Route:
         "decode",
         "failed",
         "handle",
+        "has_records",
         "large_from",
         "max_version",
         "min_version",
@@ -63,7 +71,8 @@ class _Route:
         self.handle: Handle = wrapped(api.key, module.handle)
         self.failed: Failed | None = getattr(module, "failed", None)
         self.opens: LogsOf | None = getattr(module, "logs_of", None)
-        self.large_from = large_from(api.key)
+        self.has_records = api.key in _WITH_RECORDS
+        self.large_from = LARGE_WITH_RECORDS if self.has_records else LARGE
         #: Answers requests of the usual form without messages, from this version on; None where anything is around the handler.
         self.usual: Callable[..., Any] | None = None
         self.usual_since = 0
@@ -96,8 +105,13 @@ class Dispatcher:
         self._routes: dict[int, _Route] = {}
         self.places = Pipeline(filled or {}, self._changed)
         self._reads_size = self.places.reads_size
-        self._large = LargeRequests()
         self._usual = os.environ.get(USUAL_VARIABLE) != "0" if usual is None else usual
+
+    @cached_property
+    def _large(self) -> LargeRequests:
+        from pykbroker.requests.large import LargeRequests
+
+        return LargeRequests()
 
     def _changed(self) -> None:
         self._routes.clear()
@@ -140,7 +154,7 @@ class Dispatcher:
             except WireError as error:
                 raise CloseConnection(f"it sent a malformed request ({error})") from error
         else:
-            request = decoded_in_place(key, frame, pos, version)
+            request = self._large.decoded_in_place(key, frame, pos, version) if route.has_records else None
             if request is None:
                 if self._reads_size:
                     ctx.size = len(frame)
@@ -249,6 +263,8 @@ def _later(route: _Route, broker: Broker, ctx: RequestContext, request: Any, res
     """Encodes a response when it is complete."""
     sent: Deferred[Any]
     if ctx.in_slices and ctx.connection is not None:
+        from pykbroker.requests.large import finished_later
+
         sent = finished_later(broker, ctx, route, request, response)
         ctx.connection.hold(sent)
     else:

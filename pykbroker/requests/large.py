@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import gc
 import importlib
+import threading
 from collections.abc import Callable, Generator, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker.handlers.contract import CloseConnection, NotYet, again_when_ready
 from pykbroker.runtime.waits import Deferred, as_wait
-from pykbroker.wire.apis import APIS, ApiKey
+from pykbroker.wire.apis import APIS
 from pykbroker.wire.errors import KafkaError, WireError
 from pykbroker.wire.headers import begin_response
 
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.primitives import Buffer
 
-#: Bytes from which a frame is large: below it decoding takes a millisecond or two, whatever it names.
-LARGE = 8 * 1024
-#: The same for APIs whose frames are large because of the records in them.
-LARGE_WITH_RECORDS = 16 * 1024
 #: The most things that one request may name. Each takes some hundred bytes of memory, as often as it is named.
 MOST_ELEMENTS = 1_000_000
 #: Bytes of large frames that are worked on at a time, besides the first; less if the memory budget is small, since a byte of a frame
@@ -44,13 +41,6 @@ _NEVER = 1 << 30
 #: The weight of decoding or encoding an element.
 _WEIGHT = 0.3
 
-_WITH_RECORDS = frozenset({ApiKey.PRODUCE})
-
-
-def large_from(api_key: int) -> int:
-    """The number of bytes from which a frame of an API is large."""
-    return LARGE_WITH_RECORDS if api_key in _WITH_RECORDS else LARGE
-
 
 class _FullCollections:
     """Full collections of the garbage collector look at all that a large request has made, which holds the loop for as long as hundreds
@@ -59,19 +49,22 @@ class _FullCollections:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._reasons: set[object] = set()
         self._thresholds = gc.get_threshold()
 
     def put_off(self, reason: object) -> None:
-        if not self._reasons:
-            self._thresholds = gc.get_threshold()
-            gc.set_threshold(*self._thresholds[:2], _NEVER)
-        self._reasons.add(reason)
+        with self._lock:
+            if not self._reasons:
+                self._thresholds = gc.get_threshold()
+                gc.set_threshold(*self._thresholds[:2], _NEVER)
+            self._reasons.add(reason)
 
     def resume(self, reason: object) -> None:
-        self._reasons.discard(reason)
-        if not self._reasons:
-            gc.set_threshold(*self._thresholds)
+        with self._lock:
+            self._reasons.discard(reason)
+            if not self._reasons:
+                gc.set_threshold(*self._thresholds)
 
 
 _FULL_COLLECTIONS = _FullCollections()
@@ -99,7 +92,7 @@ class LargeRequests:
             _FULL_COLLECTIONS.put_off(self)
         request = _Large(broker, ctx, api)
         request.handled.settled().map(lambda _: self._ended(size)).or_log("ending the work on a large request")
-        copied: Buffer = memoryview(bytearray(frame)) if ctx.api_key in _WITH_RECORDS else bytes(frame)
+        copied: Buffer = memoryview(bytearray(frame)) if api.has_records else bytes(frame)
         try:
             found = broker.runtime.slices.run(request.work(copied, at))
         except Exception:
@@ -114,6 +107,25 @@ class LargeRequests:
             request.handled.complete(None)
         return found
 
+    @staticmethod
+    def decoded_in_place(api_key: int, frame: memoryview, at: int, version: int) -> Any:
+        """The request, if its frame is large because of its records alone: it may be handled at once, and need not be copied. Else
+        None. Raises CloseConnection if it is malformed.
+        """
+        read = _sliced(api_key, "read")
+        if read is None:
+            return None
+        elements = 0
+        steps = read(frame, at, version)
+        try:
+            while elements < _AT_ONCE:
+                elements += next(steps)
+        except StopIteration as ended:
+            return ended.value[0]
+        except WireError as error:
+            raise CloseConnection(f"it sent a malformed request ({error})") from error
+        return None
+
     def _ended(self, size: int) -> None:
         """Its work has ended; requests that wait for it try again."""
         self._bytes -= size
@@ -126,6 +138,9 @@ class LargeRequests:
 
 class HandledApi(Protocol):
     """What the dispatcher does with a decoded request."""
+
+    #: Whether requests have records, which make most of a large frame.
+    has_records: bool
 
     def logs_of(self, broker: Broker, version: int, request: Any, /) -> Iterable[Partition | None]:
         """The partitions whose logs must be open."""
@@ -149,9 +164,11 @@ class _Large:
         self._api = api
         self.handled: Deferred[None] = Deferred()
         self._abandon: Callable[[], None] | None = None
+        self._is_abandoned = False
 
     def abandon(self) -> None:
-        """The client is gone."""
+        """The client is gone: what waits for it is told, also what begins to wait later."""
+        self._is_abandoned = True
         if self._abandon is not None:
             self._abandon()
 
@@ -185,7 +202,10 @@ class _Large:
         if isinstance(response, Deferred):
             if not response.done:
                 self._abandon = response.abandon
-                return finished_later(self._broker, ctx, self._api, request, response)
+                wait = finished_later(self._broker, ctx, self._api, request, response)
+                if self._is_abandoned:
+                    response.abandon()
+                return wait
             return (yield from _finished(ctx, self._api, request, response))
         return (yield from encoded(ctx, response))
 
@@ -207,25 +227,6 @@ def _finished(ctx: RequestContext, api: HandledApi, request: Any, done: Deferred
         response = yield from refused(request, lambda part: api.refusal(part, ctx.api_version, error))
         return (yield from encoded(ctx, response))
     return (yield from encoded(ctx, done.value))
-
-
-def decoded_in_place(api_key: int, frame: memoryview, at: int, version: int) -> Any:
-    """The request, if its frame is large because of its records alone: it may be handled at once, and need not be copied. Else
-    None. Raises CloseConnection if it is malformed.
-    """
-    read = _sliced(api_key, "read") if api_key in _WITH_RECORDS else None
-    if read is None:
-        return None
-    elements = 0
-    steps = read(frame, at, version)
-    try:
-        while elements < _AT_ONCE:
-            elements += next(steps)
-    except StopIteration as ended:
-        return ended.value[0]
-    except WireError as error:
-        raise CloseConnection(f"it sent a malformed request ({error})") from error
-    return None
 
 
 def decoded(api_key: int, frame: Buffer, at: int, version: int) -> Generator[float, None, Any]:

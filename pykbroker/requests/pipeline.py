@@ -23,6 +23,21 @@ if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer, Handle
     from pykbroker.security.context import RequestContext
 
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class Guard(Protocol):
+        """What fills a place: it wraps the handler of an API, once for each API."""
+
+        def __call__(self, api_key: int, handle: Handle, /) -> Handle: ...
+
+    class Step(Protocol):
+        """A guard that looks at each request alike. It returns the result of ``proceed()``, an answer of its own, or a wait for either, and
+        may raise what a handler may.
+        """
+
+        def __call__(
+            self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /
+        ) -> Answer: ...
+
 
 class Place(IntEnum):
     """A place around the handlers, the outermost first."""
@@ -43,22 +58,6 @@ class Place(IntEnum):
     VALIDATE = 6
     #: The addresses of brokers in answers.
     ADVERTISE = 7
-
-
-class Guard(Protocol):
-    """What fills a place: it wraps the handler of an API, once for each API."""
-
-    def __call__(self, api_key: int, handle: Handle, /) -> Handle: ...
-
-
-class Step(Protocol):
-    """A guard that looks at each request alike. It returns the result of ``proceed()``, an answer of its own, or a wait for either, and
-    may raise what a handler may.
-    """
-
-    def __call__(
-        self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /
-    ) -> Answer: ...
 
 
 class PlaceTakenError(RuntimeError):

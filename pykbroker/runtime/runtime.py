@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.decoding import DecodingAllowance
 from pykbroker.runtime.memory import MemoryBudget
 from pykbroker.runtime.slices import Slices
 from pykbroker.runtime.timers import Timers
 from pykbroker.runtime.turns import Turns
 from pykbroker.runtime.waits import Deferred, WakeQueue
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 T = TypeVar("T")
 

@@ -11,9 +11,12 @@ import heapq
 import logging
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.waits import Deferred
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,10 @@ callback that ends it. That callback costs a poll of the sockets, a tenth of a s
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from pykbroker.runtime.clock import Clock
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 
 class Turns:

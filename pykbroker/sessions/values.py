@@ -10,8 +10,7 @@ import base64
 from typing import Any, Final
 
 from pykbroker.refusals.shapes import entity_class, fields, once
-from pykbroker.wire.compression import TooMuchContent
-from pykbroker.wire.errors import WireError
+from pykbroker.wire.errors import TooMuchContent, WireError
 from pykbroker.wire.message import WireStruct
 from pykbroker.wire.records import BatchHeader, Record, TimestampType, decode_records, iter_batches
 

@@ -66,6 +66,8 @@ class Wanted:
     max_bytes: int
     batch_size: int
     strict: bool = False
+    #: Whether the member is gone, or its request answered: then it acquires nothing.
+    is_over: Callable[[], bool] = lambda: False
 
 
 @dataclass(slots=True)
@@ -194,7 +196,7 @@ class LedSharePartition:
         return 0 if plan is None else plan.size
 
     def acquire(self, wanted: Wanted) -> Delivery | Deferred[Delivery | None] | None:
-        """Acquire records for a member; None if there are none. A wait if the disk must be waited for.
+        """Acquire records for a member; None if there are none, or it is gone when they are read. A wait if the disk must be waited for.
 
         Raises, or fails with, KafkaError NOT_LEADER_OR_FOLLOWER, or what reading the log raises.
         """
@@ -231,7 +233,9 @@ class LedSharePartition:
 
         done = self._runtime.offload_read(read)
         done.settled().map(over).or_log("reading for share partition %s", self.key)
-        return done.map(lambda found: None if self.has_ended else self._acquired(wanted, offset, *found))
+        return done.map(
+            lambda found: None if self.has_ended or wanted.is_over() else self._acquired(wanted, offset, *found)
+        )
 
     def _acquired(self, wanted: Wanted, offset: int, records: Buffer, aborted: AbortedRanges) -> Delivery | None:
         share = self._usable()

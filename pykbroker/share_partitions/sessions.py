@@ -37,7 +37,7 @@ class ShareMemberKey(NamedTuple):
 class ShareSession:
     """One session; ``partitions`` is an ordered set."""
 
-    __slots__ = ("connection", "epoch", "has_ended", "key", "partitions")
+    __slots__ = ("connection", "epoch", "has_ended", "key", "partitions", "waiting")
 
     def __init__(self, key: ShareMemberKey, connection: Peer | None) -> None:
         self.key = key
@@ -47,6 +47,8 @@ class ShareSession:
         #: Nothing is acquired for it any more.
         self.has_ended = False
         self.partitions: dict[TopicIdPartition, None] = {}
+        #: Its fetches that wait, and are told of its end; an ordered set.
+        self.waiting: dict[Callable[[], None], None] = {}
 
     def in_turn(self) -> list[TopicIdPartition]:
         """The partitions, each request beginning with another one, so that none is starved."""
@@ -123,6 +125,9 @@ class ShareSessions:
             keys.pop(key, None)
             if not keys:
                 self._by_connection.pop(session.connection, None)
+        if session is not None:
+            for wake in list(session.waiting):
+                wake()
 
     def _connection_lost(self, connection: Peer) -> None:
         for key in list(self._by_connection.pop(connection, {})):

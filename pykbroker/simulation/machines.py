@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from pykbroker.brokers.cluster import Cluster, OwnStore
 from pykbroker.brokers.lifecycle import BrokerLifecycle
@@ -28,7 +28,6 @@ from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import Endpoint, MetadataImage, PartitionImage
 from pykbroker.metadata.replay import MetadataRecord, replay
-from pykbroker.metadata.source import MetadataSource, Readying, Subscriber
 from pykbroker.partitions.partition import Partition
 from pykbroker.process.copies import open_store
 from pykbroker.process.log_directories import DirectoryPaths
@@ -43,6 +42,9 @@ from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchRes
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from pykbroker.wire.records import Record, decode_records, encode_batch, iter_batches
 from pykbroker.worlds.disk import SimulatedDisk
+
+if TYPE_CHECKING:
+    from pykbroker.metadata.source import MetadataSource, Readying, Subscriber
 
 T = TypeVar("T")
 

@@ -35,6 +35,8 @@ _LONGEST_PATH = 107
 #: A tape of chaos is the longest that is said.
 _LONGEST_LINE = 1024 * 1024
 _SHOWN = 200
+#: Of the socket's file: its owner connects.
+_MODE = 0o600
 
 
 class Control:
@@ -134,15 +136,16 @@ def _bind(address: str) -> socket.socket:
     locked.
     """
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
     try:
         if Path(address).is_socket():
             Path(address).unlink()
+        # Not by the umask, which is the process's: other threads create files meanwhile, and open sockets of other brokers.
+        with contextlib.suppress(OSError):
+            os.fchmod(listening.fileno(), _MODE)  # Linux creates the file with the mode of the socket
         listening.bind(address)
+        Path(address).chmod(_MODE)  # elsewhere
     except OSError:
         listening.close()
         raise
-    finally:
-        os.umask(mask)
     listening.setblocking(False)
     return listening

@@ -73,11 +73,6 @@ def parse(
     )
 
 
-def is_url(schema_registry: str) -> bool:
-    """Whether ``--schema-registry`` names one that runs elsewhere, and not an address for one of our own."""
-    return "://" in schema_registry
-
-
 def parse_registry(
     address: str, token_file: Path | None = None, names: Iterable[str] = (), listener: str | None = None
 ) -> HttpOptions:

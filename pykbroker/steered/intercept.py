@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.requests.dispatcher import Dispatcher
-from pykbroker.requests.pipeline import Place, Step, through
+from pykbroker.requests.pipeline import Place, through
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.releases.release import Release
+    from pykbroker.requests.pipeline import Step
     from pykbroker.security.context import Peer
     from pykbroker.sessions.recording import Recorder
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.storage.names import DELETE, put_aside_as, remove_partition
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import Disk
 
 log = logging.getLogger(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.oracle.cases import case
+from compat_tests.oracle.cases.fetching import fetch, of
 from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import Transacting, coordinator_ready
 from pykbroker.wire.apis import ApiKey
@@ -172,6 +173,24 @@ def again_after_a_commit(ask: Ask) -> None:
 @case(ApiKey.END_TXN)
 def again_after_an_abort(ask: Ask) -> None:
     _again(ask, first=False)
+
+
+@case(ApiKey.END_TXN)
+def delayed_past_the_next_transaction(ask: Ask) -> None:
+    """A commit that was sent twice arrives again while the next transaction is half done. By transaction protocol 1 it commits this half,
+    and the producer's own abort is refused (what Jepsen saw, KAFKA-17754); by protocol 2 (KIP-890) it belongs to an earlier epoch.
+    """
+    topic, txn = ask.topic(), Transacting(ask)
+    protocol_2 = ask.version >= 5
+    txn.produce(topic)
+    delayed = txn.ending(commit=True)
+    txn.end(commit=True, version=ask.version)
+    txn.produce(topic, sequence=0 if protocol_2 else 3)
+    ask(delayed)
+    txn.wait_for("Ongoing" if protocol_2 else "CompleteCommit")
+    ask(txn.ending(commit=False))
+    txn.wait_for("CompleteAbort" if protocol_2 else "CompleteCommit")
+    ask(fetch(ask, of(ask, topic), isolation_level=1), 12)
 
 
 def _again(ask: Ask, *, first: bool) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.container.tools.printing import print_lines
 from pykbroker.container.tools.record_json import text
-from pykbroker.runtime.clock import Clock, SystemClock
+from pykbroker.runtime.clock import SystemClock
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 
 class Events:

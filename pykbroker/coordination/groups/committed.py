@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.offsets import CommittedOffset, Offsets, TopicOffsets
+from pykbroker.coordination.groups.offsets import CommittedInTopic, CommittedOffset, Offsets, TopicOffsets
 from pykbroker.coordination.groups.pending import PendingOffsets
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Committed:
-    """See the module. ``replay``, ``remove_group`` and ``end_transaction`` alone change it."""
+    """See the module. ``replay``, ``put``, ``remove_group`` and ``end_transaction`` alone change it."""
 
     __slots__ = ("_hidden", "_hidden_of", "count", "offsets", "pending")
 
@@ -43,6 +43,15 @@ class Committed:
             self.offsets.put(*where, committed)
         else:
             self.pending.put(producer_id, where, committed)
+
+    def put(self, group_id: str, committed: CommittedInTopic, now_ms: int, expires_ms: int) -> None:
+        """Apply records of the log that commit offsets of a topic: what ``replay`` would do with each."""
+        topic, topic_id, offsets = committed
+        partitions, count = self.offsets.of_topic(group_id, topic), self.count
+        for index, offset, leader_epoch, metadata in offsets:
+            count += 1
+            partitions[index] = CommittedOffset(offset, leader_epoch, metadata, now_ms, expires_ms, topic_id, count)
+        self.count = count
 
     def remove_group(self, group_id: str) -> None:
         """Apply the tombstones of all offsets of a group, which are in the log: what ``replay`` would do with each."""

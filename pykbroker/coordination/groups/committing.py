@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from pykbroker.coordination.groups.group import Group
-from pykbroker.coordination.groups.offsets import CommittedOffset, TopicOffsets
+from pykbroker.coordination.groups.offsets import CommittedInTopic, CommittedOffset, TopicOffsets
 from pykbroker.coordination.groups.records import offset_record, offset_tombstone
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.outcome import CoordinatorRecord
@@ -17,7 +17,6 @@ from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.offset_commit import OffsetCommitValue
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -36,7 +35,6 @@ from pykbroker.wire.messages.offset_fetch import (
 )
 from pykbroker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -47,24 +45,31 @@ _LATEST_MS = 2**63 - 1
 
 
 def commit(
-    request: OffsetCommitRequest, settings: GroupSettings, now_ms: int
-) -> tuple[list[CoordinatorRecord], OffsetCommitResponse]:
-    """The records of an allowed commit, and its answer."""
-    records: list[CoordinatorRecord] = []
+    request: OffsetCommitRequest, settings: GroupSettings
+) -> tuple[list[CommittedInTopic], OffsetCommitResponse]:
+    """What an allowed commit commits, and its answer."""
+    committed: list[CommittedInTopic] = []
     response = OffsetCommitResponse()
-    expires_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, _LATEST_MS)
     for topic in request.topics:
         answers: list[OffsetCommitResponsePartition] = []
+        offsets: list[tuple[int, int, int, str]] = []
         for partition in topic.partitions:
-            code = ErrorCode.NONE
-            value = _committed(partition, settings, now_ms, expires_ms, topic.topic_id)
-            if value is None:
+            code, index = ErrorCode.NONE, partition.partition_index
+            metadata = partition.committed_metadata or ""
+            if _is_too_large(metadata, settings):
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                records.append(offset_record(request.group_id, topic.name, partition.partition_index, value))
-            answers.append(OffsetCommitResponsePartition(partition.partition_index, code))
+                offsets.append((index, partition.committed_offset, partition.committed_leader_epoch, metadata))
+            answers.append(OffsetCommitResponsePartition(index, code))
         response.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, answers))
-    return records, response
+        if offsets:
+            committed.append((topic.name, topic.topic_id, offsets))
+    return committed, response
+
+
+def expiry(request: OffsetCommitRequest, now_ms: int) -> int:
+    """When what is committed expires by the request's own time, which versions 2 to 4 have; -1 for the broker's."""
+    return -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, _LATEST_MS)
 
 
 def commit_in_transaction(
@@ -77,10 +82,13 @@ def commit_in_transaction(
         answers: list[TxnOffsetCommitResponsePartition] = []
         for partition in topic.partitions:
             code = ErrorCode.NONE
-            value = _committed(partition, settings, now_ms, topic_id=topic.topic_id)
-            if value is None:
+            metadata = partition.committed_metadata or ""
+            if _is_too_large(metadata, settings):
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
+                value = OffsetCommitValue(
+                    partition.committed_offset, partition.committed_leader_epoch, metadata, now_ms, -1, topic.topic_id
+                )
                 records.append(offset_record(request.group_id, topic.name, partition.partition_index, value))
             answers.append(TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code))
         response.topics.append(
@@ -89,24 +97,10 @@ def commit_in_transaction(
     return records, response
 
 
-def _committed(
-    requested: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
-    settings: GroupSettings,
-    now_ms: int,
-    expires_ms: int = -1,
-    topic_id: bytes = ZERO_UUID,
-) -> OffsetCommitValue | None:
-    """What is committed of one partition; None if its metadata is too large.
-
-    Its size is counted in UTF-16 units, as in Kafka: a character has one or two.
-    """
-    metadata = requested.committed_metadata or ""
+def _is_too_large(metadata: str, settings: GroupSettings) -> bool:
+    """Whether an offset's metadata is too large. Its size is counted in UTF-16 units, as in Kafka: a character has one or two."""
     most = settings.offset_metadata_max_bytes
-    if 2 * len(metadata) > most and len(metadata.encode("utf-16-le")) > 2 * most:
-        return None
-    return OffsetCommitValue(
-        requested.committed_offset, requested.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id
-    )
+    return 2 * len(metadata) > most and len(metadata.encode("utf-16-le")) > 2 * most
 
 
 def fetch(

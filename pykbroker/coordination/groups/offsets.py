@@ -49,6 +49,9 @@ class CommittedOffset:
 
 TopicOffsets = dict[str, dict[int, CommittedOffset]]
 
+#: What is committed at once of a topic: its name, its id, and index, offset, leader epoch and metadata of each partition.
+CommittedInTopic = tuple[str, bytes, list[tuple[int, int, int, str]]]
+
 
 class Offsets:
     """All committed offsets of one shard. Empty groups and topics are not kept."""
@@ -62,6 +65,10 @@ class Offsets:
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
         """Set a committed offset."""
+        self.of_topic(group_id, topic)[partition] = committed
+
+    def of_topic(self, group_id: str, topic: str) -> dict[int, CommittedOffset]:
+        """The offsets of a group by partition, one of which is to be set."""
         topics = self._groups.get(group_id)
         if topics is None:
             topics = self._groups[group_id] = {}
@@ -69,7 +76,7 @@ class Offsets:
         if partitions is None:
             partitions = topics[topic] = {}
             self._topics.setdefault(topic, {})[group_id] = None
-        partitions[partition] = committed
+        return partitions
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         topics = self._groups.get(group_id)

@@ -5,9 +5,12 @@ A record of one kind of group ends a group of another kind with the same id: thi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pykbroker.coordination.groups.committed import Committed
 from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.kinds import Kinds
+from pykbroker.coordination.groups.offsets import CommittedInTopic
 from pykbroker.coordination.groups.replayed import ReplayedGroups
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord
@@ -35,3 +38,11 @@ class Replaying:
         kind = self._by_key.get(type(key))
         if kind is not None:
             kind.replay(self._replayed, key, value)
+
+    def replay_commit(self, group_id: str, topics: Iterable[CommittedInTopic], now_ms: int, expires_ms: int) -> None:
+        """Apply the records of one commit, as ``replay`` would one by one."""
+        self._replayed.next_record()
+        if group_id not in self._groups:
+            self._replayed.begin_classic(group_id)
+        for committed in topics:
+            self._committed.put(group_id, committed, now_ms, expires_ms)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 
 from pykbroker.coordination.groups import committing, records
 from pykbroker.coordination.groups.committed import Committed
 from pykbroker.coordination.groups.forgetting import Forgetting, Gone, in_pieces
 from pykbroker.coordination.groups.group import Group, group_not_found
 from pykbroker.coordination.groups.kinds import Kinds
-from pykbroker.coordination.groups.offsets import CommittedOffset
+from pykbroker.coordination.groups.offsets import CommittedInTopic, CommittedOffset
 from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.groups.replaying import Replaying
 from pykbroker.coordination.groups.surroundings import Surroundings
-from pykbroker.coordination.outcome import CoordinatorRecord, Decision, Outcome, Part
+from pykbroker.coordination.outcome import CoordinatorRecord, Decision, EncodedRecords, Outcome, Part
 from pykbroker.coordination.shard import Shard
 from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP, Steps
@@ -85,15 +86,33 @@ class GroupShard(Shard):
         """OffsetCommit. Raises what the kind's ``check_commit`` raises: then nothing of it is allowed."""
         group = self.groups.get(request.group_id)
         self.kinds.of(group).check_commit(group, request, context.api_version)
-        records, response = committing.commit(request, self._settings, self._clock.now_ms())
-        return Decision(response, Outcome(records))
+        committed, response = committing.commit(request, self._settings)
+        return Decision(response, self._commits(request, committed) if committed else Outcome())
+
+    def commit_usual(
+        self, request: OffsetCommitRequest, committed: list[CommittedInTopic], version: int
+    ) -> Decision[None]:
+        """OffsetCommit of what is known to be not too large; only ``check_commit`` reads the topics of ``request``. Raises what that
+        raises.
+        """
+        group = self.groups.get(request.group_id)
+        self.kinds.of(group).check_commit(group, request, version)
+        return Decision(None, self._commits(request, committed))
+
+    def _commits(self, request: OffsetCommitRequest, committed: list[CommittedInTopic]) -> Outcome:
+        group_id, now_ms, batch = request.group_id, self._clock.now_ms(), CoordinatorBatch()
+        expires_ms = committing.expiry(request, now_ms)
+        for each in committed:
+            records.add_offsets(batch, group_id, each, now_ms, expires_ms)
+        replay = partial(self._replaying.replay_commit, group_id, committed, now_ms, expires_ms)
+        return Outcome(encoded=EncodedRecords(group_id, batch, replay))
 
     def commit_in_transaction(self, request: TxnOffsetCommitRequest) -> Decision[TxnOffsetCommitResponse]:
         """TxnOffsetCommit. Raises what the kind's ``check_commit_in_transaction`` raises."""
         group = self.groups.get(request.group_id)
         self.kinds.of(group).check_commit_in_transaction(group, request)
-        records, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
-        return Decision(response, Outcome(records, producer=(request.producer_id, request.producer_epoch)))
+        offsets, response = committing.commit_in_transaction(request, self._settings, self._clock.now_ms())
+        return Decision(response, Outcome(offsets, producer=(request.producer_id, request.producer_epoch)))
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> set[str]:
         """A transaction marker is in the log: apply or drop the offsets of the transaction; returns the groups that have such."""
@@ -122,10 +141,10 @@ class GroupShard(Shard):
             raise group_not_found(request.group_id)
         self.kinds.of(group).check_delete_offsets(group)
         pending = self.committed.pending.of_group(request.group_id)
-        records, response = committing.delete(
+        tombstones, response = committing.delete(
             group, request, self.committed.offsets.of_group(request.group_id), pending
         )
-        return Decision(response, Outcome(records, atomic=False))
+        return Decision(response, Outcome(tombstones, atomic=False))
 
     def delete_group(self, group_id: str) -> ErrorCode | Decision[ErrorCode]:
         """DeleteGroups for one group without members; its offsets are removed too.

@@ -18,7 +18,6 @@ from pykbroker.http.principal import PRINCIPAL
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.requests.pipeline import Place
-from pykbroker.security.context import TimeSpent
 from pykbroker.security.operations import DESCRIBE
 from pykbroker.security.resources import TOPIC
 from pykbroker.steered.outcomes import outcome, present
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.process.life import Lifetimes
     from pykbroker.runtime.waits import Deferred
+    from pykbroker.security.context import TimeSpent
     from pykbroker.wire.message import Message
 
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class _Peer:
     client_software = ("pykbroker-console", __version__)
     time_spent: TimeSpent | None = None
     when_lost: dict[object, Callable[[], None]] | None = None
+    is_lost = False
     by_token = False
 
     def __init__(self, listener: str, host: str) -> None:

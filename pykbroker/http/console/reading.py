@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pykbroker.client.aborted import Batches, without_aborted
 from pykbroker.client.errors import raise_for
-from pykbroker.wire.compression import TooMuchContent
+from pykbroker.wire.errors import TooMuchContent
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.records import Compression, Record, decode_some, iter_batches, unpacked
 

@@ -34,7 +34,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.content import compression_level
 from pykbroker.storage.log.segment import Segment
 from pykbroker.wire.batch_header import BatchHeader
-from pykbroker.wire.compression import TooMuchContent
+from pykbroker.wire.errors import TooMuchContent
 from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:

@@ -10,16 +10,15 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.storage.checkpoints import PARTITION_METADATA, TopicPartition, read_topic_id
 from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents, check_ours
-from pykbroker.storage.directories.warming import directory_bytes, warm
 from pykbroker.storage.directory import LogDirectory
 from pykbroker.storage.log.leftovers import offset_in
 from pykbroker.storage.names import STRAY, is_partition
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.disk import Disk
 
 logger = logging.getLogger(__name__)
@@ -194,6 +193,8 @@ class LogDirectories:
 
         Waits for the disk; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR.
         """
+        from pykbroker.storage.directories.warming import directory_bytes
+
         contents = self.holding(key)
         if contents is None:
             expected = self.expected(key).directory
@@ -207,9 +208,11 @@ class LogDirectories:
 
     def warm(self, names: Iterable[str]) -> None:
         """Read the files that opening these logs reads, so that it does not wait for the disk; in any thread."""
+        from pykbroker.storage.directories import warming
+
         for name in names:
             for contents in self.of_partitions:
-                warm(contents.directory.disk, f"{contents.path}/{name}")
+                warming.warm(contents.directory.disk, f"{contents.path}/{name}")
 
     # -- strays -------------------------------------------------------------------------------------------------------
 

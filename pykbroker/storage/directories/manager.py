@@ -13,7 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from pykbroker.runtime.clock import Clock
 from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import TopicPartition
 from pykbroker.storage.directories.contents import METADATA_LOG, DirectoryContents
@@ -23,11 +22,11 @@ from pykbroker.storage.log import recovery
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.flushing import end_flushes
 from pykbroker.storage.log.log import Log
-from pykbroker.storage.log.retention import apply_retention
 from pykbroker.storage.names import DELETE, strangers
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
     from pykbroker.storage.compaction.scheduling import Compactions
     from pykbroker.storage.directories.moving import LogMove
     from pykbroker.storage.disk import Disk
@@ -302,6 +301,8 @@ class LogManager:
         """Apply retention to these logs; ``retention.look_ahead`` may have read what it needs. Raises KafkaError
         KAFKA_STORAGE_ERROR if a log directory failed, after the logs of the others.
         """
+        from pykbroker.storage.log.retention import apply_retention
+
         _all(partial(apply_retention, log, now_ms) for log in logs if self.is_open(log) and not log.directory.offline)
 
     def forget_producers(self, now_ms: int, expiration_ms: int) -> None:

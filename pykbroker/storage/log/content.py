@@ -26,8 +26,8 @@ from pykbroker.wire.batch_header import (
     read_batch_header,
     write_batch_header,
 )
-from pykbroker.wire.compression import Compression, TooMuchContent, compression_of, compressor
-from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.compression import Compression, compression_of, compressor
+from pykbroker.wire.errors import ErrorCode, KafkaError, TooMuchContent, WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.record_walk import RecordWalk
 from pykbroker.wire.records import write_varint

@@ -7,27 +7,31 @@ All methods run in the thread that owns the logs, except ``ReadPlan.read``, ``fl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.index.index import Reader, read_blocking
-from pykbroker.storage.log import lookup, trimming
+from pykbroker.storage.log import trimming
 from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.flushing import FlushPlan, flush
-from pykbroker.storage.log.lookup import Means, TimestampOffset
 from pykbroker.storage.log.producers import BatchMemory, ProducerEntry
-from pykbroker.storage.log.reading import ReadPlan
+from pykbroker.storage.log.reading import ReadPlan, aborted_transactions
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.state import LogState
-from pykbroker.storage.log.validate import Allowance, Origin, validate_batch
+from pykbroker.storage.log.validate import Origin, validate_batch
 from pykbroker.wire.batch_header import BatchHeader, place_batch
 from pykbroker.wire.control_records import decode_end_txn_marker
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
 
+if TYPE_CHECKING:
+    from pykbroker.storage.log.lookup import Means, TimestampOffset
+    from pykbroker.storage.log.validate import Allowance
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False, repr=False)
 class AppendResult:
     """The place of an appended batch in the log."""
 
@@ -227,21 +231,25 @@ class Log(LogState):
 
         With ``read_cached`` it raises WouldBlockError if it would wait for the disk: then retry in a thread.
         """
-        return lookup.aborted_transactions(self, start_offset, upper_offset, read)
+        return aborted_transactions(self, start_offset, upper_offset, read)
 
     def offset_for_timestamp(
-        self, timestamp: int, upper_offset: int | None = None, means: Means = lookup.ALL_MEANS
+        self, timestamp: int, upper_offset: int | None = None, means: Means | None = None
     ) -> TimestampOffset | None:
         """The first record with at least ``timestamp``, below ``upper_offset``; None if there is none. Waits for the disk:
         call it in a thread. Raises WireError, NeedsMemory, or KafkaError INVALID_RECORD for a record that is too large.
         """
-        return lookup.offset_for_timestamp(self, timestamp, upper_offset, means)
+        from pykbroker.storage.log import lookup
 
-    def offset_of_max_timestamp(self, means: Means = lookup.ALL_MEANS) -> TimestampOffset | None:
+        return lookup.offset_for_timestamp(self, timestamp, upper_offset, means or lookup.ALL_MEANS)
+
+    def offset_of_max_timestamp(self, means: Means | None = None) -> TimestampOffset | None:
         """The first record with the largest timestamp of the log; None if no record has one (KIP-734). Waits for the disk and
         raises as ``offset_for_timestamp``.
         """
-        return lookup.offset_of_max_timestamp(self, means)
+        from pykbroker.storage.log import lookup
+
+        return lookup.offset_of_max_timestamp(self, means or lookup.ALL_MEANS)
 
     def active_producers(self) -> list[ProducerEntry]:
         """The state of every known producer id, for DescribeProducers; read-only."""

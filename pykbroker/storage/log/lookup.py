@@ -1,7 +1,4 @@
-"""Look-ups in a log's indexes: by timestamp, and aborted transactions.
-
-They run in any thread, over the segments at the time of the call. If retention or compaction removes segments meanwhile, the
-look-up is repeated on the new ones. A file that is missing for another reason fails this look-up alone.
+"""Look-ups by timestamp in a log's indexes (``reading.ask_segments``). A log imports them with the first.
 
 Records are passed over one by one, since a stranger's batch of some kilobytes may hold gigabytes or millions of them.
 """
@@ -9,10 +6,9 @@ Records are passed over one by one, since a stranger's batch of some kilobytes m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
-from pykbroker.storage.index.aborted import AbortedTxn
-from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
+from pykbroker.storage.log.reading import ask_segments
 from pykbroker.wire.batch_header import HEADER_SIZE, NO_TIMESTAMP, BatchHeader
 from pykbroker.wire.compression import Compression, memory_to_decompress
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -22,8 +18,6 @@ from pykbroker.wire.record_walk import RecordTooLarge, RecordWalk
 if TYPE_CHECKING:
     from pykbroker.storage.log.segment import Segment
     from pykbroker.storage.log.state import LogState
-
-T = TypeVar("T")
 
 
 class TimestampOffset(NamedTuple):
@@ -58,45 +52,8 @@ class Means(NamedTuple):
 ALL_MEANS = Means()
 
 
-def _ask(log: LogState, question: Callable[[list[Segment]], T], doing: str) -> T:
-    """``question`` on the log's segments. Raises KafkaError KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION if the topic
-    was deleted meanwhile.
-    """
-    while True:
-        log.directory.check()
-        segments = log.segments
-        try:
-            return question(segments)
-        except OSError as error:
-            if log.deleted:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{log.name} was deleted meanwhile.") from error
-            if not isinstance(error, FileNotFoundError) or log.segments is segments:
-                raise log.directory.unread(error, f"{doing} {log.name}") from error
-
-
-def aborted_transactions(
-    log: LogState, start_offset: int, upper_offset: int, read: Reader = read_blocking
-) -> list[AbortedTxn]:
-    """Markers come after the data, so later segments are searched too, until one says that none can have more."""
-
-    def collect(segments: list[Segment]) -> list[AbortedTxn]:
-        found: list[AbortedTxn] = []
-        for number in range(log.segment_number(start_offset, segments), len(segments)):
-            segment = segments[number]
-            if segment.may_have_aborted:
-                if read is read_cached and not segment.aborted_loaded:
-                    raise WouldBlockError
-                txns, complete = segment.aborted.collect(start_offset, upper_offset, read)
-                found += txns
-                if complete:
-                    break
-        return found
-
-    return _ask(log, collect, "reading the transaction index of")
-
-
 def offset_for_timestamp(
-    log: LogState, timestamp: int, upper_offset: int | None, means: Means = ALL_MEANS
+    log: LogState, timestamp: int, upper_offset: int | None, means: Means
 ) -> TimestampOffset | None:
     """Segments are searched in order: timestamps need not rise with offsets."""
 
@@ -108,7 +65,7 @@ def offset_for_timestamp(
                     return found if upper_offset is None or found.offset < upper_offset else None
         return None
 
-    return _ask(log, search, "searching by timestamp in")
+    return ask_segments(log, search, "searching by timestamp in")
 
 
 def _first_at(log: LogState, segment: Segment, timestamp: int, means: Means) -> TimestampOffset | None:
@@ -144,7 +101,7 @@ def _records(log: LogState, header: BatchHeader, data: Buffer, means: Means) -> 
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
 
 
-def offset_of_max_timestamp(log: LogState, means: Means = ALL_MEANS) -> TimestampOffset | None:
+def offset_of_max_timestamp(log: LogState, means: Means) -> TimestampOffset | None:
     """The first record with the largest timestamp of all."""
 
     def search(segments: list[Segment]) -> TimestampOffset | None:
@@ -155,7 +112,7 @@ def offset_of_max_timestamp(log: LogState, means: Means = ALL_MEANS) -> Timestam
             found = max(filter(None, rest), key=lambda one: one.timestamp, default=None)
         return found
 
-    return _ask(log, search, "searching by timestamp in")
+    return ask_segments(log, search, "searching by timestamp in")
 
 
 def _max_of(log: LogState, segments: list[Segment], means: Means) -> TimestampOffset | None:

@@ -6,9 +6,11 @@ the disk, in a worker thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
 from pykbroker.storage.log.batches import PLACE
 from pykbroker.storage.log.segment import Segment
@@ -19,6 +21,8 @@ from pykbroker.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from pykbroker.storage.log.state import LogState
+
+T = TypeVar("T")
 
 _BASE_AND_LENGTH = Struct(">qi")
 _length_at = Struct(">8xi").unpack_from
@@ -259,3 +263,41 @@ def last_offset(data: Buffer) -> int:
         last = base + delta
         position += length + LOG_OVERHEAD
     return last
+
+
+def ask_segments(log: LogState, question: Callable[[list[Segment]], T], doing: str) -> T:
+    """``question`` on the log's segments at the time of the call, in any thread; if retention or compaction removes segments meanwhile,
+    again on the new ones. A file that is missing for another reason fails this question alone. Raises KafkaError
+    KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION if the topic was deleted meanwhile.
+    """
+    while True:
+        log.directory.check()
+        segments = log.segments
+        try:
+            return question(segments)
+        except OSError as error:
+            if log.deleted:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{log.name} was deleted meanwhile.") from error
+            if not isinstance(error, FileNotFoundError) or log.segments is segments:
+                raise log.directory.unread(error, f"{doing} {log.name}") from error
+
+
+def aborted_transactions(
+    log: LogState, start_offset: int, upper_offset: int, read: Reader = read_blocking
+) -> list[AbortedTxn]:
+    """Markers come after the data, so later segments are searched too, until one says that none can have more."""
+
+    def collect(segments: list[Segment]) -> list[AbortedTxn]:
+        found: list[AbortedTxn] = []
+        for number in range(log.segment_number(start_offset, segments), len(segments)):
+            segment = segments[number]
+            if segment.may_have_aborted:
+                if read is read_cached and not segment.aborted_loaded:
+                    raise WouldBlockError
+                txns, complete = segment.aborted.collect(start_offset, upper_offset, read)
+                found += txns
+                if complete:
+                    break
+        return found
+
+    return ask_segments(log, collect, "reading the transaction index of")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import Enum
 from struct import Struct
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.rejections import NotOneBatch
@@ -25,10 +25,20 @@ from pykbroker.wire.batch_header import (
     batch_crc_ok,
     read_batch_header,
 )
-from pykbroker.wire.compression import Compression, TooMuchContent
-from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
+from pykbroker.wire.compression import Compression
+from pykbroker.wire.errors import ErrorCode, KafkaError, TooMuchContent, WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import read_unsigned_varint
+
+if TYPE_CHECKING:
+    # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
+    class Allowance(Protocol):
+        """How many records may be read now."""
+
+        def take(self, records: int, /) -> bool:
+            """Whether a batch that takes as long as this many records may be read now; it is counted then."""
+            ...
+
 
 _CODEC_MASK = 0x07
 _MAGIC_AT = CRC_AT - 1
@@ -61,14 +71,6 @@ class ContentNotRead(Exception):
         super().__init__()
         self.header = header
         self.records = records
-
-
-class Allowance(Protocol):
-    """How many records may be read now."""
-
-    def take(self, records: int, /) -> bool:
-        """Whether a batch that takes as long as this many records may be read now; it is counted then."""
-        ...
 
 
 def validate_batch(
@@ -124,6 +126,14 @@ def validate_batch(
     if origin is Origin.COORDINATOR and config.keeps_own_batches:
         return header, records  # this process has just encoded them, with keys and its own time
     return _with_content(header, records, config, now_ms, log_name, allowance)
+
+
+def validate_own(header: BatchHeader, batch: bytearray, config: LogConfig) -> tuple[BatchHeader, Buffer] | None:
+    """What ``validate_batch`` returns for a batch that this process has just encoded with keys and its own time; None where it has more to
+    say. ``header`` is the batch's.
+    """
+    kept = config.keeps_own_batches and header.batch_length <= config.max_message_bytes - 12
+    return (header, batch) if kept else None
 
 
 def _read_single_batch(records: Buffer) -> BatchHeader:

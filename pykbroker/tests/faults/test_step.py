@@ -12,6 +12,12 @@ from pykbroker.requests.pipeline import Place
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntryData,
+    EntityData,
+    OpData,
+)
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
@@ -63,3 +69,18 @@ def test_a_request_that_is_worked_on_in_later_turns_is_delayed_like_any_other(
     for _ in range(200):
         world.run_turn()
     assert len(answer.value.groups) == count
+
+
+def test_an_injected_error_of_altered_quotas_replaces_their_results() -> None:
+    """An entity is told apart by what it is made of."""
+    world = MemoryCluster()
+    Injector(world.dispatcher, lambda: world.cluster).add(
+        Fault("AlterClientQuotas", error="UNKNOWN_SERVER_ERROR", after=True)
+    )
+    of = [
+        AlterClientQuotasRequestEntryData([EntityData("user", name)], [OpData("producer_byte_rate", 1e6, False)])
+        for name in ("a", "b")
+    ]
+    entries = world.ask(AlterClientQuotasRequest(of), 1).entries
+    said = [(each.entity[0].entity_name, each.error_code) for each in entries]
+    assert said == [("a", ErrorCode.UNKNOWN_SERVER_ERROR), ("b", ErrorCode.UNKNOWN_SERVER_ERROR)]

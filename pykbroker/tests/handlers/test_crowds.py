@@ -278,8 +278,7 @@ def test_many_share_sessions_of_one_connection_end() -> None:
     assert len(manager.sessions) == 30
     begin(world)
     with world.turn():
-        for tell in peer.when_lost.values():
-            tell()
+        peer.lose()
     run(world)
     assert len(manager.sessions) == 0
     assert world.longest <= MOST

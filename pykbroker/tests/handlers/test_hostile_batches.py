@@ -31,7 +31,7 @@ from pykbroker.seeding.dumping import TooMuch, dump_in_slices
 from pykbroker.share_partitions.states import Acknowledge, GivenUp
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
-from pykbroker.wire import compression
+from pykbroker.wire import codecs
 from pykbroker.wire.batch_header import patch_timestamps
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -135,8 +135,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 def counting(world: W, monkeypatch: pytest.MonkeyPatch) -> W:
-    for codec, pieces in dict(compression._PIECES).items():
-        monkeypatch.setitem(compression._PIECES, codec, world.count(pieces))
+    for codec, pieces in dict(codecs.PIECES).items():
+        monkeypatch.setitem(codecs.PIECES, codec, world.count(pieces))
     return world
 
 

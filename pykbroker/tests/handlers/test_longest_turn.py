@@ -16,6 +16,9 @@ import pytest
 
 from pykbroker.access.step import authorise
 from pykbroker.controller.topics import NewTopic
+from pykbroker.faults.fault import Fault
+from pykbroker.faults.injector import Injector
+from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.requests.pipeline import Place
 from pykbroker.security.acl import ALLOW, Acl
@@ -27,7 +30,7 @@ from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
-from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages import (
@@ -784,6 +787,51 @@ def test_no_turn_is_long_with_access_lists(allowing: Counted, key: ApiKey) -> No
 @pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
 def test_no_turn_is_long_for_who_is_denied(denying: Counted, key: ApiKey) -> None:
     assert _longest(denying, key)[0] <= MOST
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
+@pytest.mark.parametrize("fault", [{}, {"after": True}], ids=str)
+def test_no_turn_is_long_under_an_injected_error(world: Counted, key: ApiKey, fault: dict[str, Any]) -> None:
+    """Its error stands at each item that is meant, among the answers to the others."""
+    injector = Injector(world.dispatcher, lambda: world.cluster)
+    injector.add(Fault(APIS[key].name, error="UNKNOWN_SERVER_ERROR", **fault))
+    try:
+        assert _longest(world, key)[0] <= LONGER.get(key, MOST)
+    finally:
+        injector.clear()
+
+
+@pytest.mark.parametrize(
+    ("key", "fault"),
+    [
+        (ApiKey.METADATA, {"leader": 7}),
+        (ApiKey.METADATA, {"error": "LEADER_NOT_AVAILABLE", "topic": "*1"}),
+        (ApiKey.FETCH, {"error": "NOT_LEADER_OR_FOLLOWER", "topic": "w*"}),
+        (ApiKey.FETCH, {"corrupt": True, "topic": "w*"}),
+        (ApiKey.PRODUCE, {"duplicate": True, "topic": "w*"}),
+        (ApiKey.DESCRIBE_GROUPS, {"error": "NOT_COORDINATOR", "group": "no-group-1*"}),
+    ],
+    ids=str,
+)
+def test_no_turn_is_long_under_a_fault(world: Counted, key: ApiKey, fault: dict[str, Any]) -> None:
+    injector = Injector(world.dispatcher, lambda: world.cluster)
+    injector.add(Fault(APIS[key].name, **fault))
+    try:
+        assert _longest(world, key)[0] <= MOST
+    finally:
+        injector.clear()
+
+
+def test_an_answer_of_many_items_is_cut_off_in_slices(world: Counted) -> None:
+    injector = Injector(world.dispatcher, lambda: world.cluster)
+    injector.add(Fault("Metadata", truncate=100))
+    try:
+        with pytest.raises(CloseConnection):
+            _longest(world, ApiKey.METADATA)
+        assert world.longest <= MOST
+    finally:
+        injector.clear()
 
 
 def _warm(world: Counted, request: Message, version: int) -> None:

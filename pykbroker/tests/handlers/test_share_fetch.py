@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from pykbroker.share_partitions.states import Acknowledge
-from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
+from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 
@@ -61,9 +63,7 @@ def test_records_of_a_lost_connection_go_to_another_member() -> None:
     assert one.acquired() == [(0, 9, 1)]
     assert other.acquired() == []
     waiting = other.post_fetch(max_wait_ms=10_000)
-    assert one.peer.when_lost is not None
-    for tell in one.peer.when_lost.values():
-        tell()
+    one.peer.lose()
     world.settle()
     assert waiting.done
     assert [each.delivery_count for each in waiting.value.responses[0].partitions[0].acquired_records] == [2]
@@ -210,3 +210,62 @@ def acquired_in(answer) -> list[tuple[int, int, int]]:
     return [
         (each.first_offset, each.last_offset, each.delivery_count) for part in parts for each in part.acquired_records
     ]
+
+
+def gone_while_a_thread_reads(member: ShareMember, world: ShareCluster, meanwhile: Callable[[], None]) -> None:
+    """A thread reads for a member that waits for nothing but it; it is done when ``meanwhile`` has happened."""
+    held = world.hold_threads(reads=True)
+    waiting = member.post_fetch(max_wait_ms=60_000)
+    world.settle()
+    assert not waiting.done
+    assert len(held) == 1
+    meanwhile()
+    world.settle()
+    held.let_go()
+    world.settle()
+
+
+def test_what_a_thread_reads_for_a_member_that_is_gone_is_for_the_others() -> None:
+    world, one = started()
+    world.configure("share.isolation.level", "read_committed")
+    other = ShareMember(world, "other")
+    assert one.acquired() == other.acquired() == []
+    world.produce(10)
+    gone_while_a_thread_reads(one, world, one.peer.lose)
+    assert other.acquired() == [(0, 9, 1)]
+
+
+def test_what_a_thread_reads_for_a_request_that_is_answered_is_not_acquired() -> None:
+    """The member has begun another session over a new connection."""
+    world, one = started()
+    world.configure("share.isolation.level", "read_committed")
+    again = ShareMember(world, one.name)
+    assert one.acquired() == []
+    world.produce(10)
+    gone_while_a_thread_reads(one, world, again.post_fetch)
+    assert ShareMember(world, "other").acquired() == [(0, 9, 1)]
+
+
+def test_a_session_that_begins_when_its_connection_has_ended_is_over() -> None:
+    world, one = started()
+    world.produce(10)
+    one.peer.lose()
+    assert one.fetch(max_wait_ms=60_000).responses[0].partitions[0].acquired_records == []
+    assert len(world.broker.share_partitions.sessions) == 0
+    assert ShareMember(world, "other").acquired() == [(0, 9, 1)]
+
+
+def test_a_fetch_ends_with_its_session() -> None:
+    """One of many partitions is begun in slices: nobody abandons it, and the end of its connection is not that of the new session."""
+    world = ShareCluster(partitions=600)
+    world.joined()
+    first, again = ShareMember(world, partitions=600), ShareMember(world)
+    waiting = first.post_fetch(max_wait_ms=100_000_000)
+    for _ in range(100):
+        world.run_turn()
+    assert not waiting.done
+    assert again.fetch().error_code == ErrorCode.NONE
+    for _ in range(100):
+        world.run_turn()
+    assert waiting.done
+    assert not any(led.waiting for led in world.broker.share_partitions.led_of(SHARE_GROUP))

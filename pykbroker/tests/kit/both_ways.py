@@ -20,8 +20,8 @@ class OneWay:
     settings, and is asked.
     """
 
-    def __init__(self, topics: Mapping[str, dict[str, str]], *, usual: bool) -> None:
-        self.world = MemoryCluster(2, dispatcher=Dispatcher(usual=usual))
+    def __init__(self, topics: Mapping[str, dict[str, str]], *, usual: bool, **settings: str) -> None:
+        self.world = MemoryCluster(2, dispatcher=Dispatcher(usual=usual), **settings)
         self.world.create(
             NewTopic(ELSEWHERE, -1, -1, [(0, [2, 1]), (1, [1, 2])]),
             *(NewTopic(name, -1, -1, [(0, [1]), (1, [1])], configs=of) for name, of in topics.items()),

@@ -74,6 +74,7 @@ class Peer:
     client_software: tuple[str, str] = ("test", "1")
     time_spent: Any = None
     when_lost: Any = None
+    is_lost: bool = False
     #: For how long it was muted, each time.
     mutes: list[float] = field(default_factory=list)
 
@@ -83,6 +84,13 @@ class Peer:
 
     def hold(self, until: Deferred[Any]) -> None:
         """Nothing to hold: each request here is handed in by itself."""
+
+    def lose(self) -> None:
+        """The connection has ended, as ``network/connection.py`` tells of it."""
+        self.is_lost = True
+        told, self.when_lost = self.when_lost, None
+        for tell in (told or {}).values():
+            tell()
 
 
 class MemoryCluster:

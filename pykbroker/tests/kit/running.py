@@ -8,18 +8,20 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.process.node import Node
 from pykbroker.releases.release import NEWEST, release
-from pykbroker.runtime.clock import Clock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.steered.control import Control
 from pykbroker.steered.steering import of_node
 from pykbroker.storage.real_disk import RealDisk
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
 from pykbroker.wire.message import Message
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 T = TypeVar("T")
 

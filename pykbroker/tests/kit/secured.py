@@ -7,12 +7,15 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pykbroker.process.node import Node
 from pykbroker.releases.release import NEWEST
-from pykbroker.runtime.clock import Clock
 from pykbroker.tests.kit.certificates import authority, broker, written
 from pykbroker.tests.kit.running import Client, running_broker
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 PLAIN_USERS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret" user_bob="b";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"

@@ -12,13 +12,18 @@ from pykbroker.runtime.waits import Deferred
 
 
 class HeldThreads:
-    """From here on work of ``runtime.offload`` waits in ``held``, but for what ``unless(function, *args)`` is true of."""
+    """From here on work of ``runtime.offload`` waits in ``held``, but for what ``unless(function, *args)`` is true of; or, with
+    ``reads``, that of ``runtime.offload_read``.
+    """
 
-    def __init__(self, runtime: Runtime, *, unless: Callable[..., bool] = lambda *_: False) -> None:
+    def __init__(
+        self, runtime: Runtime, *, unless: Callable[..., bool] = lambda *_: False, reads: bool = False
+    ) -> None:
         self._runtime = runtime
         self._unless = unless
         self.held: deque[tuple[Callable[[], Any], Deferred[Any]]] = deque()
-        runtime.offload = self._offload
+        self._name = "offload_read" if reads else "offload"
+        setattr(runtime, self._name, self._offload)
 
     def __len__(self) -> int:
         return len(self.held)
@@ -46,5 +51,5 @@ class HeldThreads:
 
     def let_go(self) -> None:
         """Do what was given, and from now on what is given, at once."""
-        self._runtime.offload = run_inline
+        setattr(self._runtime, self._name, run_inline)
         self.run_all()

@@ -18,6 +18,7 @@ from pykbroker.process import descriptors
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
+from pykbroker.security.context import tell_when_lost
 from pykbroker.tests.kit.cluster import LISTENER, MemoryCluster
 from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.kit.running import until as until_true
@@ -234,6 +235,20 @@ def test_a_connection_that_ends_while_a_request_waits_is_not_kept_for_its_answer
     gone = left() is None
     gc.enable()
     assert gone, "even if no garbage is looked for"
+
+
+def test_who_asks_to_be_told_of_the_end_is_told_once_also_when_the_connection_has_ended() -> None:
+    """A request that is worked on in slices, or waits for a thread, outlives its connection."""
+    world = MemoryCluster()
+    connection, _ = in_memory(world, lambda *_: None)
+    told: list[str] = []
+    tell_when_lost(connection, "before", lambda: told.append("before"))
+    assert told == []
+    connection.connection_lost(None)
+    assert told == ["before"]
+    tell_when_lost(connection, "after", lambda: told.append("after"))
+    assert told == ["before", "after"]
+    assert connection.when_lost is None
 
 
 def test_a_request_that_fails_for_good_after_its_client_is_gone_says_nothing(tmp_path: Path, caplog) -> None:

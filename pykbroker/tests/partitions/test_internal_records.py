@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.partitions.internal_records import append_internal, encoded
+from pykbroker.partitions.internal_records import CoordinatorBatch, append_internal
 from pykbroker.tests.kit.cluster import START_MS, MemoryCluster
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, TimestampType, encode_batch
@@ -24,7 +24,9 @@ def test_they_are_those_of_the_encoder(records, producer) -> None:
         producer_epoch=epoch,
         transactional=producer is not None,
     )
-    assert encoded(records, START_MS, producer) == expected
+    batch = CoordinatorBatch()
+    batch.add(records)
+    assert batch.completed(START_MS, producer)[1] == expected
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pykbroker.process.cleaner import Order
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.storage.compaction import compaction
 from pykbroker.storage.compaction.cleaning import CleaningResult, clean
-from pykbroker.storage.directories import manager
+from pykbroker.storage.log import retention
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.brokers.test_broker import OwnNodes, produce
 from pykbroker.tests.kit.cluster import MemoryCluster
@@ -151,7 +151,7 @@ def fail_for(bad: Log, error: Exception, done: list[Log], monkeypatch) -> None:
 
         return do
 
-    for where, what in ((manager, "apply_retention"), (Log, "flush"), (compaction, "cleanable")):
+    for where, what in ((retention, "apply_retention"), (Log, "flush"), (compaction, "cleanable")):
         monkeypatch.setattr(where, what, noted(getattr(where, what)))
 
 

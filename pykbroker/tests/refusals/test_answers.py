@@ -9,7 +9,7 @@ import pytest
 
 from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.refusals import answers, shapes
-from pykbroker.refusals.answers import PlacedRefusal
+from pykbroker.refusals.answers import PlacedRefusal, at_once
 from pykbroker.tests.kit.messages import errors, in_version, request_in
 from pykbroker.wire.apis import response_class
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -31,15 +31,15 @@ EVERY = [(api, version) for api in SUPPORTED for version in range(api.min_versio
 def test_every_answer_says_the_error(api: ServedApi, version: int) -> None:
     request = request_in(api, version)
     refusal = PlacedRefusal(CODE)
-    site = answers.site_for(refusal, request, version)
+    site = at_once(answers.site_for(refusal, request, version))
     if site is None:  # of such requests the handler alone knows what the answer is about
         assert api.handler == "describe_log_dirs"
         site = answers.deepest_site(request, version)
         answer = shapes.plain(response_class(api.key))
         answer.results.append(shapes.plain(shapes.element(type(answer), site.path)))
-        answers.overwrite(answer, site, refusal)
+        at_once(answers.overwrite(answer, site, refusal))
     else:
-        answer = answers.built(request, site, refusal)
+        answer = at_once(answers.built(request, site, refusal))
     said = errors(in_version(answer, version))
     assert said
     assert {code for _, code in said} == {CODE}
@@ -59,9 +59,9 @@ def test_it_stands_where_the_handler_itself_would_say_it(api: ServedApi, version
     request = request_in(api, version)
     module = importlib.import_module(f"pykbroker.handlers.{api.handler}")
     theirs = errors(in_version(module.failed(request, version, KafkaError(CODE)), version))
-    site = answers.site_for(PlacedRefusal(CODE), request, version)
+    site = at_once(answers.site_for(PlacedRefusal(CODE), request, version))
     assert site is not None
-    ours = errors(in_version(answers.built(request, site, PlacedRefusal(CODE)), version))
+    ours = errors(in_version(at_once(answers.built(request, site, PlacedRefusal(CODE))), version))
     assert set(ours) <= set(theirs)
     assert ours
 
@@ -76,17 +76,17 @@ def test_what_is_taken_out_is_what_is_refused(api: ServedApi, version: int) -> N
     if "partition" not in shapes.roles(type(request)):
         return
     refusal = PlacedRefusal(CODE, wanted=wanted)
-    site = answers.site_for(refusal, request, version)
+    site = at_once(answers.site_for(refusal, request, version))
     if site is None or not site.path:
         return  # it is said of the request as a whole
-    whole = answers.site_for(PlacedRefusal(CODE), request, version)
+    whole = at_once(answers.site_for(PlacedRefusal(CODE), request, version))
     assert whole is not None
-    everything = errors(answers.built(request, whole, PlacedRefusal(CODE)))
-    failed = answers.built(request, site, refusal)
+    everything = errors(at_once(answers.built(request, whole, PlacedRefusal(CODE))))
+    failed = at_once(answers.built(request, site, refusal))
     refused = errors(failed)
     assert refused
-    assert answers.take_out(request, wanted)
-    rest = answers.built(request, whole, PlacedRefusal(CODE))
+    assert at_once(answers.take_out(request, wanted))
+    rest = at_once(answers.built(request, whole, PlacedRefusal(CODE)))
     assert not set(errors(rest)) & set(refused)
-    answers.merge(rest, failed, site.path)
+    at_once(answers.merge(rest, failed, site.path))
     assert set(errors(rest)) == set(everything)

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from pykbroker.handlers.contract import CloseConnection
-from pykbroker.requests import large
+from pykbroker.requests import dispatcher, large
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.headers import RequestHeader, encode_request_header
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pykbroker.wire.messages.metadata import MetadataRequest
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -56,7 +57,7 @@ def test_one_that_waits_for_others_no_longer_holds_its_connection() -> None:
     world = MemoryCluster(group_initial_rebalance_delay_ms="3000")
     world.coordinator("g")
     peer = HeldPeer()
-    protocols = [JoinGroupRequestProtocol("range", SUBSCRIBED_TO_T + bytes(large.LARGE))]
+    protocols = [JoinGroupRequestProtocol("range", SUBSCRIBED_TO_T + bytes(dispatcher.LARGE))]
     answer = world.post(JoinGroupRequest("g", 6000, 6000, protocol_type="consumer", protocols=protocols), 3, peer=peer)
     world.settle()
     assert not answer.done
@@ -114,3 +115,25 @@ def test_a_frame_that_is_large_because_of_its_records_is_handled_at_once() -> No
     data = TopicProduceData("t", partition_data=[PartitionProduceData(0, batch)])
     assert world.post(ProduceRequest(None, 1, 1000, [data]), 9).done
     assert world.read() == [bytes(100_000)]
+
+
+def test_what_begins_to_wait_when_its_client_has_gone_does_not_wait() -> None:
+    """A stranger's wait may be weeks."""
+    world = MemoryCluster()
+    world.topic("t", 900)
+    partitions = [FetchPartition(index, partition_max_bytes=1_000_000) for index in range(900)]
+    request = FetchRequest(
+        max_wait_ms=1_000_000_000,
+        min_bytes=1_000_000,
+        max_bytes=1_000_000,
+        topics=[FetchTopic("t", partitions=partitions)],
+    )
+    frame = bytearray()
+    encode_request_header(frame, RequestHeader(1, 12, 1, "client"))
+    request.encode(frame, 12)
+    answer = world.dispatcher.answer(world.cluster.brokers[1], Peer(), memoryview(frame))
+    answer.abandon()
+    for _ in range(100):
+        world.run_turn()
+    assert not answer.done
+    assert not [index for index in range(900) if world.partition("t", index).watchers]

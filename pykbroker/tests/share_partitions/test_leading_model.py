@@ -180,8 +180,7 @@ class ShareGroupModel(RuleBasedStateMachine):
             return
         if lost:
             assert member.peer.when_lost is not None
-            for tell in member.peer.when_lost.values():
-                tell()
+            member.peer.lose()
         else:
             member.close()
             self.note_time()

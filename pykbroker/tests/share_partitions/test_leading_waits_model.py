@@ -31,6 +31,7 @@ FOR_EVER_MS = 100_000_000
 SETTINGS = {
     "offsets_topic_replication_factor": "2",
     "share_coordinator_state_topic_replication_factor": "2",
+    "share_coordinator_state_topic_num_partitions": "2",
     "share_coordinator_snapshot_update_records_per_snapshot": "3",
     "transaction_state_log_replication_factor": "2",
     "transaction_state_log_min_isr": "1",
@@ -118,14 +119,18 @@ class WaitingModel(RuleBasedStateMachine):
 
     # Members
 
-    @rule(name=NAMES, most=st.integers(1, 6), strict=st.booleans())
-    def wait_for_records(self, name: str, most: int, strict: bool) -> None:
-        each = self.members[name]
-        if each.waiting is None and not each.has:
-            each.broker = self.leader()
-            each.waiting = each.member.post_fetch(
-                max_wait_ms=FOR_EVER_MS, max_records=most, share_acquire_mode=int(strict)
-            )
+    @rule(most=st.integers(1, 6), strict=st.booleans(), names=st.sets(NAMES, min_size=1))
+    def wait_for_records(self, most: int, strict: bool, names: set[str]) -> None:
+        """Several, so that some wait for what others have."""
+        for name in sorted(names):
+            each = self.members[name]
+            if each.waiting is None and not each.has:
+                each.broker = self.leader()
+                each.waiting = each.member.post_fetch(
+                    max_wait_ms=FOR_EVER_MS, max_records=most, share_acquire_mode=int(strict)
+                )
+                self.world.settle()
+                self.take_answers()
 
     @rule(name=NAMES, kind=st.sampled_from((Acknowledge.ACCEPT, Acknowledge.RELEASE, Acknowledge.REJECT)))
     def acknowledge(self, name: str, kind: Acknowledge) -> None:
@@ -141,8 +146,7 @@ class WaitingModel(RuleBasedStateMachine):
     @rule(name=NAMES)
     def connection_is_lost(self, name: str) -> None:
         each = self.members[name]
-        for tell in list((each.member.peer.when_lost or {}).values()):
-            tell()
+        each.member.peer.lose()
         self.give_up_all(each)
         self.members[name] = Waiter(self.world, name)
 
@@ -162,23 +166,28 @@ class WaitingModel(RuleBasedStateMachine):
             if each.has and each.until <= self.now:
                 self.give_up_all(each)
 
-    @rule(kill=st.booleans())
-    def restart(self, kill: bool) -> None:
-        self.world.restart(kill=kill)
-        self.members = {name: Waiter(self.world, name) for name in self.members}
+    @rule(
+        what=st.sampled_from(
+            ("stop", "kill", "move the leader", "move the share coordinator", "move the share coordinator")
+        )
+    )
+    def trouble(self, what: str) -> None:
+        """One rule: most of it ends all that is waited for."""
+        if what == "move the leader":
+            self.move_the_leader()
+        elif what == "move the share coordinator":
+            for index in range(len(self.world.cluster.metadata.image.topics[SHARE_GROUP_STATE].partitions)):
+                self.move(SHARE_GROUP_STATE, index)
+        else:
+            self.world.restart(kill=what == "kill")
+            self.members = {name: Waiter(self.world, name) for name in self.members}
 
-    @rule()
     def move_the_leader(self) -> None:
         self.move("t")
         self.world.settle()
         for name, each in self.members.items():
             assert each.waiting is None or each.waiting.done, f"{name} waits where nobody leads"
             self.members[name] = Waiter(self.world, name)
-
-    @rule()
-    def move_the_share_coordinator(self) -> None:
-        for index in range(len(self.world.cluster.metadata.image.topics[SHARE_GROUP_STATE].partitions)):
-            self.move(SHARE_GROUP_STATE, index)
 
     def move(self, topic: str, index: int = 0) -> None:
         (other,) = {1, 2} - {self.world.partition(topic, index).leader}

@@ -24,8 +24,7 @@ class World:
 
 def lose(peer: Peer) -> None:
     assert peer.when_lost is not None
-    for tell in list(peer.when_lost.values()):
-        tell()
+    peer.lose()
 
 
 def test_each_request_has_the_next_epoch() -> None:
@@ -78,8 +77,8 @@ def test_sessions_end_with_their_connection() -> None:
         False,
     )
     assert world.refused(ONE, 1) is ErrorCode.SHARE_SESSION_NOT_FOUND
-    lose(peer)
-    assert len(world.ended) == 2
+    world.sessions.begin(ONE, peer)
+    assert (len(world.ended), len(world.sessions)) == (3, 1), "by a request that outlived its connection"
 
 
 def test_a_session_that_moved_to_another_connection_outlives_the_first() -> None:

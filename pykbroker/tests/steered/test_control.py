@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -64,6 +66,24 @@ def test_the_control_socket(tmp_path: Path, deep: bool) -> None:
         assert not (directory / SOCKET).exists()
 
     run(scenario())
+
+
+def test_the_umask_of_the_process_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is every thread's: of two brokers that set it at once, one may restore what the other has set, for good."""
+    before = os.umask(0)
+    umask = Mock(side_effect=AssertionError("the umask is set"))
+
+    async def scenario() -> None:
+        async with three(tmp_path):
+            assert (tmp_path / SOCKET).stat().st_mode & 0o777 == 0o600
+
+    try:
+        with monkeypatch.context() as changed:
+            changed.setattr(os, "umask", umask)
+            run(scenario())
+    finally:
+        os.umask(before)
+    umask.assert_not_called()
 
 
 def test_a_socket_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None:

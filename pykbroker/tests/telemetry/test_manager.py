@@ -154,8 +154,7 @@ def test_an_instance_ends_with_its_connection_and_its_values_later() -> None:
     cluster = Telemetry()
     assert cluster.push(cluster.get().subscription_id) == ErrorCode.NONE
     assert len(cluster.broker.telemetry.instances) == 1
-    for tell in cluster.peer.when_lost.values():
-        tell()
+    cluster.peer.lose()
     assert len(cluster.broker.telemetry.instances) == 0
     assert cluster.values() == {"a.rate": 2.5}
     cluster.advance(60_000)

@@ -7,15 +7,18 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pykbroker.cli.command_config import security_of
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.client.errors import ClientError
 from pykbroker.container.tools.printing import print_error
 from pykbroker.container.tools.running import Options, ToolError, run, settings
-from pykbroker.runtime.clock import Clock, SystemClock
+from pykbroker.runtime.clock import SystemClock
 from pykbroker.wire.errors import KafkaError, WireError
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 _PAUSE_S: Final = 0.5
 #: For one attempt: a broker that does not answer may be one that is about to start.

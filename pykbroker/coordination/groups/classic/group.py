@@ -23,6 +23,7 @@ from __future__ import annotations
 import logging
 from enum import Enum
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.answers import assigned, joined, not_assigned, not_joined
 from pykbroker.coordination.groups.classic.deadlines import GroupDeadlines, lapsed, silent
@@ -34,9 +35,11 @@ from pykbroker.coordination.groups.group import Group
 from pykbroker.coordination.groups.records import group_record
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
-from pykbroker.runtime.clock import Clock
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.group_metadata import GroupMetadataValue
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 

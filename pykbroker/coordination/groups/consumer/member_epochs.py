@@ -35,12 +35,13 @@ def check_commit(group: ConsumerGroup, request: OffsetCommitRequest, version: in
             ErrorCode.UNSUPPORTED_VERSION,
             "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
         )
-    partitions = [
-        (topic.name, topic.topic_id, partition.partition_index)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    _check_epoch(member, epoch, partitions)
+    if epoch != member.epoch:
+        partitions = [
+            (topic.name, topic.topic_id, partition.partition_index)
+            for topic in request.topics
+            for partition in topic.partitions
+        ]
+        _check_epoch(member, epoch, partitions)
 
 
 def check_commit_in_transaction(group: ConsumerGroup, request: TxnOffsetCommitRequest) -> None:

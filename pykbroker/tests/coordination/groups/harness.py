@@ -38,6 +38,7 @@ from pykbroker.wire.messages.offset_delete import (
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from pykbroker.wire.records import decode_records
 
 T = TypeVar("T")
 
@@ -93,8 +94,9 @@ class Harness:
         effects: list[Resolution] = []
         step: Outcome | None = outcome
         while step is not None:
-            failure = (self.append_error or self.refusing) if step.records else None
-            self.append_error = None if step.records else self.append_error
+            appends = step.records or step.encoded is not None
+            failure = (self.append_error or self.refusing) if appends else None
+            self.append_error = None if appends else self.append_error
             if failure is not None:
                 self.behind = True
             elif any(isinstance(record.key, GroupMetadataKey) for record in step.records):
@@ -105,6 +107,10 @@ class Harness:
                     record = decode(key, value)
                     assert record is not None
                     self.shard.replay(record)
+                if step.encoded is not None:
+                    batch = step.encoded.batch.completed(self.clock.now_ms())[1]
+                    self.log += [(each.key or b"", each.value) for each in decode_records(batch)]
+                    step.encoded.replay()
                 replies += step.replies
                 effects += step.effects
                 step = step.then() if step.then is not None else None

@@ -1,0 +1,157 @@
+"""OffsetCommit in its usual form, from the bytes of the request to those of the answer without the messages between them.
+
+That is what consumers send all day: a flexible version, and partitions that exist. Anything else, malformed bytes too, and whatever the
+group refuses, is left to ``offset_commit.py`` before anything is written. No rule is here: the group says who may commit, and a commit that
+fails or waits is answered as ``offset_commit.py`` answers it.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as struct_error
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.coordination.groups.shard import GroupShard
+from pykbroker.handlers.in_slices import AT_ONCE
+from pykbroker.handlers.offset_commit import TOPIC_IDS_SINCE, failed
+from pykbroker.security.context import RequestContext
+from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
+from pykbroker.wire.primitives import Buffer
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.groups.offsets import CommittedInTopic
+    from pykbroker.security.context import Peer
+
+#: The first flexible version.
+SINCE = 8
+#: More than a compact length of one byte can say, in the wire's counting from one.
+_MANY = 128
+_ID_SIZE = 16
+#: The generation, and the first byte of the member id's length; index, offset, leader epoch, and the same of the metadata's.
+_unpack_generation = Struct(">iB").unpack_from
+_unpack_partition = Struct(">iqiB").unpack_from
+#: The size, the correlation id, no tags, no throttling, the number of topics.
+_BEGIN = Struct(">iixxxxxB")
+#: Index, no error, no tags.
+_pack_partition = Struct(">ixxx").pack
+
+
+class _CommittedTopic:
+    """A topic of a request: as the request names it, and what is committed of it. The rest is as in an OffsetCommitRequestTopic."""
+
+    __slots__ = ("committed", "encoded")
+
+    def __init__(self, encoded: Buffer, committed: CommittedInTopic) -> None:
+        self.encoded = encoded
+        self.committed = committed
+
+    @property
+    def name(self) -> str:
+        return self.committed[0]
+
+    @property
+    def topic_id(self) -> bytes:
+        return self.committed[1]
+
+    @property
+    def partitions(self) -> list[OffsetCommitRequestPartition]:
+        return [OffsetCommitRequestPartition(*each) for each in self.committed[2]]
+
+
+class _UsualCommitResponse:
+    """Takes the place of an OffsetCommitResponse."""
+
+    def __init__(self, body: Buffer) -> None:
+        self._body = body
+
+    def encode(self, out: bytearray, _version: int) -> None:
+        """Append the response to a frame."""
+        out += self._body
+
+
+def answer(
+    broker: Broker, peer: Peer, frame: memoryview, body: int, version: int, header: tuple[int, str | None]
+) -> list[Buffer] | tuple[RequestContext, OffsetCommitRequest, Any] | None:
+    """The pieces of the answer to the request whose body begins at ``body`` in ``frame``; ``header`` has its correlation id and the
+    client's. Where the commit waits or fails, what the dispatcher goes on with: the request and the wait for its response. None for an
+    unusual request, of which nothing has been done.
+    """
+    try:
+        usual = _read(broker, frame, body, version)
+        if usual is None:
+            return None
+        request, topics = usual
+        committed = [topic.committed for topic in topics]
+        waiting = broker.groups.ask(request.group_id, GroupShard.commit_usual, request, committed, version)
+    except (IndexError, ValueError, struct_error, KafkaError):
+        return None  # malformed, or refused
+    out = bytearray(_BEGIN.pack(0, header[0], len(topics) + 1))
+    for topic in topics:
+        out += topic.encoded
+        offsets = topic.committed[2]
+        out.append(len(offsets) + 1)
+        for each in offsets:
+            out += _pack_partition(each[0])
+        out.append(0)
+    out.append(0)
+    if waiting is None:
+        _BEGIN.pack_into(out, 0, len(out) - 4, header[0], len(topics) + 1)
+        return [out]
+    response: Any = _UsualCommitResponse(out[9:])
+    ctx = RequestContext(ApiKey.OFFSET_COMMIT, version, *header, peer.host, peer.listener, peer.principal, peer)
+    answered = waiting.map(lambda _: response).recover(KafkaError, lambda error: failed(request, version, error))
+    return ctx, request, answered
+
+
+def _read(
+    broker: Broker, frame: memoryview, pos: int, version: int
+) -> tuple[OffsetCommitRequest, list[_CommittedTopic]] | None:
+    """The request and its topics. Raises IndexError, ValueError or struct.error where it is malformed."""
+    size = frame[pos]
+    start, pos = pos + 1, pos + size
+    group_id = str(frame[start:pos], "utf-8")
+    generation, member_size = _unpack_generation(frame, pos)
+    start, pos = pos + 5, pos + 4 + member_size
+    member_id = str(frame[start:pos], "utf-8")
+    instance_size = frame[pos]
+    pos += 1
+    instance_id = None
+    if instance_size:
+        start, pos = pos, pos + instance_size - 1
+        instance_id = str(frame[start:pos], "utf-8")
+    count = frame[pos]
+    pos += 1
+    if not (0 < size < _MANY and 0 < member_size < _MANY and instance_size < _MANY and 1 < count < _MANY):
+        return None
+    topics: list[_CommittedTopic] = []
+    by_id, room, longest = version >= TOPIC_IDS_SINCE, AT_ONCE, broker.groups.settings.offset_metadata_max_bytes
+    for _ in range(count - 1):
+        start, size = pos, _ID_SIZE if by_id else frame[pos]
+        pos += size
+        encoded = frame[start:pos]
+        name = broker.topic_name(bytes(encoded)) if by_id else str(encoded[1:], "utf-8")
+        topic = None if name is None else broker.metadata.image.topics.get(name)
+        parts = frame[pos]
+        room -= parts
+        pos += 1
+        if topic is None or not 0 < size < _MANY or not 1 < parts < _MANY or room < 0:
+            return None
+        offsets = []
+        for _ in range(parts - 1):
+            index, offset, leader_epoch, size = _unpack_partition(frame, pos)
+            start, pos = pos + 17, pos + 17 + (size - 1 if size else 0)
+            if index not in topic.partitions or size >= _MANY or size - 1 > longest or frame[pos]:
+                return None
+            offsets.append((index, offset, leader_epoch, str(frame[start:pos], "utf-8") if size > 1 else ""))
+            pos += 1
+        if frame[pos]:
+            return None
+        pos += 1
+        topics.append(_CommittedTopic(encoded, (topic.name, topic.id, offsets)))
+    if frame[pos] or pos + 1 != len(frame):
+        return None
+    named: Any = topics
+    return OffsetCommitRequest(group_id, generation, member_id, instance_id, -1, named), topics
