@@ -245,14 +245,18 @@ class _Look:
         inline = max(self._inline - self.size, CUT_SIZE)
         records = log.read_rest(offset, min(limit, inline), upper)
         if records is None:
-            plan = log.plan_read(offset, limit, upper_offset=upper, at_least_one=not self.size)
-            found = b"" if plan is None else plan.read_now(inline)
-            if isinstance(found, StoredRecords) or found is None:
-                return None
-            records = found
             self.is_certain = False
-            if plan is not None:
-                upper = plan.end_offset
+            older = log.read_on(offset, limit, upper) if limit <= inline else None
+            if older is not None:
+                records, upper = older
+            else:
+                plan = log.plan_read(offset, limit, upper_offset=upper, at_least_one=not self.size)
+                found = b"" if plan is None else plan.read_now(inline)
+                if isinstance(found, StoredRecords) or found is None:
+                    return None
+                records = found
+                if plan is not None:
+                    upper = plan.end_offset
         if records and self.is_committed:
             try:
                 if log.aborted_transactions(offset, upper, read_cached):

@@ -98,7 +98,8 @@ class SchemaRegistrySide:
         self._registry = Registry(node.lifetimes)
         self._users = None if options.listener is None else _users(node, options.listener)
         self._server: WebServer | None = None
-        self._validation: SchemaValidation | None = None
+        #: From here on, since clients are accepted before this is opened.
+        self._validation = SchemaValidation(node, self._registry)
         #: What is parsed takes some times the memory of its text: so many bodies are worked on at once.
         self._small, self._large = asyncio.Semaphore(_SMALL_AT_ONCE), asyncio.Semaphore(_LARGE_AT_ONCE)
         self._bodies = _Bodies()
@@ -113,7 +114,6 @@ class SchemaRegistrySide:
         address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT", tls)
         self._node.services["schema_registry"] = address if tls is None else f"https://{address}"
         self._node.schema_registry = self
-        self._validation = SchemaValidation(self._node, self._registry)
         log.info("Schema registry on %s://%s", "http" if tls is None else "https", address)
 
     async def close(self) -> None:
@@ -121,9 +121,7 @@ class SchemaRegistrySide:
         server, self._server = self._server, None
         self._node.services.pop("schema_registry", None)
         self._node.schema_registry = None
-        if self._validation is not None:
-            self._validation.close()
-            self._validation = None
+        self._validation.close()
         if server is not None:
             await server.close()
         self._registry.close()

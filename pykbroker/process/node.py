@@ -25,7 +25,7 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
-from pykbroker.process import descriptors, log_directories
+from pykbroker.process import descriptors, log_directories, unvalidated
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.life import LifeEnded, Lifetimes, awaited
 from pykbroker.process.limiting import Limiting
@@ -94,6 +94,7 @@ async def serve(
     try:
         for side in sides:
             await side.open()
+        unvalidated.warn_of_all(lambda: node.validates_by_schemas, node.lifetimes.current)
         announce(node)
         await node.server.wait_stopped()
     finally:
@@ -117,6 +118,8 @@ class Node:
 
     #: The schema registry of this process, while it is open.
     schema_registry: object = None
+    #: Whether it validates the records of topics that ask for it.
+    validates_by_schemas = False
     #: What notes requests to it, while requests are recorded.
     request_log: object = None
 
@@ -177,6 +180,7 @@ class Node:
         for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
             self.lifetimes.follow(begun)
         self.lifetimes.follow(lambda life: self.server.take_up(life.cluster))
+        self.lifetimes.follow(partial(unvalidated.warn_of_changes, lambda: self.validates_by_schemas))
 
     def _made_secure(self) -> SecuredListeners | None:
         """The secured listeners, or None. Raises StartFailed."""

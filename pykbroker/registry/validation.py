@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -39,14 +41,20 @@ if TYPE_CHECKING:
     from pykbroker.process.life import Life
     from pykbroker.process.node import Node
     from pykbroker.registry.registry import Registry
+    from pykbroker.runtime.memory import MemoryBudget
+    from pykbroker.runtime.slices import Steps
     from pykbroker.security.context import Peer, RequestContext
     from pykbroker.wire.messages.produce import ProduceRequest
+
+log = logging.getLogger(__name__)
 
 _SETTING: Final = "confluent.{}.schema.validation"
 _STRATEGY: Final = "confluent.{}.subject.name.strategy"
 TOPIC_NAME, RECORD_NAME, TOPIC_RECORD_NAME = (
     f"io.confluent.kafka.serializers.subject.{each}Strategy" for each in ("TopicName", "RecordName", "TopicRecordName")
 )
+#: The weight of a look at a topic's settings.
+_WEIGHT_OF_A_TOPIC: Final = 0.2
 _FRAME: Final = 5
 #: A batch that is read at once: uncompressed, of so many bytes. Others are read in a thread, at most so many at once.
 _READ_NOW: Final = 4 * 1024
@@ -126,9 +134,13 @@ class Verdicts:
 
     refused: dict[tuple[int, int], KafkaError] = field(default_factory=dict)
 
+    def refuse(self, batches: Iterable[CheckedBatch], error: KafkaError) -> None:
+        """Refuse all of these."""
+        self.refused.update(dict.fromkeys((batch.at for batch in batches), error))
+
 
 class SchemaValidation:
-    """See the module. Belongs to the loop. It follows the lives of the cluster."""
+    """See the module. Belongs to the loop. It follows the lives of the cluster, each from before its clients are accepted."""
 
     def __init__(self, node: Node, registry: Registry) -> None:
         self._node = node
@@ -139,39 +151,63 @@ class SchemaValidation:
         self._reading = asyncio.Semaphore(_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_in = False
+        #: Lives whose settings are not all looked at: a topic's are looked up until then.
+        self._looking: set[Life] = set()
         self._leave = node.lifetimes.follow(self._began)
+        node.validates_by_schemas = True
 
     def close(self) -> None:
         """Validate no more."""
         self._leave()
+        self._node.validates_by_schemas = False
+        self._looking.clear()
         self._topics.clear()
         self._fill()
         for task in self._tasks:
             task.cancel()
 
     def _began(self, life: Life) -> None:
-        image = life.cluster.metadata.image
-        self._topics = {
-            name: found
-            for (kind, name), settings in image.configs.items()
-            if kind == TOPIC_RESOURCE and (found := validated_by(settings)) is not None
-        }
+        self._topics = {}
+        self._looking.add(life)
         self._fill()
+        life.at_end(partial(self._looking.discard, life))
         life.at_end(life.cluster.metadata.subscribe(self._changed))
+        life.cluster.runtime.slices.begin(self._look(life))
+
+    def _look(self, life: Life) -> Steps:
+        """Find the topics whose records are validated: there may be many that are not."""
+        metadata = life.cluster.metadata
+        for kind, name in list(metadata.image.configs):
+            if life not in self._looking:
+                return
+            if kind == TOPIC_RESOURCE:
+                self._note(metadata.image, name)
+            yield _WEIGHT_OF_A_TOPIC
+        self._looking.discard(life)
+        self._fill()
 
     def _changed(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE:
-                found = validated_by(image.topic_config(name))
-                if found is None:
-                    self._topics.pop(name, None)
-                else:
-                    self._topics[name] = found
+                self._note(image, name)
         self._fill()
 
+    def _note(self, image: MetadataImage, name: str) -> None:
+        found = validated_by(image.topic_config(name))
+        if found is None:
+            self._topics.pop(name, None)
+        else:
+            self._topics[name] = found
+
+    def _wanted(self, broker: Broker, name: str) -> Validated | None:
+        """What of a topic is validated."""
+        if self._looking:
+            return validated_by(broker.metadata.image.topic_config(name))
+        return self._topics.get(name)
+
     def _fill(self) -> None:
-        """Take the place around the handlers while there is a topic."""
-        if bool(self._topics) is not self._is_in:
+        """Take the place around the handlers while there is a topic, or may be one."""
+        if bool(self._topics or self._looking) is not self._is_in:
             self._is_in = not self._is_in
             places = self._node.server.dispatcher.places
             if self._is_in:
@@ -193,12 +229,10 @@ class SchemaValidation:
             verdicts = self._judged_now(batches)
         if verdicts is not None:
             return _answered(broker, ctx, request, verdicts, proceed)
-        wait, verdicts = self._judge_later(batches)
+        wait, verdicts = self._judge_later(broker.runtime.memory, batches)
         if peer is None or ctx.in_slices:
             found = verdicts
-            for topic in request.topic_data:
-                for data in topic.partition_data:
-                    data.records = None if data.records is None else bytes(data.records)
+            _keep_records(broker.runtime.memory, request, wait)
             return wait.chain(
                 lambda _: as_wait(again_when_ready(lambda: _answered(broker, ctx, request, found, proceed)))
             )
@@ -210,7 +244,7 @@ class SchemaValidation:
         found = []
         for at, topic in enumerate(request.topic_data):
             name = broker.topic_name(topic.topic_id) if ctx.api_version >= produce.IDS_SINCE else topic.name
-            wanted = None if name is None else self._topics.get(name)
+            wanted = None if name is None else self._wanted(broker, name)
             if name is None or wanted is None:
                 continue
             for each, data in enumerate(topic.partition_data):
@@ -238,35 +272,60 @@ class SchemaValidation:
             _note(verdicts, batch, found, _Subjects(state, batch, {}))
         return verdicts
 
-    def _judge_later(self, batches: list[CheckedBatch]) -> tuple[Deferred[None], Verdicts]:
+    def _judge_later(self, memory: MemoryBudget, batches: list[CheckedBatch]) -> tuple[Deferred[None], Verdicts]:
+        """The verdicts, and when they are there; until then, and where they cannot be reached, all are refused."""
         wait: Deferred[None] = Deferred()
         verdicts = Verdicts()
+        verdicts.refuse(batches, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The records are not validated yet"))
+        copied = sum(len(batch.records) for batch in batches)
+        memory.received.count(copied)
 
         async def judge() -> None:
             try:
                 async with self._reading:
-                    await self._judge(batches, verdicts)
+                    verdicts.refused = await self._judge(memory, batches)
             except RegistryError as error:
-                refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, error.message)
-                verdicts.refused.update(dict.fromkeys((batch.at for batch in batches), refusal))
-            finally:
-                wait.complete(None)
+                verdicts.refuse(batches, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, error.message))
+            except Exception:
+                log.exception("Unhandled error while records are validated by their schemas; they are refused")
+                verdicts.refuse(batches, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The records cannot be validated"))
+
+        def over(task: asyncio.Task[None]) -> None:  # also of one that was cancelled before it began
+            self._tasks.discard(task)
+            memory.received.give(copied)
+            wait.complete(None)
 
         task = asyncio.get_running_loop().create_task(judge())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(over)
         return wait, verdicts
 
-    async def _judge(self, batches: list[CheckedBatch], verdicts: Verdicts) -> None:
+    async def _judge(self, memory: MemoryBudget, batches: list[CheckedBatch]) -> dict[tuple[int, int], KafkaError]:
+        verdicts = Verdicts()
         for batch in batches:
             try:
-                found = await asyncio.to_thread(frames, batch.records, batch.wanted)
+                found = await self._frames_of(memory, batch)
             except WireError as error:
                 verdicts.refused[batch.at] = _unreadable(error)
                 continue
             names = await self._names_of(batch, found)
             state = await self._registry.state()
             _note(verdicts, batch, found, _Subjects(state, batch, names))
+        return verdicts.refused
+
+    async def _frames_of(self, memory: MemoryBudget, batch: CheckedBatch) -> list[FramesOf]:
+        """What ``frames`` finds, in a thread; what is decompressed counts, and waits for its share of the memory budget."""
+        if read_batch_header(batch.records).compression is Compression.NONE:
+            return await asyncio.to_thread(frames, batch.records, batch.wanted)
+        account = memory.decompressed
+        granted = account.take(_LARGEST_BATCH)
+        try:
+            if granted is not None:
+                await self._node.lifetimes.outcome(granted)
+            return await asyncio.to_thread(frames, batch.records, batch.wanted)
+        finally:
+            if granted is None or granted.done:
+                account.give(_LARGEST_BATCH)
 
     async def _names_of(self, batch: CheckedBatch, found: list[FramesOf]) -> dict[int, frozenset[str]]:
         """The names of the records of schemas, where a strategy needs them."""
@@ -332,6 +391,18 @@ def _one_batch(records: Any) -> bytes | None:
         return bytes(records[: read_batch_header(records).size])
     except WireError:
         return None
+
+
+def _keep_records(memory: MemoryBudget, request: ProduceRequest, until: Deferred[None]) -> None:
+    """Copy the records of a request that is handled in a later turn; the copies count until then."""
+    copied = 0
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None and not isinstance(data.records, list):
+                data.records = bytes(data.records)
+                copied += len(data.records)
+    memory.received.count(copied)
+    until.settled().map(lambda _: memory.received.give(copied)).or_log("giving back the memory of copied records")
 
 
 def _unreadable(error: WireError) -> KafkaError:

@@ -51,7 +51,7 @@ COSTS = {
     "produce of one record": Calls(40, 48),
     "produce of six batches": Calls(170, 183),
     "fetch of one batch": Calls(34, 51),
-    "fetch of two batches, not the newest": Calls(50, 70),
+    "fetch of two batches, not the newest": Calls(41, 57),
     "fetch of six partitions": Calls(109, 168),
     "fetch of six partitions in a session": Calls(148, 195),
     "fetch that waits, and its produce": Calls(125, 118),

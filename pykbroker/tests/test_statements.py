@@ -68,6 +68,7 @@ SOCKETS = {
     "pykbroker/tests/seeding/test_loading.py": "seeds of the brokers that tests start",
     "pykbroker/tests/seeding/test_round_trip.py": "seeds of the brokers that tests start",
     "pykbroker/tests/sessions/test_sessions.py": "the traffic of stock clients",
+    "pykbroker/tests/registry/test_validation.py": "records are validated in a process with a registry, which a cluster in memory has not",
     "scripts/tests/test_stand_in_nc.py": "a stand-in for a program that connects",
 }
 

@@ -44,6 +44,8 @@ _LARGE: Final = 1_000_000
 _SIX_TOPIC: Final = "counted-six"
 _SIX: Final = 6
 _BATCH: Final = 16 * 1024
+#: More batches of a partition than ``counted.py`` has requests of a kind.
+_READ_ON: Final = 400
 _TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
 #: Of waiting fetches, which find one record each.
 _WAITED_TOPIC: Final = "counted-waiting"
@@ -99,6 +101,30 @@ def _fetch_six(connection: Connection) -> Ask:
     request = _fetch_from(_SIX_TOPIC, 0, _SIX * 2 * _BATCH)
     request.topics[0].partitions = [FetchPartition(index, partition_max_bytes=_BATCH + 1024) for index in range(_SIX)]
     return partial(requests, connection, request, _FETCH_VERSION)
+
+
+def _fetch_on(connection: Connection) -> Ask:
+    """Of a consumer that reads on from the beginning, in a session; one batch of each partition at a time."""
+    end = min(_base_offsets(requests(connection, _six_batches(connection), 9)))
+    for _ in range(_READ_ON - end):
+        requests(connection, _six_batches(connection), 9)
+    request = _fetch_from(_SIX_TOPIC, 0, _SIX * 2 * _BATCH)
+    request.topics[0].partitions = [FetchPartition(index, partition_max_bytes=_BATCH + 1024) for index in range(_SIX)]
+    request.session_epoch = 0
+    request.session_id = requests(connection, request, _FETCH_VERSION).session_id
+
+    def go_on() -> None:
+        request.session_epoch += 1
+        for partition in request.topics[0].partitions:
+            partition.fetch_offset += 1
+        answer = requests(connection, request, _FETCH_VERSION)
+        assert all(each.records for topic in answer.responses for each in topic.partitions)
+
+    return go_on
+
+
+def _base_offsets(answer: ProduceResponse) -> list[int]:
+    return [each.base_offset for topic in answer.responses for each in topic.partition_responses]
 
 
 def _produce_large(connection: Connection) -> Ask:
@@ -289,6 +315,7 @@ PLAIN: Final = (
     Load("Produce, six batches of 16 KiB", _produce_six),
     Load("Fetch, ten records", _fetch),
     Load("Fetch, six partitions of 16 KiB", _fetch_six),
+    Load("Fetch, six partitions of 16 KiB, reading on in a session", _fetch_on),
     Load("Fetch that waits, and the produce that ends it", _fetch_waiting, _INIT_PRODUCER_ID),
     Load("Produce, 1 MB", _produce_large),
     Load("Fetch, 1 MB", _fetch_large),

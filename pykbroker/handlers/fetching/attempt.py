@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: takes it.
 INLINE_BYTES = 1024 * 1024
 _LEADER_SINCE = 16
+#: And where its log diverges. A session outlives a request of an older version, which is answered as such are.
+_DIVERGENCE_SINCE = 12
 #: Partitions of a large answer that are put into it together.
 _ANSWERED_AT_ONCE = 200
 #: Errors whose answers name the current leader.
@@ -221,6 +223,8 @@ class Attempt:
 
     def _diverged(self, item: FetchItem, partition: Partition) -> bool:
         """Whether the client's log diverges from this one before its fetch offset; if so, the answer says where."""
+        if self.fetch.version < _DIVERGENCE_SINCE:
+            return False
         epoch, end = partition.log.end_offset_for_epoch(item.last_fetched_epoch)
         if epoch < 0 or end < 0 or item.fetch_offset < partition.log_start_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)

@@ -43,6 +43,20 @@ def find(file: File, offset: int, position: int, end: int, read: Reader) -> int:
     return -1
 
 
+def whole(data: Buffer, upper_offset: int, start: int = 0) -> tuple[int, int]:
+    """The number of bytes of ``data`` that are whole batches below ``upper_offset``, and the offset after them; -1 for that if there is
+    none at ``start``, where one begins.
+    """
+    position, size, after = start, len(data), -1
+    while position + HEADER_SIZE <= size:
+        base, length, delta = PLACE.unpack_from(data, position)
+        following = position + length + LOG_OVERHEAD
+        if following > size or base >= upper_offset or length <= 0:
+            break
+        position, after = following, base + delta + 1
+    return position, after
+
+
 def scan(file: File, position: int, end: int, *, checked: bool = False) -> Iterator[tuple[int, BatchHeader, Buffer]]:
     """(position, header, bytes) of the batches from ``position`` on; stops at the first that is cut or malformed.
 

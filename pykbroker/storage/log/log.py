@@ -16,7 +16,7 @@ from pykbroker.storage.log import trimming
 from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.flushing import FlushPlan, flush
 from pykbroker.storage.log.producers import BatchMemory, ProducerEntry
-from pykbroker.storage.log.reading import ReadPlan, aborted_transactions
+from pykbroker.storage.log.reading import MOST_WALKED, ReadPlan, aborted_transactions
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.state import LogState
 from pykbroker.storage.log.validate import Origin, validate_batch
@@ -219,6 +219,20 @@ class Log(LogState):
             return None
         try:
             return segment.read_rest(offset, max_bytes)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self.directory.unread(error, f"reading {self.name}") from error
+
+    def read_on(self, offset: int, max_bytes: int, upper_offset: int) -> tuple[Buffer, int] | None:
+        """Whole batches from the one that contains ``offset`` on, and the offset after them, for readers that go on where one ended
+        (``Segment.read_on``), or begin where a segment does. None where ``plan_read`` must find out, which also says what is wrong.
+        Raises KafkaError KAFKA_STORAGE_ERROR.
+        """
+        if self.directory.offline or max_bytes > MOST_WALKED or not self.log_start_offset <= offset < upper_offset:
+            return None
+        try:
+            return self.segments[self.segment_number(offset)].read_on(offset, max_bytes, upper_offset)
         except FileNotFoundError:
             return None
         except OSError as error:

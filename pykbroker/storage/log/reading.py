@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pykbroker.storage.index.aborted import AbortedTxn
 from pykbroker.storage.index.index import Reader, WouldBlockError, read_blocking, read_cached
+from pykbroker.storage.log import batches
 from pykbroker.storage.log.batches import PLACE
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.stored import StoredRecords
@@ -28,7 +29,7 @@ _BASE_AND_LENGTH = Struct(">qi")
 _length_at = Struct(">8xi").unpack_from
 
 #: From this many bytes on, the offset index is used to find the last whole batch, instead of walking over all.
-_WALK_BYTES = 128 * 1024
+MOST_WALKED = 128 * 1024
 _ALL = 1 << 62
 
 
@@ -67,7 +68,7 @@ class ReadPlan:
         self._to_end = upper_offset == log.log_end_offset
         self._at_least_one = at_least_one
         segment = self._segments[number]
-        self._position = segment.recent_position(offset)
+        self._position = segment.known_position(offset)
         #: -1 if the segment's size must be read from the disk.
         self._end = segment.size if segment.size_known else -1
         self._data: Buffer | StoredRecords | None = None
@@ -112,7 +113,7 @@ class ReadPlan:
         self._inline = inline
         segment = self._segments[self._number]
         position = self._position
-        if self._to_end and position >= 0 and self._end - position <= min(self._max_bytes, inline):
+        if self._to_end and 0 <= position < self._end and self._end - position <= min(self._max_bytes, inline):
             try:
                 self._data = segment.log.pread_cached(self._end - position, position)
             except FileNotFoundError:
@@ -199,6 +200,8 @@ class ReadPlan:
         if stop - position <= self._inline:
             return None
         self._after = min(after, self._upper)
+        if read is read_cached and stop < end:
+            segment.note_read(self._after, stop)
         return StoredRecords(self._log, segment, position, stop - position)
 
     def _last_batch_end(self, segment: Segment, start: int, stop: int, end: int, read: Reader) -> tuple[int, int]:
@@ -208,7 +211,7 @@ class ReadPlan:
         """
         if stop - start <= self._inline:
             tail = read(segment.log, min(stop + HEADER_SIZE, end) - start, start)
-            kept = whole_batches(memoryview(tail)[: stop - start], self._upper)
+            kept, _ = batches.whole(memoryview(tail)[: stop - start], self._upper)
             return start + kept, _BASE_AND_LENGTH.unpack_from(tail, kept)[0]
         while True:
             base, length = _BASE_AND_LENGTH.unpack_from(read(segment.log, HEADER_SIZE, start))
@@ -232,27 +235,17 @@ class ReadPlan:
         if size == available and self._to_end:
             return data
         start = 0
-        if size > _WALK_BYTES and self._to_end and segment.indexes_loaded:
+        if size > MOST_WALKED and self._to_end and segment.indexes_loaded:
             start = max(segment.indexes.batch_before(position + size, read) - position, 0)
-        kept = whole_batches(data, self._upper, start)
+        kept, after = batches.whole(data, self._upper, start)
+        if read is read_cached and kept > start and kept < available:
+            segment.note_read(after, position + kept)
         return data if kept == len(data) else memoryview(data)[:kept]
 
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._log.name} was deleted meanwhile.")
         return self._log.directory.unread(error, f"reading {self._log.name}")
-
-
-def whole_batches(data: Buffer, upper_offset: int, start: int = 0) -> int:
-    """The number of bytes of ``data`` that are whole batches below ``upper_offset``; a batch begins at ``start``."""
-    position, size = start, len(data)
-    while position + LOG_OVERHEAD <= size:
-        base, length = _BASE_AND_LENGTH.unpack_from(data, position)
-        following = position + length + LOG_OVERHEAD
-        if following > size or base >= upper_offset or length <= 0:
-            break
-        position = following
-    return position
 
 
 def last_offset(data: Buffer) -> int:

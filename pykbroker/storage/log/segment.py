@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: The number of last batches whose positions are kept.
 _RECENT = 64
 
+#: The number of readers of a segment for which the place is kept where they go on.
+_READERS = 16
+
 _MAX_RELATIVE_OFFSET = 2**31 - 1
 
 _DEFAULTS = LogConfig()
@@ -48,6 +51,7 @@ class Segment:
         "_indexes",
         "_loading",
         "_preallocated",
+        "_read_ends",
         "_recent_offsets",
         "_recent_positions",
         "_size",
@@ -86,6 +90,8 @@ class Segment:
         self._aborted: AbortedIndex | None = None if has_aborted else AbortedIndex(disk, self.path(".txnindex"))
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
+        #: Where readers ended that go on: offset to position.
+        self._read_ends: dict[int, int] | None = None
         self.created_ms = created_ms
         #: segment.jitter.ms: by this much earlier than segment.ms this segment rolls.
         self.jitter_ms = 0
@@ -270,12 +276,45 @@ class Segment:
 
     # -- finding ------------------------------------------------------------------------------------------------------
 
-    def recent_position(self, offset: int) -> int:
-        """The position of the batch that contains ``offset``, if it is one of the last; else -1."""
+    def known_position(self, offset: int) -> int:
+        """The position of the first batch that ends at ``offset`` or later, if it is the segment's first, one of the last, or where a
+        reader ended; else -1. It may be that of the end.
+        """
+        if offset <= self.base_offset:
+            return 0
         offsets = self._recent_offsets
-        if not offsets or offset < offsets[0]:
-            return -1
-        return self._recent_positions[bisect_right(offsets, offset) - 1]
+        if offsets and offset >= offsets[0]:
+            return self._recent_positions[bisect_right(offsets, offset) - 1]
+        return self._read_ends.get(offset, -1) if self._read_ends is not None else -1
+
+    def note_read(self, end_offset: int, position: int) -> None:
+        """A reader has read to ``end_offset``, and what follows is at ``position``, where it may go on without the index. For the thread
+        that owns the logs.
+        """
+        ends = self._read_ends
+        if ends is None:
+            ends = self._read_ends = {}
+        elif len(ends) >= _READERS:
+            del ends[next(iter(ends))]
+        ends[end_offset] = position
+
+    def read_on(self, offset: int, max_bytes: int, upper_offset: int) -> tuple[Buffer, int] | None:
+        """Whole batches below ``upper_offset`` from the one that contains ``offset`` on, at most ``max_bytes``, and the offset after them;
+        None where their place is not known, or they are not in memory, or the first is larger. Raises OSError.
+        """
+        position = self.known_position(offset)
+        size = min(self._size - position, max_bytes)
+        if position < 0 or size < HEADER_SIZE:
+            return None
+        data = self.log.pread_cached(size, position)
+        if data is None:
+            return None
+        kept, after = batches.whole(data, upper_offset)
+        if not kept:
+            return None
+        if position + kept < self._size:
+            self.note_read(after, position + kept)
+        return data if kept == size else memoryview(data)[:kept], after
 
     def read_rest(self, offset: int, max_bytes: int) -> Buffer | None:
         """Everything from the batch that contains ``offset`` on, if that is one of the last, and all of it is in memory and at most
@@ -308,6 +347,7 @@ class Segment:
         """Empty both indexes, before all batches are indexed again with ``index_batch``."""
         self._indexes = SegmentIndexes.create(self.disk, self.path(".index"), self.path(".timeindex"), self.base_offset)
         self.retire()
+        self._read_ends = None
 
     def index_batch(self, position: int, header: BatchHeader, config: LogConfig) -> None:
         """Index a batch that is already in the file, as ``append`` does for a new one."""
@@ -334,6 +374,7 @@ class Segment:
         self.indexes.truncate(offset)
         self.aborted.truncate(offset)
         self.retire()
+        self._read_ends = None
         if self._size == 0:
             self.first_timestamp = -1
         # The largest timestamp may be after the last entry.

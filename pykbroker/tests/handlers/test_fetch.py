@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.batch_header import read_batch_header
 from pykbroker.wire.errors import ErrorCode
@@ -81,6 +82,20 @@ def test_a_session_answers_with_what_changed(world: MemoryCluster) -> None:
     assert sizes(again) == sizes(changed)  # not acknowledged by a new offset: sent again
     forgotten = [ForgottenTopic(topic_id=topic, partitions=[2])]
     assert world.ask(request(session_epoch=4, forgotten=forgotten, **step), VERSION).responses == []
+
+
+@pytest.mark.parametrize("usual", [True, False])
+def test_a_session_goes_on_with_a_version_that_knows_no_divergence(usual: bool) -> None:
+    """Version 12 said which epoch was last fetched; an answer in version 11 has no place for where the log diverges."""
+    world = MemoryCluster(dispatcher=Dispatcher(usual=usual))
+    world.topic("t", 1)
+    produce(world, "t", b"zero", partition=0)
+    wanted = FetchPartition(partition=0, fetch_offset=9, last_fetched_epoch=0)
+    topics = [FetchTopic(topic="t", partitions=[wanted])]
+    began = world.ask(FetchRequest(max_wait_ms=0, min_bytes=0, session_epoch=0, topics=topics), 12)
+    assert began.responses[0].partitions[0].diverging_epoch is not None
+    went_on = world.ask(FetchRequest(max_wait_ms=0, min_bytes=0, session_id=began.session_id, session_epoch=1), 11)
+    assert errors(went_on) == {0: ErrorCode.OFFSET_OUT_OF_RANGE}
 
 
 def test_session_errors(world: MemoryCluster) -> None:

@@ -65,6 +65,8 @@ class Worker:
         self.sending: list[bytes | None] = []
         #: What threads have begun, each to be called to its end.
         self.begun: list[Callable[[], None]] = []
+        #: Where readers go on, with chances of their own, so that they change nothing of the rest.
+        self.readers, self.reading = [0, 0, 0], random.Random(seed)
         self.log: Log = self.opened()
 
     def opened(self) -> Log:
@@ -369,8 +371,28 @@ class Worker:
         self.check_producers()
         self.check_indexes()
 
+    def go_on_reading(self) -> None:
+        """Readers that go on where one of them ended are given what going through the log gives."""
+        log, upper = self.log, self.log.high_watermark
+        for number, offset in enumerate(self.readers):
+            limit = self.reading.choice((100, 400, 1000, 5000))
+            if not log.log_start_offset <= offset < upper:
+                self.readers[number] = self.reading.randint(log.log_start_offset, upper)
+                continue
+            there = [(header, data) for header, data in log.batches(offset) if header.base_offset < upper]
+            found = log.read_on(offset, limit, upper)
+            plan = log.plan_read(offset, limit, upper_offset=upper)
+            assert plan is not None
+            read = bytes(plan.read())
+            if found is not None:
+                assert (bytes(found[0]), found[1]) == (read, plan.end_offset)
+                assert len(read) <= limit
+            assert b"".join(bytes(data) for _, data in there).startswith(read)
+            self.readers[number] = plan.end_offset if self.reading.random() < 0.9 else offset
+
     def check_visible(self) -> None:
         """What readers may see is what going through the log gives, and nothing is gone that is not committed."""
+        self.go_on_reading()
         log = self.log
         assert log.log_start_offset <= log.high_watermark <= log.log_end_offset
         assert self.late or log.high_watermark == log.log_end_offset

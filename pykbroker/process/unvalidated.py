@@ -1,0 +1,63 @@
+"""Warnings of topics that ask for validation by a schema registry, which acts only in a process that has one.
+
+Confluent's brokers ask a registry elsewhere (``confluent.schema.registry.url``), which this one does not.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from pykbroker.metadata.image import TOPIC_RESOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
+    from pykbroker.process.life import Life
+    from pykbroker.runtime.slices import Steps
+
+log = logging.getLogger(__name__)
+
+_SETTINGS: Final = ("confluent.key.schema.validation", "confluent.value.schema.validation")
+#: The weight of a look at a topic, and the topics that are named after a start.
+_WEIGHT: Final = 0.2
+_MOST: Final = 5
+
+
+def _validated_by(image: MetadataImage, topic: str) -> str | None:
+    """The setting by which a topic asks for validation; None for none."""
+    config = image.topic_config(topic)
+    return next((name for name in _SETTINGS if config.get(name, "").lower() == "true"), None)
+
+
+def warn_of_changes(validates: Callable[[], bool], life: Life) -> None:
+    """Warn of each topic that asks for validation from now on, while the process does not validate."""
+
+    def changed(image: MetadataImage, delta: MetadataDelta) -> None:
+        for kind, name in delta.configs if not validates() else ():
+            if kind == TOPIC_RESOURCE and (setting := _validated_by(image, name)) is not None:
+                log.warning("%s=true of topic %s does nothing: %s", setting, name, _WHY)
+
+    life.at_end(life.cluster.metadata.subscribe(changed))
+
+
+def warn_of_all(validates: Callable[[], bool], life: Life | None) -> None:
+    """Warn of topics that ask for it already."""
+    if life is not None and not validates():
+        life.cluster.runtime.slices.begin(_look(life.cluster.metadata.image))
+
+
+def _look(image: MetadataImage) -> Steps:
+    found = []
+    for kind, name in list(image.configs):
+        if kind == TOPIC_RESOURCE and _validated_by(image, name) is not None:
+            found.append(name)
+        yield _WEIGHT
+    if found:
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        log.warning("Schema validation of topics %s%s does nothing: %s", ", ".join(found[:_MOST]), more, _WHY)
+
+
+_WHY: Final = "this process has no schema registry; start it with --schema-registry"

@@ -1,0 +1,33 @@
+"""Topics that ask for validation by schemas where nothing validates: the log says so."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from pykbroker.controller.topics import NewTopic
+from pykbroker.metadata.image import TOPIC_RESOURCE
+from pykbroker.process import unvalidated
+from pykbroker.process.life import Lifetimes
+from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.metadata import alter
+
+
+@pytest.mark.parametrize("validates", [False, True])
+def test_it_is_said_when_a_topic_asks_and_after_a_start(validates: bool, caplog: pytest.LogCaptureFixture) -> None:
+    world = MemoryCluster()
+    life = Lifetimes().begin(world.cluster)
+    unvalidated.warn_of_changes(lambda: validates, life)
+    world.create(*(NewTopic(f"t{number}", 1, 1) for number in range(7)))
+    with caplog.at_level(logging.WARNING, unvalidated.__name__):
+        alter(world.controller, TOPIC_RESOURCE, "t0", retention_ms="1000")
+        unvalidated.warn_of_all(lambda: validates, life)
+        assert caplog.messages == []
+        for number in range(7):
+            alter(world.controller, TOPIC_RESOURCE, f"t{number}", confluent_key_schema_validation="true")
+        unvalidated.warn_of_all(lambda: validates, life)
+    why = "does nothing: this process has no schema registry; start it with --schema-registry"
+    each = [f"confluent.key.schema.validation=true of topic t{number} {why}" for number in range(7)]
+    of_all = f"Schema validation of topics t0, t1, t2, t3, t4 and 2 more {why}"
+    assert caplog.messages == ([] if validates else [*each, of_all])
