@@ -27,7 +27,8 @@ _SPDX = {
 def declared() -> dict[str, str]:
     """The packages that pyproject.toml declares for users, and the extra of each; "" for those that are always needed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = {name: lines for name, lines in project["optional-dependencies"].items() if name not in ("test", "demo")}
+    ours = ("units", "test", "demo")
+    extras = {name: lines for name, lines in project["optional-dependencies"].items() if name not in ours}
     found: dict[str, str] = {}
     for extra, lines in {"": project["dependencies"], **extras}.items():
         for line in lines:

@@ -17,6 +17,7 @@ from compat_tests.oracle.cases.transactional_data import COMMITTED, commit_plain
 from compat_tests.oracle.requests import Ask
 from compat_tests.oracle.transacting import GROUP, Transacting, coordinator_ready, quiet_until
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
@@ -284,4 +285,51 @@ def _transaction(ask: Ask, *, produce: int, end: int, offsets: int) -> Iterator[
     ask(fetch(ask, of(ask, topic), isolation_level=COMMITTED), 9)
 
 
-LIVES: tuple[Life, ...] = (classic_group, consumer_group, transaction_v1, transaction_v2)
+def deleted_records_v1(ask: Ask) -> Iterator[None]:
+    return _deleted_records(ask, produce=9, end=3)
+
+
+def deleted_records_v2(ask: Ask) -> Iterator[None]:
+    return _deleted_records(ask, produce=12, end=5)
+
+
+def _deleted_records(ask: Ask, *, produce: int, end: int) -> Iterator[None]:
+    """Of a transaction that is open the first records are deleted, elsewhere all. After a restart nothing says there that it began: its
+    next batch is refused with OUT_OF_ORDER_SEQUENCE_NUMBER in version 2, and taken in version 1. Then it ends.
+
+    Where the log begins within a batch, Apache Kafka's last stable offset is that of the batch, before the beginning of the log, here the
+    beginning itself.
+    """
+    topic = ask.topic(partitions=2)
+    txn = Transacting(ask, timeout_ms=600_000)
+    for partition in (0, 1):
+        for sequence in (0, 3):
+            txn.produce(topic, partition, sequence=sequence, version=produce)
+        parts = [DeleteRecordsPartition(partition, (3, 6)[partition])]
+        ask(DeleteRecordsRequest([DeleteRecordsTopic(topic, parts)], 10_000), 2)
+
+    def look() -> None:
+        _look_at_transaction(ask, txn.id, topic, ask.name("none"))
+
+    look()
+    yield  # Ongoing
+
+    look()
+    for partition in (0, 1):
+        ask(txn.producing(topic, txn.batch(sequence=6), partition, version=produce), produce)
+        ask(txn.producing(topic, txn.batch(sequence=12), partition, version=produce), produce)
+    look()
+    yield  # Ongoing, and more was written or refused
+
+    look()
+    txn.end(commit=True, version=end)
+    look()
+    yield  # CompleteCommit
+
+    look()
+
+
+LIVES: tuple[Life, ...] = (
+    *(classic_group, consumer_group, transaction_v1, transaction_v2),
+    *(deleted_records_v1, deleted_records_v2),
+)

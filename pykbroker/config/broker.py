@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from pykbroker.config.consistency import check_together
-from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.definitions.definition_set import CURRENT, Definitions
 from pykbroker.config.listeners import Listener, check_ports, parse_listeners, protocol_map
 from pykbroker.config.setting import ConfigError, Setting
@@ -17,6 +17,12 @@ LISTENER_PREFIX: Final = "listener.name."
 _FREE_PREFIXES: Final = (LISTENER_PREFIX, "config.providers.", "super.users", "allow.everyone.if.no.acl.found")
 _MASTER_KEY: Final = "delegation.token.master.key"
 _EVERY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - refused as an address to connect to
+
+
+@cache
+def _defaults_of_today() -> Mapping[str, Any]:
+    """The values of the settings that nobody gives, by name."""
+    return {name: CURRENT.default_value(name) for name in CURRENT.broker}
 
 
 class BrokerConfig:
@@ -42,11 +48,11 @@ class BrokerConfig:
             if name in definitions.broker
         }
         self.definitions = definitions
-        self._defaults = {name: CURRENT.default_value(name) for name in BROKER_SETTINGS}
+        self._defaults = _defaults_of_today()
         if definitions is not CURRENT:
-            self._defaults |= {name: definitions.default_value(name) for name in definitions.broker}
-            self._defaults |= definitions.beneath
-        self._values: dict[str, Any] = self._defaults | self._static
+            own = {name: definitions.default_value(name) for name in definitions.broker}
+            self._defaults = {**self._defaults, **own, **definitions.beneath}
+        self._values: dict[str, Any] = {**self._defaults, **self._static}
         self.cluster_default: Mapping[str, str] = {}
         self.this_broker: Mapping[str, str] = {}
         self._topic_defaults: dict[str, Any] | None = None
@@ -185,7 +191,7 @@ class BrokerConfig:
         Values were validated when they were altered; one that does not parse nevertheless (another version wrote it) is
         ignored, as in Kafka.
         """
-        values = self._defaults | self._static
+        values = {**self._defaults, **self._static}
         for name, text in {**cluster_default, **this_broker}.items():
             if name in self.definitions.broker:
                 with contextlib.suppress(ConfigError):

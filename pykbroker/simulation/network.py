@@ -21,6 +21,8 @@ from pykbroker.wire.headers import RequestHeader, decode_response_header, encode
 from pykbroker.wire.message import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pykbroker.simulation.world import World
 
 
@@ -123,7 +125,8 @@ class Link:
         self.principal = "User:ANONYMOUS"
         self.by_token = False
         self.client_software = ("unknown", "unknown")
-        self.closed = False
+        self.closed = self.is_lost = False
+        self.when_lost: dict[object, Callable[[], None]] | None = None
         self._network = network
         self._world = network.world
         self._client_id = client_id
@@ -159,6 +162,9 @@ class Link:
                 sent.result.abandon()
             self._world.at(1, partial(sent.deferred.fail, Disconnected()))
         self._sent.clear()
+        self.is_lost = True
+        told, self.when_lost = self.when_lost, None
+        self._world.server.tell((told or {}).values())
 
     def look_for_overdue(self) -> None:
         """Tell the network of requests that were not answered in time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -116,6 +116,11 @@ class SimulatedServer:
     def handle(self, node: int, link: Link, frame: memoryview) -> Any:
         """Answer one frame as the dispatcher does; None when the process is down or dies of it."""
         return self._call(lambda: self._dispatcher.answer(self.running.brokers[node], cast("Connection", link), frame))
+
+    def tell(self, callbacks: Iterable[Callable[[], None]]) -> None:
+        """A connection has ended; a process that has died is told nothing."""
+        for callback in callbacks:
+            self._call(callback)
 
     def next_deadline_ms(self) -> float:
         """When the next timer is due, in milliseconds since the world began."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from scripts.jars import ROOT
@@ -29,14 +28,15 @@ _OF_EXTRAS = (
 )
 #: Folders and files of a quick run that make up a part, the longest part first. Unnamed ones make up one that is longer.
 _QUICK = {
-    "services": tuple(f"{_TESTS}/{room}" for room in ("cli", "http", "steered", "testing")),
+    "services": tuple(f"{_TESTS}/{room}" for room in ("http", "steered", "testing")),
+    "commands": (f"{_TESTS}/cli",),
     "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
     "storage": (_STORAGE, f"{_TESTS}/simulation"),
     "wire": ("wire", "scripts"),
 }
 #: Set in quick runs: models look less deep (pykbroker/tests/kit/depth.py).
 QUICK_VARIABLE = "PYKBROKER_QUICK"
-#: Parts beyond one per processor: those that use other brokers wait for them half of the time.
+#: Parts beyond one per processor: those that use other brokers and processes wait for them half of the time.
 _WAITING = 1
 #: Suites of compat_tests that make up a part, the longest part first. Unnamed ones make up the last part, so that a new
 #: suite is run, too.
@@ -73,12 +73,11 @@ def main() -> int:
     if given.arguments:
         os.execv(sys.executable, [sys.executable, "-m", "pytest", *given.arguments])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    begun = time.monotonic()
     if given.quick:
-        return _quick(begun)
+        os.environ[QUICK_VARIABLE] = "1"
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check)
-        status = run(parts(), at_once=(os.cpu_count() or 1) + _WAITING)
+        status = run(quick_parts() if given.quick else parts(), at_once=(os.cpu_count() or 1) + _WAITING)
         failed = checked.result()
     if failed:
         print(f"\n{failed} failed; its output is at the beginning.", file=sys.stderr)
@@ -92,17 +91,6 @@ def quick_parts() -> list[Part]:
     named = [path for paths in _QUICK.values() for path in paths]
     rest = (each for each in UNIT if each not in named)  # what is named is not ignored
     return [Part("quick-others", (*thinned, *rest, *(f"--ignore={path}" for path in named))), *parts]
-
-
-def _quick(begun: float) -> int:
-    """Run the checks, and then the tests that need no other broker."""
-    failed = check()
-    if failed:
-        print(f"\n{failed} failed; no test was run.", file=sys.stderr)
-        return 1
-    print(f"Lint and types are right ({time.monotonic() - begun:.0f} s). Unit and property tests follow.", flush=True)
-    os.environ[QUICK_VARIABLE] = "1"
-    return run(quick_parts(), at_once=os.cpu_count() or 1)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from pykbroker.tests.kit.depth import of_depths
 from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.headers import RequestHeader, decode_request_header, encode_request_header
 from pykbroker.wire.tests.kafka_messages import (
@@ -43,7 +44,11 @@ def test_we_write_it_again_as_kafka_did(golden: list[Sample]) -> None:
 
 def test_kafka_reads_what_we_write() -> None:
     source = random.Random(431)
-    messages = [(name, version, build(name, version, source)) for name, version in all_versions() for _ in range(6)]
+    messages = [
+        (name, version, build(name, version, source))
+        for name, version in all_versions()
+        for _ in range(of_depths(2, 6, 6))
+    ]
     ours = [(name, version, encoded(message, version)) for name, version, message in messages]
     for (_, _, message), (_, _, data), kafka in zip(messages, ours, read_by_kafka(ours), strict=True):
         assert kafka.data == data, plain_name(kafka)

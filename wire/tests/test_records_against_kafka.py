@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pykbroker.tests.kit.depth import of_depths
 from pykbroker.wire.control_records import EndTxnMarker, decode_end_txn_marker, encode_end_txn_batch
 from pykbroker.wire.records import (
     Compression,
@@ -163,7 +164,7 @@ LEVELS = [
 
 def _batches() -> list[Batch]:
     rng = random.Random(20)
-    batches = [_random_batch(rng, codec) for codec in Compression for _ in range(40)]
+    batches = [_random_batch(rng, codec) for codec in Compression for _ in range(of_depths(10, 40, 40))]
     batches += [_random_batch(rng, codec, level) for codec, level in LEVELS]
     for commit in (True, False):
         batches.append(
@@ -224,6 +225,6 @@ def test_we_read_what_kafka_writes(exchanges: list[Exchange]) -> None:
 
 def test_uncompressed_batches_are_the_same_bytes(exchanges: list[Exchange]) -> None:
     plain = [exchange for exchange in exchanges if exchange.batch.compression is Compression.NONE]
-    assert len(plain) > 40
+    assert len(plain) > of_depths(10, 40, 40)
     for exchange in plain:
         assert exchange.ours == exchange.made

@@ -257,6 +257,7 @@ QUESTIONS: list[Question] = [
 ]
 
 
+@pytest.mark.deep(but=4)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
 def test_nobody_waits_for_the_cold_reads_of_others(tmp_path: Path, question: Question) -> None:
     async def scenario() -> None:
@@ -287,6 +288,7 @@ def test_nobody_waits_for_the_cold_reads_of_others(tmp_path: Path, question: Que
     run(scenario())
 
 
+@pytest.mark.deep(but=4)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
 def test_reads_done_inline_would_be_noticed(tmp_path: Path, question: Question) -> None:
     async def scenario() -> None:

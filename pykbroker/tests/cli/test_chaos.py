@@ -35,6 +35,7 @@ def command(tmp_path: Path) -> tuple[str, ...]:
     return "--", sys.executable, str(program), "{bootstrap}"
 
 
+@pytest.mark.deep
 def test_a_program_that_fails_by_some_seeds_keeps_their_tapes(
     run: Run, tmp_path: Path, command: tuple[str, ...]
 ) -> None:

@@ -94,6 +94,7 @@ def test_files_that_must_not_grow(folder: Path) -> None:
         ended(process)
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("content", [None, "", "rubbish"])
 def test_meta_properties_that_are_missing_or_damaged(folder: Path, content: str | None) -> None:
     properties = folder / "meta.properties"
@@ -130,6 +131,7 @@ def test_one_of_the_log_dirs_cannot_be_used(folder: Path, tmp_path: Path) -> Non
         assert f"Log directory {tmp_path / 'broken'} goes offline" in ended(process)
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("what", ["t-0", "."])
 def test_files_that_vanish_while_they_are_served(folder: Path, what: str) -> None:
     """A partition's directory, or all of them: once it is noticed, every client is told, until a start that finds what is left."""

@@ -37,6 +37,7 @@ def everything(folder: Path) -> dict[str, bytes | None]:
     return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
 
 
+@pytest.mark.deep(but=3)
 @pytest.mark.parametrize("name", [*FOREIGN, "notes.txt"])
 def test_a_directory_that_is_no_brokers_is_refused_and_left_as_it_was(tmp_path: Path, name: str) -> None:
     lay_out(tmp_path, [name])
@@ -67,6 +68,7 @@ def test_a_link_to_a_directory_that_is_no_brokers(tmp_path: Path) -> None:
     assert everything(tmp_path / "mine").keys() >= {"report-2024/january.csv", "to-delete/letter.txt"}
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("name", ["lost+found/", ".snapshot/", ".hidden", ".nfs000001"])
 def test_what_file_systems_keep_is_no_obstacle(tmp_path: Path, name: str) -> None:
     """Apache Kafka takes hidden files, but ends at a lost+found or a hidden folder; nothing of ours touches them."""

@@ -31,6 +31,7 @@ def test_programs_are_told_too() -> None:
         assert "http" not in json.loads(ready)
 
 
+@pytest.mark.deep(but=3)
 @pytest.mark.parametrize(
     ("options", "said"),
     [

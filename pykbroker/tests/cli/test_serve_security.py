@@ -182,6 +182,7 @@ def test_no_credential_is_readable_by_others_whatever_the_umask(tmp_path: Path) 
     assert {path: oct(path.stat().st_mode) for path in secret if path.stat().st_mode & 0o077} == {}
 
 
+@pytest.mark.deep(but=2)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -377,6 +377,7 @@ def test_more_partitions_are_added_to_a_topic_of_many() -> None:
     assert sum(topic == "wide" for topic, _ in world.cluster.store.table.by_name) == WIDE + 3000
 
 
+@pytest.mark.deep
 def test_a_broker_of_many_partitions_stops_and_starts_and_leads_again() -> None:
     """Nobody sees a part of the partitions led by others."""
     world = wide()

@@ -250,6 +250,7 @@ def a_commit() -> tuple[bytes, bytes | None]:
     return group_records.encode(group_records.offset_record("g", "t", 0, OffsetCommitValue(7, -1, "", NOW)))
 
 
+@pytest.mark.deep(but=2)
 @both
 @pytest.mark.parametrize("of", ["groups", "transactions"])
 def test_loading_of_coordinators(measuring: Watched, kind: str, of: str) -> None:
@@ -287,6 +288,7 @@ class SharesWatched(Watched, ShareCluster):
     """With a share group that has dead letters."""
 
 
+@pytest.mark.deep(but=1)
 @both
 def test_dead_letters(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Records that a share group gives up, and what else lies among its letters."""

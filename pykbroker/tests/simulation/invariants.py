@@ -22,6 +22,7 @@ from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.partitions.partition import Partition
 from pykbroker.runtime.runtime import Runtime
+from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.simulation.history import History
 from pykbroker.simulation.world import World
 
@@ -146,13 +147,21 @@ class Watch:
         fetches = [session.waiter for session in sessions if session.waiter is not None]
         for partition in cluster.partitions():
             for watcher in partition.watchers:
-                if not isinstance(watcher, FetchSession):
+                if isinstance(watcher, LedSharePartition):
+                    self._look_at_share_partition(watcher)
+                elif not isinstance(watcher, FetchSession):
                     fetches.append(watcher)
                 elif watcher not in sessions:
                     self._history.wrong(f"a session that is closed watches {partition!r}")
         for fetch in fetches:
             if fetch.connection.closed:
                 self._history.wrong("a fetch waits whose connection is gone")
+
+    def _look_at_share_partition(self, led: LedSharePartition) -> None:
+        for wake in led.waiting:
+            fetch = wake.__self__  # type: ignore[attr-defined]
+            if fetch.ctx.connection.closed:
+                self._history.wrong(f"a member waits for {led.key} whose connection is gone")
 
     def _look_at_offsets(self, cluster: Cluster) -> None:
         for number, loaded in loaded_shards(cluster, CONSUMER_OFFSETS):
@@ -210,9 +219,15 @@ class Watch:
 
 
 def loaded_shards(cluster: Cluster, topic: str) -> list[tuple[int, Loaded]]:
-    """The shards of a coordinator's topic that are loaded, by their partitions."""
+    """The shards of a coordinator's topic that are loaded, by their partitions, whose logs are open: nothing is opened by looking at it."""
     created = [broker.coordinators.created.get(topic) for broker in cluster.brokers.values()]
-    return [each for coordinator in created if coordinator is not None for each in coordinator.shards.loaded.items()]
+    return [
+        (index, loaded)
+        for coordinator in created
+        if coordinator is not None
+        for index, loaded in coordinator.shards.loaded.items()
+        if loaded.partition.opened_log is not None
+    ]
 
 
 def group_shards(cluster: Cluster) -> dict[int, GroupShard]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections import Counter
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -30,7 +32,10 @@ from pykbroker.simulation.network import NetworkFaults
 from pykbroker.simulation.server import LONGEST_OFFLOAD_MS
 from pykbroker.simulation.world import World
 from pykbroker.tests.kit.metadata import alteration
+from pykbroker.tests.simulation import sharing, streaming
 from pykbroker.tests.simulation.invariants import Watch, differences, dump, group_shards, transaction_shards
+from pykbroker.tests.simulation.sharing import Sharing
+from pykbroker.tests.simulation.streaming import Streaming
 from pykbroker.worlds.disk import ProcessDied
 
 SOURCE, TARGET, SIDE, RUDE = "source", "target", "side", "rude"
@@ -66,11 +71,13 @@ _LARGEST_BATCH = 2000
 
 
 @contextmanager
-def errors_in_the_log(history: History):
-    """An error in the log of the brokers is unhandled, and wrong."""
+def errors_in_the_log(history: History, unless: Callable[[], bool]):
+    """An error in the log of the brokers is unhandled, and wrong, unless the disk is full."""
     log = logging.getLogger("pykbroker")
     handler = logging.Handler(logging.ERROR)
-    handler.emit = lambda record: history.wrong(f"logged: {record.getMessage()} {record.exc_info}")
+    handler.emit = lambda record: (
+        None if unless() else history.wrong(f"logged: {record.getMessage()} {record.exc_info}")
+    )
     level = log.level
     log.setLevel(logging.ERROR)
     log.addHandler(handler)
@@ -98,6 +105,10 @@ class Cast:
     admin: bool
     #: Whether very many groups and transactional ids are used at once, and then left.
     crowd: bool
+    #: How many members a share group has; 0 for none.
+    sharers: int
+    #: And a streams group.
+    streamers: int
     #: What is done in one turn of the loop of what is too much for one.
     weight: float
 
@@ -107,6 +118,7 @@ class Story:
 
     def __init__(self, seed: int) -> None:
         draw = self._draw = Random(f"{seed}/story")
+        groups = self._draw_of_groups = Random(f"{seed}/groups")
         self.cast = Cast(
             brokers=draw.choice([1, 1, 2]),
             width=draw.randint(1, 3),
@@ -119,6 +131,8 @@ class Story:
             processors=draw.randint(0, 2),
             admin=draw.random() < 0.5,
             crowd=draw.random() < 0.4,
+            sharers=groups.choice((0, 0, 1, 2, 3)),
+            streamers=groups.choice((0, 0, 1, 2, 3)),
             weight=draw.choice([1, 5, 30, 1000]),
         )
         settings = {
@@ -134,6 +148,8 @@ class Story:
             "log.roll.ms": "5000",
             **(SYNCED if self.cast.synced else {}),
             **(SHORT_LIVED if self.cast.crowd else {}),
+            **(sharing.SETTINGS if self.cast.sharers else {}),
+            **(streaming.SETTINGS if self.cast.streamers else {}),
         }
         self.world = World(seed, self.cast.brokers, settings)
         self.world.server.weight_of_a_turn = self.cast.weight
@@ -142,6 +158,14 @@ class Story:
         self.consumers: list[GroupConsumer] = []
         self.producers: list[IdempotentProducer | TransactionalProducer] = []
         self._named = 0
+        #: Whether the disk takes nothing.
+        self.is_full = False
+        self.sharing: Sharing | None = None
+        if self.cast.sharers:
+            self.sharing = Sharing(self.world, self.history, self.cast.sharers, [SOURCE, SIDE], SOURCE)
+        self.streaming: Streaming | None = None
+        if self.cast.streamers:
+            self.streaming = Streaming(self.world, self.history, self.cast.streamers, SOURCE, self.cast.width)
 
     @property
     def _is_rude(self) -> bool:
@@ -150,7 +174,7 @@ class Story:
     # The beginning
 
     def tell(self) -> None:
-        with errors_in_the_log(self.history):
+        with errors_in_the_log(self.history, unless=lambda: self.is_full):
             self._tell()
 
     def _tell(self) -> None:
@@ -180,6 +204,8 @@ class Story:
         image = [NewTopic(SOURCE, self.cast.width, 1), NewTopic(TARGET, self.cast.width, 1)]
         if self._is_rude:
             image.append(NewTopic(RUDE, 1, 1))
+        if self.sharing is not None:
+            image += self.sharing.topics()
         cluster = self.world.server.running
         waits: list[Deferred[Any]] = [cluster.controller.create_topics(image)]
         if self.cast.crowd:
@@ -205,6 +231,10 @@ class Story:
         if self.cast.admin:
             self.admin = Admin(self.world, self.history, side=SIDE, grown=SIDE, group=READERS, transactional_ids=["tx"])
         self.crowd = Crowd(self.world, self.history, partitions, side=SIDE) if self.cast.crowd else None
+        if self.sharing is not None:
+            self.sharing.enter()
+        if self.streaming is not None:
+            self.streaming.enter()
 
         self.rude = None
         if self._is_rude:
@@ -276,6 +306,12 @@ class Story:
             ]
         )
         what()
+        if self.sharing is not None:
+            self.sharing.trouble()
+        if self.streaming is not None:
+            self.streaming.trouble()
+        if (self.sharing or self.streaming) and self._draw_of_groups.random() < 0.15:
+            self._fill_the_disk()
 
     def _crash_a_client(self) -> None:
         client = self._draw.choice([*self.consumers, *self.producers])
@@ -345,6 +381,20 @@ class Story:
                 self.world.server.lose_power()
             self._down("lose power" if power else "killed in a write", None)
 
+    def _fill_the_disk(self) -> None:
+        """No write succeeds for a while; then the process is killed, and starts with room again."""
+        if self.world.server.cluster is None:
+            return
+        disk = self.world.disk
+        self.is_full = True
+        disk.fail = lambda _, what: OSError(errno.ENOSPC, "full") if "write" in what else None
+        self.world.run(self._draw_of_groups.randint(50, 3000))
+        disk.fail = None
+        self.is_full = False
+        if self.world.server.cluster is not None:
+            self.world.server.kill()
+            self._down("full disk", None)
+
     def _delete_while_a_transaction_ends(self) -> None:
         """The marker may be in the topic that goes, or be meant for it, and find the next one of its name."""
         if self.admin is not None and self.world.run(_LONGEST_WAIT_MS, self._is_a_transaction_ending):
@@ -392,6 +442,8 @@ class Story:
             self.crowd.stopped = True
         if self.rude is not None:
             self.rude.stopped = True
+        if self.sharing is not None:
+            self.sharing.quiet()
         if not self.world.run(_QUIET_MS, self._finished):
             self.history.wrong(f"not finished in time: {self._unfinished()}")
 
@@ -410,7 +462,10 @@ class Story:
         ]
         if open_ones:
             return [f"open transactions {open_ones}"]
+        ends = {where: records[-1].offset + 1 for where, records in self.reader.records.items() if records}
         return [
+            *([] if self.sharing is None else self.sharing.unfinished(ends)),
+            *([] if self.streaming is None else self.streaming.unfinished()),
             *self._unstable_groups(),
             *(
                 f"{group} in {each!r}"
@@ -486,6 +541,8 @@ class Story:
         self._check_transactions(read)
         if self.cast.processors:
             self._check_processed(read)
+        if self.sharing is not None:
+            self.sharing.check(self.reader.records)
 
     def _check_crowd(self, crowd: Crowd) -> None:
         """What nobody uses any more is forgotten, however much of it there is. All others are still there, but ask rarely: what

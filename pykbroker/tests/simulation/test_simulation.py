@@ -47,6 +47,7 @@ EXPECTED = {
     "server: kill": 20,
     "server: killed in a write": 20,
     "server: lose power": 5,
+    "server: full disk": 10,
     "replay compared": 20,
     "topic deleted": 5,
     "topic deleted under a transaction that is open": 2,
@@ -63,6 +64,13 @@ EXPECTED = {
     "connection cut under a fetch": 50,
     "contradiction": 100,
     "open transaction trimmed": 50,
+    "share delivery": 3000,
+    "share delivery again": 500,
+    "share record with a letter": 100,
+    "share acknowledgement: INVALID_RECORD_STATE": 20,
+    "share member fenced": 5,
+    "streams assignment": 100,
+    "streams member fenced": 3,
 }
 
 

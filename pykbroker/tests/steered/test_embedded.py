@@ -220,6 +220,7 @@ print("well")
 """
 
 
+@pytest.mark.deep(but=2)
 @pytest.mark.parametrize("separate", [False, True])
 @pytest.mark.parametrize(("stops", "own"), [(False, False), (True, False), (False, True)])
 def test_a_forked_child_leaves_the_brokers_of_its_parent_alone(separate: bool, stops: bool, own: bool) -> None:

@@ -90,6 +90,7 @@ def test_all_of_it_works_or_says_what_to_do(tmp_path: Path) -> None:
                 pytest.fail(f"{name} gave {call(kafka)}")
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize(
     "protection",
     [{"security": "sasl_plaintext"}, {"authorizer.class.name": STANDARD_AUTHORIZER}],

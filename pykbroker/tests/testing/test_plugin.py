@@ -284,6 +284,7 @@ def test_moves_time(kafka):
     assert "faults that matched no request: 'Fetch topic=nobody_else drop'" in output, output
 
 
+@pytest.mark.deep
 def test_workers_have_a_broker_each(tmp_path: Path) -> None:
     status, output = run(
         tmp_path,

@@ -53,7 +53,7 @@ class Worker:
             "work",
             MEMBER,
             share_session_epoch=self._session,
-            max_wait_ms=5000,
+            max_wait_ms=500,
             min_bytes=1,
             max_bytes=1 << 20,
             max_records=4,

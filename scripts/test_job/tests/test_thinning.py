@@ -20,6 +20,10 @@ def test_seeds(seed): pass
 def test_rows(row): pass
 
 def test_alone(): pass
+
+@pytest.mark.deep(but=2)
+@pytest.mark.parametrize("row", range(9))
+def test_costly(row): pass
 """
 
 
@@ -49,6 +53,7 @@ def test_a_run_has_the_first_and_the_last_set_and_each_test(tmp_path: Path) -> N
     assert (len(seeds), seeds[0], seeds[-1]) == (MOST_SETS, "test_seeds[0]", "test_seeds[999]")
     assert sum(name.startswith("test_rows") for name in collected) == MOST_SETS
     assert "test_alone" in collected
+    assert [name for name in collected if name.startswith("test_costly")] == ["test_costly[0]", "test_costly[8]"]
 
 
 def test_a_spread_has_none_twice() -> None:

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.worlds.disk import ProcessDied
@@ -78,7 +79,7 @@ def operations(protocol: int, **settings: str) -> int:
 @pytest.mark.parametrize("protocol", [1, 2])
 def test_death_at_every_operation(protocol, power):
     settings = SYNCED if power else {}
-    for operation in range(1, operations(protocol, **settings) + 1):
+    for operation in range(1, operations(protocol, **settings) + 1, of_depths(5, 1, 1)):
         run = Run(protocol, **settings)
         disk = run.world.disk
         last = disk.operations + operation

@@ -48,7 +48,7 @@ def test_a_broker_is_stopped_and_started() -> None:
 
 
 def test_the_lag_of_a_broker_that_is_cut_off() -> None:
-    with with_http(brokers=3, settings={"min.insync.replicas": "1"}) as http:
+    with with_http(brokers=3, settings={"min.insync.replicas": "1", "replica.lag.time.max.ms": "500"}) as http:
         http.kafka.create_topic("t", 1, replication_factor=3)
         http.kafka.create_topic("alone", 1, replication_factor=1)
         http.kafka.move_leader("t", 0, to=1)
