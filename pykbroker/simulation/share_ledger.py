@@ -103,7 +103,13 @@ class ShareLedger:
                 self._holds.discard((where, offset))
 
     def done(self, where: Where, said: list[tuple[int, Acknowledge]]) -> None:
-        """It was answered that this is carried out."""
+        """It was answered that this is carried out. Where records are deleted nothing is done, and after a kill they may be there again."""
+        cluster = self._world.server.cluster
+        topic = None if cluster is None else cluster.metadata.image.topics_by_id.get(where[0])
+        partition = None if cluster is None or topic is None else cluster.partition(topic.name, where[1])
+        if partition is None:
+            return
+        said = [each for each in said if each[0] >= partition.log_start_offset]
         over = self._over.setdefault(where, {})
         over.update((offset, (kind, self._world.now_ms)) for offset, kind in said if kind in ENDS)
 

@@ -72,6 +72,7 @@ class ShareConsumer(SimulatedClient):
         self._topics = topics
         self._member_id = f"{name}-{self.random.getrandbits(64):x}"
         self._epoch = _JOINING
+        self._says_all = True
         self._assigned: set[Where] = set()
         self._names: dict[bytes, str] = {}
         self._sessions: dict[int, _Session] = {}
@@ -82,13 +83,15 @@ class ShareConsumer(SimulatedClient):
 
     def _beat(self) -> Steps[None]:
         while not self.leaving:
-            names = self._topics if self._epoch == _JOINING else None
+            names = self._topics if self._epoch == _JOINING or self._says_all else None
             request = ShareGroupHeartbeatRequest(self._group, self._member_id, self._epoch, None, names)
             try:
                 answer = yield from self.ask_coordinator(GROUP, self._group, request, 1)
             except Disconnected:
+                self._says_all = True  # the answer may have had its assignment, which who says all is told again
                 yield from self.pause(RETRY_MS)
                 continue
+            self._says_all = False
             yield from self.pause(self._on_answer(answer))
         request = ShareGroupHeartbeatRequest(self._group, self._member_id, _LEAVING)
         try:
