@@ -1,6 +1,7 @@
-"""Clients of schema registries in Go (franz-go's sr) and JavaScript (kafkajs's, and Confluent's, whose many packages take long).
+"""Clients of schema registries in Go (franz-go's sr, srclient) and JavaScript (kafkajs's, and Confluent's, whose many packages take long).
 
-The cases are in ``go/cases.go``, ``kafkajs/cases.js`` and ``confluent_js/cases.js``. Skipped where Go or Node is not installed.
+The cases are in ``go/cases.go``, ``kafkajs/cases.js`` and ``confluent_js/cases.js``; srclient's are its own integration tests. Skipped
+where Go or Node is not installed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import pytest
 
 from compat_tests.conftest import takes_long
 from compat_tests.harness.go_cases import GO, GoCases
+from compat_tests.harness.go_tests import module_copy, run_tests
+from compat_tests.harness.java import ROOT
 from compat_tests.harness.node_packages import installed
 from pykbroker.testing import Kafka
 
@@ -33,6 +36,14 @@ def run(command: list[str], url: str) -> None:
 @pytest.mark.skipif(GO is None, reason="Go is not installed (on Debian: apt-get install golang)")
 def test_franz_go(kafka: Kafka) -> None:
     run(GoCases(HERE / "go" / "cases.go").command("", [])[:1], kafka.schema_registry_url)
+
+
+@pytest.mark.skipif(GO is None, reason="Go is not installed (on Debian: apt-get install golang)")
+def test_the_integration_tests_of_srclient(kafka: Kafka) -> None:
+    folder = module_copy("github.com/riferrei/srclient", "v0.7.2", ROOT / "build" / "srclient")
+    environment = {"SRCLIENT_URL": kafka.schema_registry_url, "GOFLAGS": "-tags=integration"}
+    cases = run_tests(folder, ["TestGetSubjects", "TestCreateSchema"], environment, 120)
+    assert {case.name: case.outcome for case in cases} == {"TestGetSubjects": "passed", "TestCreateSchema": "passed"}
 
 
 @pytest.mark.skipif(NODE is None, reason="Node is not installed (on Debian: apt-get install nodejs npm)")
