@@ -22,6 +22,7 @@ from pykbroker.wire.headers import RequestHeader, encode_request_header
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
+from scripts.bench_http_job import registry
 from scripts.bench_http_job.pacing import Paced, Sent, produce
 from scripts.bench_http_job.watcher import Watcher
 from scripts.bench_job.brokers import timed_start
@@ -90,6 +91,9 @@ class Side(Paced):
 def main(given: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-http-") as made, ExitStack() as running:
         folder = Path(made)
+        if given.registry:
+            registry.measure(folder, given.starts, given.requests)
+            return 0
         _starts(folder, given.starts)
         plain, other = Pykbroker(folder / "a"), WithHttp(folder / "b")
         sides = {

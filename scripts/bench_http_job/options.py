@@ -22,4 +22,10 @@ def options() -> argparse.Namespace:
     )
     made.add_argument("--partitions", type=int, default=50, help="partitions that there are to tell of (50)")
     made.add_argument("--starts", type=int, default=7, help="starts of which the median is taken (7)")
+    made.add_argument(
+        "--registry",
+        action="store_true",
+        help="measure the schema registry (starts, memory, registrations, look-ups), and nothing else",
+    )
+    made.add_argument("--requests", type=int, default=2000, help="with --registry: requests of each kind (2000)")
     return made.parse_args()
