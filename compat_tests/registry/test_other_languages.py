@@ -42,7 +42,8 @@ def test_franz_go(kafka: Kafka) -> None:
 def test_the_integration_tests_of_srclient(kafka: Kafka) -> None:
     try:
         folder = module_copy("github.com/riferrei/srclient", "v0.7.2", ROOT / "build" / "srclient")
-    except RuntimeError as error:
+        subprocess.run([str(GO), "mod", "download"], cwd=folder, check=True)
+    except (RuntimeError, subprocess.CalledProcessError) as error:
         pytest.skip(f"srclient cannot be downloaded: {error}")
     environment = {"SRCLIENT_URL": kafka.schema_registry_url, "GOFLAGS": "-tags=integration"}
     cases = run_tests(folder, ["TestGetSubjects", "TestCreateSchema"], environment, 120)
