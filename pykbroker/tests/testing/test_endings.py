@@ -197,4 +197,6 @@ def test_a_process_is_as_it_was(at_once: int) -> None:
     after = state()
     assert {name: (before[name], after[name]) for name in before if before[name] != after[name]} == {}
     assert gc.get_freeze_count() <= frozen
-    assert set(threading.enumerate()) <= threads_before
+    for thread in set(threading.enumerate()) - threads_before:
+        thread.join(30)
+        assert not thread.is_alive()
