@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from pykbroker.share_partitions.states import Acknowledge
-from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, RequestRefused, SimulatedClient
+from pykbroker.simulation.clients.client import (
+    COORDINATOR_ERRORS,
+    FENCED,
+    GROUP,
+    RETRY_MS,
+    RequestRefused,
+    SimulatedClient,
+)
 from pykbroker.simulation.clients.group_consumer import HEARTBEAT_MS
 from pykbroker.simulation.network import Disconnected, Link
 from pykbroker.wire.errors import ErrorCode
@@ -41,7 +48,6 @@ _FETCH_VERSION = _ACKNOWLEDGE_VERSION = 2
 _MAX_WAIT_MS = 500
 #: One record of so many can be processed by nobody: it is released until the group gives it up.
 _POISON = 23
-_FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
 
 #: What a member says of offsets of a partition.
 Said = list[tuple[int, Acknowledge]]
@@ -103,7 +109,7 @@ class ShareConsumer(SimulatedClient):
         """How long to wait for the next heartbeat, in milliseconds."""
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE:
-            if code in _FENCED:
+            if code in FENCED:
                 self.history.count("share member fenced")
                 self._epoch, self._assigned = _JOINING, set()
             elif code in COORDINATOR_ERRORS:

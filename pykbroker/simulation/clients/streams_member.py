@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.streams.tasks import NO_TASKS, Tasks, by_subtopology, tasks_of
-from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, GROUP, RETRY_MS, SimulatedClient
+from pykbroker.simulation.clients.client import COORDINATOR_ERRORS, FENCED, GROUP, RETRY_MS, SimulatedClient
 from pykbroker.simulation.clients.group_consumer import HEARTBEAT_MS, SESSION_MS
 from pykbroker.simulation.history import TopicIds
 from pykbroker.simulation.network import Disconnected
@@ -32,14 +32,12 @@ _JOINING, _LEAVING = 0, -1
 _REBALANCE_MS = 120_000
 #: One heartbeat of so many says all again.
 _WHOLE_EVERY = 5
-_FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
 #: Tasks have no topic of their own.
 _NO_IDS = TopicIds(None, None)
 
 
-def counting(group: str, source: str) -> Topology:
+def counting(source: str, repartition: str, changelog: str) -> Topology:
     """Records of ``source`` are repartitioned and counted: tasks without state, and tasks with a changelog."""
-    repartition, changelog = f"{group}-repartition", f"{group}-changelog"
     return Topology(
         0,
         [
@@ -65,7 +63,7 @@ class StreamsMember(SimulatedClient):
         self.active: Tasks = NO_TASKS
         self.standby: Tasks = NO_TASKS
         self._group = group
-        self._topology = counting(group, source)
+        self._topology = counting(source, f"{group}-repartition", f"{group}-changelog")
         self._process = process
         self._member_id = f"{name}-{self.random.getrandbits(64):x}"
         self._epoch = _JOINING
@@ -104,8 +102,8 @@ class StreamsMember(SimulatedClient):
             request.topology, request.process_id, request.client_tags = self._topology, self._process, []
         if self._epoch == _JOINING or self._says_all or self.random.randrange(_WHOLE_EVERY) == 0:
             request.rebalance_timeout_ms = _REBALANCE_MS
-            request.active_tasks = _named(self.active)
-            request.standby_tasks = _named(self.standby)
+            request.active_tasks = task_ids(self.active)
+            request.standby_tasks = task_ids(self.standby)
             request.warmup_tasks = []
         self._says_all = False
         return request
@@ -113,7 +111,7 @@ class StreamsMember(SimulatedClient):
     def _on_answer(self, answer: StreamsGroupHeartbeatResponse) -> Steps[None]:
         code = ErrorCode(answer.error_code)
         if code is not ErrorCode.NONE:
-            if code in _FENCED:
+            if code in FENCED:
                 self.history.count("streams member fenced")
                 self._epoch = _JOINING
                 self._have(NO_TASKS, NO_TASKS)
@@ -143,5 +141,6 @@ class StreamsMember(SimulatedClient):
         self.active, self.standby = active, standby
 
 
-def _named(tasks: Tasks) -> list[TaskIds]:
+def task_ids(tasks: Tasks) -> list[TaskIds]:
+    """Tasks as heartbeats name them."""
     return [TaskIds(*each) for each in by_subtopology(tasks)]

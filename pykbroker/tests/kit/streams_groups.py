@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.coordination.groups.streams.tasks import Task, by_subtopology, tasks_of
+from pykbroker.coordination.groups.streams.tasks import Task, tasks_of
 from pykbroker.metadata.image import GROUP_RESOURCE
+from pykbroker.simulation.clients.streams_member import counting, task_ids
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.incremental_alter_configs import (
@@ -16,33 +17,13 @@ from pykbroker.wire.messages.incremental_alter_configs import (
 )
 from pykbroker.wire.messages.streams_group_describe import DescribedGroup, StreamsGroupDescribeRequest
 from pykbroker.wire.messages.streams_group_heartbeat import (
-    KeyValue,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
-    Subtopology,
-    TaskIds,
-    TopicInfo,
-    Topology,
 )
 
 STREAMS_GROUP = "counts"
 INPUT = "words"
 REPARTITION, CHANGELOG = f"{STREAMS_GROUP}-store-repartition", f"{STREAMS_GROUP}-store-changelog"
-
-
-def counting() -> Topology:
-    """Words are repartitioned and counted: tasks without state, and tasks with a changelog."""
-    return Topology(
-        0,
-        [
-            Subtopology("0", [INPUT], repartition_sink_topics=[REPARTITION]),
-            Subtopology(
-                "1",
-                repartition_source_topics=[TopicInfo(REPARTITION, topic_configs=[KeyValue("retention.ms", "-1")])],
-                state_changelog_topics=[TopicInfo(CHANGELOG, topic_configs=[KeyValue("cleanup.policy", "compact")])],
-            ),
-        ],
-    )
 
 
 class StreamsCluster(MemoryCluster):
@@ -98,12 +79,17 @@ class StreamsThread:
         return answer
 
     def joining(self) -> dict[str, Any]:
-        return {"rebalance_timeout_ms": 30_000, "topology": counting(), "process_id": self.process, "client_tags": []}
+        return {
+            "rebalance_timeout_ms": 30_000,
+            "topology": counting(INPUT, REPARTITION, CHANGELOG),
+            "process_id": self.process,
+            "client_tags": [],
+        }
 
     def reported(self) -> dict[str, Any]:
         return {
-            "active_tasks": [TaskIds(*each) for each in by_subtopology(self.active)],
-            "standby_tasks": [TaskIds(*each) for each in by_subtopology(self.standby)],
+            "active_tasks": task_ids(self.active),
+            "standby_tasks": task_ids(self.standby),
             "warmup_tasks": [],
         }
 

@@ -7,18 +7,16 @@ or given up; what is given up has one dead letter, and nothing is lost.
 from __future__ import annotations
 
 from collections import Counter
-from random import Random
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.share.state import UNINITIALIZED, SharePartitionKey, ShareState
-from pykbroker.metadata.image import GROUP_RESOURCE
 from pykbroker.metadata.names import SHARE_GROUP_STATE
 from pykbroker.share_partitions.dead_letters.letters import OFFSET, PARTITION, TOPIC
 from pykbroker.simulation.clients.share_consumer import DELIVERIES, LOCK_MS, ShareConsumer
 from pykbroker.simulation.share_ledger import ShareLedger
-from pykbroker.tests.kit.metadata import alteration
 from pykbroker.tests.simulation.invariants import loaded_shards
+from pykbroker.tests.simulation.membership import Membership
 from pykbroker.wire.records import decode_records
 
 if TYPE_CHECKING:
@@ -46,19 +44,17 @@ SETTINGS = {
 }
 
 
-class Sharing:
+class Sharing(Membership[ShareConsumer]):
     """See the module. ``topics`` are what the group reads; of those in ``lasting`` nothing is deleted."""
 
+    kind = "share"
+    troubles = ("crash", "crash", "stall", "leave", "nothing")
+
     def __init__(self, world: World, history: History, members: int, topics: list[str], lasting: str) -> None:
-        self._world = world
-        self._history = history
-        self._draw = Random(f"{world.seed}/sharing")
+        super().__init__(world, history, "sharing", SHARERS, members)
         self._topics = topics
         self._lasting = lasting
-        self._named = 0
         self.ledger = ShareLedger(world, history, LOCK_MS, DELIVERIES)
-        self.members: list[ShareConsumer] = []
-        self._count = members
         #: What was persisted of each share partition when it was looked at: the state, and the delivery counts.
         self._states: dict[SharePartitionKey, ShareState] = {}
         self._counts: dict[SharePartitionKey, dict[int, int]] = {}
@@ -74,35 +70,16 @@ class Sharing:
 
     def enter(self) -> None:
         """The members come, and the group has its settings."""
-        settings = {
-            "share.auto.offset.reset": "earliest",
-            "share.isolation.level": "read_committed",
-            "errors.deadletterqueue.topic.name": LETTERS,
-        }
-        altered = alteration(GROUP_RESOURCE, SHARERS, **settings)
-        wait = self._world.server.running.controller.alter_configs([altered], broker_id=1)
-        self._world.run(1000, until=lambda: wait.done)
-        for _ in range(self._count):
-            self._add()
+        self.join(
+            **{
+                "share.auto.offset.reset": "earliest",
+                "share.isolation.level": "read_committed",
+                "errors.deadletterqueue.topic.name": LETTERS,
+            }
+        )
 
-    def _add(self) -> None:
-        self._named += 1
-        self.members.append(ShareConsumer(self._world, self.ledger, f"sharer{self._named}", SHARERS, self._topics))
-
-    def trouble(self) -> None:
-        """Something befalls one member, or none."""
-        member = self._draw.choice(self.members)
-        what = self._draw.choice(("crash", "crash", "stall", "leave", "nothing"))
-        self._history.count(f"share member: {what}")
-        if what == "stall":
-            member.stall(self._draw.randint(1000, 10_000))
-        elif what != "nothing":
-            if what == "crash":
-                member.crash()
-            else:
-                member.leaving = True
-            self.members.remove(member)
-            self._add()
+    def member(self, number: int) -> ShareConsumer:
+        return ShareConsumer(self._world, self.ledger, f"sharer{number}", SHARERS, self._topics)
 
     def quiet(self) -> None:
         """Members process all that can be processed."""
