@@ -18,7 +18,10 @@ Buffer = bytes | bytearray | memoryview
 Records = Buffer | list[Buffer]
 """Record batches: one buffer, or several that follow each other (slices of several segments)."""
 
-ZERO_UUID = bytes(16)
+UUID_SIZE = 16
+ZERO_UUID = bytes(UUID_SIZE)
+LONG_UVARINT = 0x80
+"""The least unsigned varint that takes more than one byte."""
 MAX_STRING = 0x7FFF
 MAX_ELEMENTS = 1_000_000
 """The longest array and, below, the most tagged fields of a struct that are read, as in Kafka since 4.4.0."""

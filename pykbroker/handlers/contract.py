@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Bytes from which a frame is large, and its request goes in slices (``requests/large.py``): below it decoding takes a millisecond or two,
+#: whatever it names.
+LARGE = 8 * 1024
+
 
 class CloseConnection(Exception):
     """The connection is to be closed; the text is the reason, for the log. ``last_words`` are bytes to send first."""

@@ -13,6 +13,7 @@ from struct import Struct
 from struct import error as struct_error
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.handlers.contract import LARGE
 from pykbroker.handlers.fetch import Fetch
 from pykbroker.handlers.fetching import attempt
 from pykbroker.handlers.fetching.context import READ_COMMITTED
@@ -25,7 +26,7 @@ from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.frames import CUT_SIZE, FrameWriter, write_records
 from pykbroker.wire.headers import begin_response
 from pykbroker.wire.messages.fetch import FetchRequest
-from pykbroker.wire.primitives import Buffer, uvarint
+from pykbroker.wire.primitives import LONG_UVARINT, UUID_SIZE, Buffer, uvarint
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
 SINCE = 11
 _FLEXIBLE_SINCE, _IDS_SINCE, _WITHOUT_REPLICA_SINCE = 12, 13, 15
 _CONSUMER = -1
-#: More than a compact length of one byte can say, in the wire's counting from one.
-_MANY = 128
-#: Frames as large are decoded in slices.
-_LARGE = 8 * 1024
-_ID_SIZE = 16
 #: max wait, min bytes, max bytes, isolation level, session id, session epoch.
 _unpack_begin = Struct(">iiibii").unpack_from
 _unpack_count = Struct(">i").unpack_from
@@ -67,7 +63,7 @@ def answer(
     client's. Where it waits, or its logs are to be read otherwise, what the dispatcher goes on with: the request, without its
     partitions, and its response or the wait for it. None for an unusual request, of which nothing has been done.
     """
-    if broker.authorizer is not None or broker.reads_by_rack or broker.leaving or len(frame) >= _LARGE:
+    if broker.authorizer is not None or broker.reads_by_rack or broker.leaving or len(frame) >= LARGE:
         return None
     try:
         usual = (_read_flexible if version >= _FLEXIBLE_SINCE else _read)(frame, body, version)
@@ -135,12 +131,12 @@ def _read_flexible(frame: memoryview, pos: int, version: int) -> tuple[FetchRequ
     by_id = version >= _IDS_SINCE
     requested = []
     for _ in range(topics - 1):
-        start, length = pos, _ID_SIZE if by_id else frame[pos]
+        start, length = pos, UUID_SIZE if by_id else frame[pos]
         pos += length
         topic = bytes(frame[start:pos]) if by_id else str(frame[start + 1 : pos], "utf-8")
         count = frame[pos]
         pos += 1
-        if not 0 < length < _MANY or not 1 < count < _MANY:
+        if not 0 < length < LONG_UVARINT or not 1 < count < LONG_UVARINT:
             return None
         for _ in range(count - 1):
             index, epoch, offset, last, start, limit, tags = _unpack_flexible(frame, pos)
@@ -152,7 +148,7 @@ def _read_flexible(frame: memoryview, pos: int, version: int) -> tuple[FetchRequ
             return None
         pos += 1
     rack = frame[pos + 1]
-    whole = 0 < topics < _MANY and frame[pos] == 1 and 0 < rack < _MANY and pos + 2 + rack == len(frame)
+    whole = 0 < topics < LONG_UVARINT and frame[pos] == 1 and 0 < rack < LONG_UVARINT and pos + 2 + rack == len(frame)
     return (request, requested) if whole and not frame[pos + 1 + rack] else None
 
 

@@ -18,7 +18,7 @@ from pykbroker.security.context import RequestContext
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition
-from pykbroker.wire.primitives import Buffer
+from pykbroker.wire.primitives import LONG_UVARINT, UUID_SIZE, Buffer
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 #: The first flexible version.
 SINCE = 8
-#: More than a compact length of one byte can say, in the wire's counting from one.
-_MANY = 128
-_ID_SIZE = 16
 #: The generation, and the first byte of the member id's length; index, offset, leader epoch, and the same of the metadata's.
 _unpack_generation = Struct(">iB").unpack_from
 _unpack_partition = Struct(">iqiB").unpack_from
@@ -124,12 +121,17 @@ def _read(
         instance_id = str(frame[start:pos], "utf-8")
     count = frame[pos]
     pos += 1
-    if not (0 < size < _MANY and 0 < member_size < _MANY and instance_size < _MANY and 1 < count < _MANY):
+    if not (
+        0 < size < LONG_UVARINT
+        and 0 < member_size < LONG_UVARINT
+        and instance_size < LONG_UVARINT
+        and 1 < count < LONG_UVARINT
+    ):
         return None
     topics: list[_CommittedTopic] = []
     by_id, room, longest = version >= TOPIC_IDS_SINCE, AT_ONCE, broker.groups.settings.offset_metadata_max_bytes
     for _ in range(count - 1):
-        start, size = pos, _ID_SIZE if by_id else frame[pos]
+        start, size = pos, UUID_SIZE if by_id else frame[pos]
         pos += size
         encoded = frame[start:pos]
         name = broker.topic_name(bytes(encoded)) if by_id else str(encoded[1:], "utf-8")
@@ -137,13 +139,13 @@ def _read(
         parts = frame[pos]
         room -= parts
         pos += 1
-        if topic is None or not 0 < size < _MANY or not 1 < parts < _MANY or room < 0:
+        if topic is None or not 0 < size < LONG_UVARINT or not 1 < parts < LONG_UVARINT or room < 0:
             return None
         offsets = []
         for _ in range(parts - 1):
             index, offset, leader_epoch, size = _unpack_partition(frame, pos)
             start, pos = pos + 17, pos + 17 + (size - 1 if size else 0)
-            if index not in topic.partitions or size >= _MANY or size - 1 > longest or frame[pos]:
+            if index not in topic.partitions or size >= LONG_UVARINT or size - 1 > longest or frame[pos]:
                 return None
             offsets.append((index, offset, leader_epoch, str(frame[start:pos], "utf-8") if size > 1 else ""))
             pos += 1

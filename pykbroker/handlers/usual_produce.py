@@ -25,7 +25,7 @@ from pykbroker.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from pykbroker.wire.primitives import Buffer, read_length
+from pykbroker.wire.primitives import LONG_UVARINT, UUID_SIZE, Buffer, read_length
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 #: The first flexible version.
 SINCE = 9
 _ALL = -1
-#: More than a compact length of one byte can say, in the wire's counting from one.
-_MANY = 128
-_ID_SIZE = 16
 #: acks, the time limit, and the number of topics; a partition's index and the first byte of its records' length.
 _unpack_begin = Struct(">hiB").unpack_from
 _unpack_partition = Struct(">iB").unpack_from
@@ -108,26 +105,26 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
     """Acks, the time limit and the topics of a request. Raises IndexError, ValueError, struct.error or WireError where it is malformed."""
     has_transaction = frame[pos]
     acks, timeout_ms, count = _unpack_begin(frame, pos + 1)
-    if has_transaction or acks not in (1, _ALL) or not 1 < count < _MANY:
+    if has_transaction or acks not in (1, _ALL) or not 1 < count < LONG_UVARINT:
         return None
     pos += 8
     by_id = version >= produce.IDS_SINCE
     find: Any = broker.partition_by_id if by_id else broker.partition
     topics = []
     for _ in range(count - 1):
-        start, length = pos, _ID_SIZE if by_id else frame[pos]
+        start, length = pos, UUID_SIZE if by_id else frame[pos]
         pos += length
         encoded = frame[start:pos]
         key = bytes(encoded) if by_id else str(encoded[1:], "utf-8")
         topic = _Topic(key, encoded, [])
         parts = frame[pos]
         pos += 1
-        if not 0 < length < _MANY or not 1 < parts < _MANY:
+        if not 0 < length < LONG_UVARINT or not 1 < parts < LONG_UVARINT:
             return None
         for _ in range(parts - 1):
             index, size = _unpack_partition(frame, pos)
             pos += 5
-            if size >= _MANY:
+            if size >= LONG_UVARINT:
                 size, pos = read_length(frame, pos, size)
             end = pos + size - 1
             partition = find(key, index)

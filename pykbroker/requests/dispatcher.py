@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from logging import DEBUG
 from typing import TYPE_CHECKING, Any, cast
 
-from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.handlers.contract import LARGE, CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.requests.pipeline import Pipeline, Place
 from pykbroker.runtime.waits import Deferred
@@ -39,9 +39,7 @@ log = logging.getLogger(__name__)
 _USUAL = {ApiKey.PRODUCE: "usual_produce", ApiKey.FETCH: "usual_fetch", ApiKey.OFFSET_COMMIT: "usual_offset_commit"}
 #: Set to 0, all requests go through their handlers: for the tests that compare both, and to see whether a fault is in the shorter one.
 USUAL_VARIABLE = "PYKBROKER_USUAL_PATH"
-#: Bytes from which a frame is large (``large.py``): below it decoding takes a millisecond or two, whatever it names.
-LARGE = 8 * 1024
-#: The same for APIs whose frames are large because of the records in them.
+#: What LARGE is for APIs whose frames are large because of the records in them.
 LARGE_WITH_RECORDS = 16 * 1024
 _WITH_RECORDS = frozenset({ApiKey.PRODUCE})
 

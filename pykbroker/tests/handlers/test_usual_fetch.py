@@ -16,7 +16,7 @@ from pykbroker.handlers.fetching import attempt
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.validate import Origin
-from pykbroker.tests.kit.both_ways import ELSEWHERE, OneWay
+from pykbroker.tests.kit.both_ways import ELSEWHERE, OneWay, answers_of
 from pykbroker.tests.kit.cluster import START_MS
 from pykbroker.tests.kit.depth import examples
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
@@ -249,9 +249,7 @@ def test_both_paths_answer_alike(seed: int) -> None:
 
 def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """By usual fetches as long as nothing is around the handler, those that wait included; odd ones are left to the handler."""
-    taken: list[Any] = []
-    answer = usual_fetch.answer
-    monkeypatch.setattr(usual_fetch, "answer", lambda *args: taken.append(answer(*args)) or taken[-1])
+    taken = answers_of(usual_fetch, monkeypatch)
     way = OneWay(TOPICS, usual=True)
     batch = encode_batch([Record(timestamp=START_MS, value=b"v")])
     part = PartitionProduceData(0, batch)

@@ -15,7 +15,7 @@ from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers import usual_offset_commit
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.requests.pipeline import Place, through
-from pykbroker.tests.kit.both_ways import OneWay
+from pykbroker.tests.kit.both_ways import OneWay, answers_of
 from pykbroker.tests.kit.depth import examples
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
@@ -182,14 +182,7 @@ def test_what_is_in_the_log_is_what_is_committed(seed: int) -> None:
 
 def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a usual request, as long as nothing is around the handler; an odd one is left to the handler."""
-    taken = []
-
-    def counted(*args: Any) -> Any:
-        taken.append(found := answer(*args))
-        return found
-
-    answer = usual_offset_commit.answer
-    monkeypatch.setattr(usual_offset_commit, "answer", counted)
+    taken = answers_of(usual_offset_commit, monkeypatch)
     twins = Twins(Random(1))
 
     def commit(group: str = BARE, topic: str = "first", epoch: int | None = None) -> bool | None:

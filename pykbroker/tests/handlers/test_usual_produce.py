@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from pykbroker.handlers import usual_produce
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.requests.pipeline import Place, through
-from pykbroker.tests.kit.both_ways import ELSEWHERE, OneWay
+from pykbroker.tests.kit.both_ways import ELSEWHERE, OneWay, answers_of
 from pykbroker.tests.kit.cluster import START_MS
 from pykbroker.tests.kit.depth import examples
 from pykbroker.wire.compression import Compression
@@ -125,14 +124,7 @@ def test_both_paths_answer_and_write_alike(seed: int) -> None:
 
 def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a usual request, as long as nothing is around the handler; an odd one is left to the handler."""
-    taken = []
-
-    def counted(*args: Any) -> Any:
-        taken.append(found := answer(*args))
-        return found
-
-    answer = usual_produce.answer
-    monkeypatch.setattr(usual_produce, "answer", counted)
+    taken = answers_of(usual_produce, monkeypatch)
     broker = OneWay(TOPICS, usual=True)
     batch = encode_batch([Record(timestamp=START_MS, value=b"v")])
 

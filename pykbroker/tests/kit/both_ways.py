@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
+
+import pytest
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers.contract import CloseConnection, NotYet
@@ -13,6 +16,14 @@ from pykbroker.tests.kit.cluster import GROUP, MemoryCluster, Peer
 
 #: A topic whose first partition another broker leads.
 ELSEWHERE = "elsewhere"
+
+
+def answers_of(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the shorter path of a module answers from now on: pieces; what the dispatcher goes on with; None where it gave way."""
+    found: list[Any] = []
+    answer = module.answer
+    monkeypatch.setattr(module, "answer", lambda *args: found.append(answer(*args)) or found[-1])
+    return found
 
 
 class OneWay:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pykbroker.handlers.contract import CloseConnection
-from pykbroker.requests import dispatcher, large
+from pykbroker.handlers.contract import LARGE, CloseConnection
+from pykbroker.requests import large
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
@@ -57,7 +57,7 @@ def test_one_that_waits_for_others_no_longer_holds_its_connection() -> None:
     world = MemoryCluster(group_initial_rebalance_delay_ms="3000")
     world.coordinator("g")
     peer = HeldPeer()
-    protocols = [JoinGroupRequestProtocol("range", SUBSCRIBED_TO_T + bytes(dispatcher.LARGE))]
+    protocols = [JoinGroupRequestProtocol("range", SUBSCRIBED_TO_T + bytes(LARGE))]
     answer = world.post(JoinGroupRequest("g", 6000, 6000, protocol_type="consumer", protocols=protocols), 3, peer=peer)
     world.settle()
     assert not answer.done
