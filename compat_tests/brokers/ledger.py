@@ -55,18 +55,14 @@ class Writer(_Client):
         self._next = 0
         #: By partition and value: the offset.
         self.acknowledged: dict[tuple[int, int], int] = {}
-        #: Monotonic times: when a value was produced, and, by partition, when values were acknowledged.
-        self._produced_s: dict[int, float] = {}
-        #: The same for Porcupine.
+        #: When a value was produced, in monotonic nanoseconds, and what was acknowledged.
         self.produced_ns: dict[int, int] = {}
         self.sights: list[Sight] = []
-        self._answered: list[tuple[float, float, int]] = []
         super().__init__()
 
     def step(self) -> None:
         partition, value = self._next % PARTITIONS, self._next
         self._next += 1
-        self._produced_s[value] = time.monotonic()
         self.produced_ns[value] = time.monotonic_ns()
         self._producer.produce(RECORDS, b"%d" % value, partition=partition, on_delivery=self._delivered)
         self._producer.poll(0.002)
@@ -77,7 +73,6 @@ class Writer(_Client):
             assert partition is not None
             self.acknowledged[partition, value] = offset = message.offset() or 0
             self.sights.append(Sight(partition, offset, value, time.monotonic_ns()))
-            self._answered.append((self._produced_s[value], time.monotonic(), partition))
 
     def finish(self) -> None:
         self._producer.flush(_LONGEST_S)
@@ -86,11 +81,14 @@ class Writer(_Client):
         """The time from ``since`` to the first acknowledgement of a record produced later, in the slowest of the partitions; None if one has
         none yet.
         """
-        first = [
-            next((end for begun, end, where in list(self._answered) if where == partition and begun >= since), None)
-            for partition in partitions
-        ]
-        return None if None in first else max((end - since for end in first if end is not None), default=0.0)
+        since_ns = round(since * 1e9)
+        acknowledged = [each for each in list(self.sights) if self.produced_ns[each.value] >= since_ns]
+        first = [next((each.at_ns for each in acknowledged if each.partition == index), None) for index in partitions]
+        return (
+            None
+            if None in first
+            else max(((at_ns - since_ns) / 1e9 for at_ns in first if at_ns is not None), default=0.0)
+        )
 
 
 class Payer(_Client):

@@ -24,8 +24,8 @@ from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest
 from pykbroker.wire.records import Record, encode_batch
 from scripts.bench_http_job import registry
 from scripts.bench_http_job.pacing import Paced, Sent, produce
+from scripts.bench_http_job.starts import starts
 from scripts.bench_http_job.watcher import Watcher
-from scripts.bench_job.brokers import timed_start
 
 T = TypeVar("T")
 
@@ -94,7 +94,9 @@ def main(given: argparse.Namespace) -> int:
         if given.registry:
             registry.measure(folder, given.starts, given.requests)
             return 0
-        _starts(folder, given.starts)
+        for name, (took, used, _) in starts(folder, given.starts, {WITHOUT: Pykbroker, WITH: WithHttp}).items():
+            aim = "; wanted: below 0.35 s" if name == WITH else ""
+            print(f"{took:9.2f} s   start {name} ({used:.2f} s of processor time{aim})", flush=True)
         plain, other = Pykbroker(folder / "a"), WithHttp(folder / "b")
         sides = {
             name: Side(each, running.enter_context(_served(each, given.partitions)))
@@ -131,22 +133,6 @@ def _served(broker: Pykbroker, partitions: int) -> Iterator[Connection]:
         yield client
     finally:
         broker.stop()
-
-
-def _starts(folder: Path, rounds: int) -> None:
-    """Measure starts up to the first response, the two brokers in turn."""
-    found: dict[str, list[tuple[float, float]]] = {WITHOUT: [], WITH: []}
-    for number in range(rounds + 1):
-        for name, kind in ((WITHOUT, Pykbroker), (WITH, WithHttp)):
-            broker = kind(folder / f"{name}-{number}")
-            took = timed_start(broker)
-            if number:  # the first start fills the page cache
-                found[name].append((took, broker.cpu_seconds()))
-            broker.stop()
-    for name, times in found.items():
-        took, used = (statistics.median(each[part] for each in times) for part in (0, 1))
-        aim = "; wanted: below 0.35 s" if name == WITH else ""
-        print(f"{took:9.2f} s   start {name} ({used:.2f} s of processor time{aim})", flush=True)
 
 
 def _create(client: Connection, partitions: int) -> None:

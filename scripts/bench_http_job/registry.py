@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from compat_tests.harness.ours import Pykbroker
-from scripts.bench_job.brokers import timed_start
+from scripts.bench_http_job.starts import starts
 
 _VERSIONS: Final = 10
 
@@ -44,10 +43,11 @@ class _Client:
         assert answer.status == 200, said
 
 
-def measure(folder: Path, starts: int, requests: int) -> None:
-    """Print a line for each figure: medians of ``starts`` starts, and ``requests`` requests of each kind."""
-    for name, kind in (("without it", Pykbroker), ("with it", _WithRegistry)):
-        _started(name, [_start(kind(folder / f"{name}-{number}")) for number in range(starts + 1)][1:])
+def measure(folder: Path, rounds: int, requests: int) -> None:
+    """Print a line for each figure: medians of ``rounds`` starts, and ``requests`` requests of each kind."""
+    for name, start in starts(folder, rounds, {"without it": Pykbroker, "with it": _WithRegistry}).items():
+        print(f"{start.took_s:9.2f} s   start {name} ({start.used_s:.2f} s of processor time)", flush=True)
+        print(f"{start.memory_mb:9.1f} MB  memory {name}", flush=True)
     broker = _WithRegistry(folder / "registry")
     broker.start()
     try:
@@ -80,21 +80,6 @@ def _schema(number: int) -> dict[str, str]:
     fields = [{"name": f"f{index}", "type": "string", "default": ""} for index in range(number % _VERSIONS)]
     record = {"type": "record", "name": f"Record{number // _VERSIONS}", "fields": fields}
     return {"schema": json.dumps(record)}
-
-
-def _start(broker: Pykbroker) -> tuple[float, float, float]:
-    """Seconds to the first answer, processor seconds, and megabytes."""
-    try:
-        took = timed_start(broker)
-        return took, broker.cpu_seconds(), broker.memory_mb()
-    finally:
-        broker.stop()
-
-
-def _started(name: str, found: list[tuple[float, float, float]]) -> None:
-    took, used, memory = (statistics.median(each[part] for each in found) for part in range(3))
-    print(f"{took:9.2f} s   start {name} ({used:.2f} s of processor time)", flush=True)
-    print(f"{memory:9.1f} MB  memory {name}", flush=True)
 
 
 def _rate(broker: Pykbroker, name: str, ask: Callable[[int], None], count: int) -> None:
