@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pykbroker.metadata.image import TOPIC_RESOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SETTINGS: Final = ("confluent.key.schema.validation", "confluent.value.schema.validation")
+#: The parts of a record that are validated.
+PARTS: Final = ("key", "value")
+_SETTING: Final = "confluent.{}.schema.validation"
 #: The weight of a look at a topic, and the topics that are named after a start.
 _WEIGHT: Final = 0.2
 _MOST: Final = 5
 
 
+def asks_for_validation(config: Mapping[str, str], part: str) -> bool:
+    """Whether a topic asks by its settings for the validation of its keys or values."""
+    return config.get(_SETTING.format(part), "").lower() == "true"
+
+
 def _validated_by(image: MetadataImage, topic: str) -> str | None:
     """The setting by which a topic asks for validation; None for none."""
     config = image.topic_config(topic)
-    return next((name for name in _SETTINGS if config.get(name, "").lower() == "true"), None)
+    return next((_SETTING.format(part) for part in PARTS if asks_for_validation(config, part)), None)
 
 
 def warn_of_changes(validates: Callable[[], bool], life: Life) -> None:

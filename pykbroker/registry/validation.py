@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from pykbroker.handlers import produce
 from pykbroker.handlers.contract import NotYet, again_when_ready
 from pykbroker.metadata.image import TOPIC_RESOURCE
+from pykbroker.process.unvalidated import PARTS, asks_for_validation
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.schema import AVRO, PROTOBUF, Version
 from pykbroker.registry.state import RegistryState
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SETTING: Final = "confluent.{}.schema.validation"
 _STRATEGY: Final = "confluent.{}.subject.name.strategy"
 TOPIC_NAME, RECORD_NAME, TOPIC_RECORD_NAME = (
     f"io.confluent.kafka.serializers.subject.{each}Strategy" for each in ("TopicName", "RecordName", "TopicRecordName")
@@ -80,10 +80,8 @@ def validated_by(settings: Mapping[str, str]) -> Validated | None:
     """What the settings of a topic validate; None for nothing."""
     found = Validated(
         *(
-            settings.get(_STRATEGY.format(part), TOPIC_NAME)
-            if settings.get(_SETTING.format(part), "").lower() == "true"
-            else None
-            for part in ("key", "value")
+            settings.get(_STRATEGY.format(part), TOPIC_NAME) if asks_for_validation(settings, part) else None
+            for part in PARTS
         )
     )
     return None if found == (None, None) else found
