@@ -35,6 +35,7 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
 )
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from pykbroker.wire.records import decode_records
@@ -136,8 +137,11 @@ class Twins:
             frame += rng.randbytes(3)
         return bytes(frame)
 
+    def committed(self) -> list[Any]:
+        return [[list(shard.committed.offsets) for shard in shards_of(way)] for way in self.ways]
+
     def state(self) -> list[Any]:
-        return [(way.state(), [list(shard.committed.offsets) for shard in shards_of(way)]) for way in self.ways]
+        return [(way.state(), found) for way, found in zip(self.ways, self.committed(), strict=True)]
 
 
 def shards_of(way: OneWay) -> list[GroupShard]:
@@ -156,6 +160,28 @@ def test_both_paths_answer_and_write_alike(seed: int) -> None:
         twins.send(twins.commit())
     first, second = twins.state()
     assert first == second
+
+
+@settings(deadline=None, max_examples=examples(10))
+@given(st.integers(0, 2**32))
+def test_both_paths_refuse_alike_on_a_full_disk(seed: int) -> None:
+    """A commit that cannot be appended is in no coordinator's memory, and those before it stay; with room again, commits go on."""
+    twins = Twins(Random(seed))
+    for _ in range(20):
+        twins.send(twins.commit())
+    before = twins.committed()
+    first, second = twins.ways
+    with first.world.full_disk(), second.world.full_disk():
+        for _ in range(20):
+            twins.send(twins.commit())
+        assert twins.committed() == before
+    for _ in range(20):
+        twins.send(twins.commit())
+    plain = OffsetCommitRequest(BARE, -1, "", topics=[OffsetCommitRequestTopic("first")])
+    plain.topics[0].partitions = [OffsetCommitRequestPartition(0, 1234)]
+    answered = twins.tell(plain, 9, OffsetCommitResponse)
+    assert answered.topics[0].partitions[0].error_code == 0
+    assert twins.committed()[0] == twins.committed()[1]
 
 
 @settings(deadline=None, max_examples=examples(20))
