@@ -28,4 +28,8 @@ def options() -> argparse.Namespace:
         help="measure the schema registry (starts, memory, registrations, look-ups), and nothing else",
     )
     made.add_argument("--requests", type=int, default=2000, help="with --registry: requests of each kind (2000)")
-    return made.parse_args()
+    given = made.parse_args()
+    for name, value in vars(given).items():
+        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
+            made.error(f"--{name} must be at least 1")
+    return given
