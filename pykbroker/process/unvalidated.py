@@ -23,8 +23,9 @@ log = logging.getLogger(__name__)
 #: The parts of a record that are validated.
 PARTS: Final = ("key", "value")
 _SETTING: Final = "confluent.{}.schema.validation"
-#: The weight of a look at a topic, and the topics that are named after a start.
+#: The weights of a look at a topic and of a line in the log, and the topics that are named after a start.
 _WEIGHT: Final = 0.2
+_WEIGHT_OF_A_LINE: Final = 5
 _MOST: Final = 5
 
 
@@ -43,11 +44,18 @@ def warn_of_changes(validates: Callable[[], bool], life: Life) -> None:
     """Warn of each topic that asks for validation from now on, while the process does not validate."""
 
     def changed(image: MetadataImage, delta: MetadataDelta) -> None:
-        for kind, name in delta.configs if not validates() else ():
-            if kind == TOPIC_RESOURCE and (setting := _validated_by(image, name)) is not None:
-                log.warning("%s=true of topic %s does nothing: %s", setting, name, _WHY)
+        if delta.configs and not validates():
+            life.cluster.runtime.slices.begin(_warn_of_each(image, list(delta.configs)))
 
     life.at_end(life.cluster.metadata.subscribe(changed))
+
+
+def _warn_of_each(image: MetadataImage, changed: list[tuple[int, str]]) -> Steps:
+    for kind, name in changed:
+        if kind == TOPIC_RESOURCE and (setting := _validated_by(image, name)) is not None:
+            log.warning("%s=true of topic %s does nothing: %s", setting, name, _WHY)
+            yield _WEIGHT_OF_A_LINE
+        yield _WEIGHT
 
 
 def warn_of_all(validates: Callable[[], bool], life: Life | None) -> None:

@@ -31,3 +31,18 @@ def test_it_is_said_when_a_topic_asks_and_after_a_start(validates: bool, caplog:
     each = [f"confluent.key.schema.validation=true of topic t{number} {why}" for number in range(7)]
     of_all = f"Schema validation of topics t0, t1, t2, t3, t4 and 2 more {why}"
     assert caplog.messages == ([] if validates else [*each, of_all])
+
+
+def test_many_topics_that_ask_at_once_are_told_in_slices(caplog: pytest.LogCaptureFixture) -> None:
+    world, many = MemoryCluster(), 1000
+    unvalidated.warn_of_changes(lambda: False, Lifetimes().begin(world.cluster))
+    asks = {"confluent.value.schema.validation": "true"}
+    with caplog.at_level(logging.WARNING, unvalidated.__name__):
+        wait = world.controller.create_topics([NewTopic(f"t{number}", 1, 1, configs=asks) for number in range(many)])
+        while not wait.done:
+            world.run_turn()
+        told = len(caplog.messages)
+        assert told < many
+        for _ in range(many):
+            world.run_turn()
+    assert len(caplog.messages) == many
