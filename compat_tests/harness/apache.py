@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import base64
+import re
 import subprocess
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from compat_tests.harness.java import QUICK, java_command
-from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess, ServerFailed, answers_api_versions, free_ports
+from compat_tests.harness.process import (
+    NO_RETENTION_MS,
+    BrokerProcess,
+    ServerFailed,
+    answers_api_versions,
+    free_ports,
+    listening_ports,
+)
 
 _ONE_NODE = {
     "process.roles": "broker,controller",
@@ -81,7 +89,13 @@ class ApacheKafka(BrokerProcess):
         return [*java_command("kafka.Kafka", self.jars, classes=self._plugins, flags=self.flags), str(self.properties)]
 
     def is_ready(self) -> bool:
-        return answers_api_versions(self.host, self.port)
+        """Requests are answered, and all listeners are open: Apache Kafka opens them one after another."""
+        return answers_api_versions(self.host, self.port) and self._listener_ports() <= listening_ports()
+
+    def _listener_ports(self) -> set[int]:
+        listeners = re.search(r"^listeners=(.*)$", self.properties.read_text(), re.MULTILINE)
+        assert listeners is not None
+        return {int(port) for port in re.findall(r":(\d+)(?=,|$)", listeners[1])}
 
     @property
     def controller(self) -> str:

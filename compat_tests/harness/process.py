@@ -19,6 +19,8 @@ import weakref
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+#: The state of a socket in /proc/net/tcp.
+_LISTENS = "0A"
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 #: Delay of the first round of retention (log.initial.task.delay.ms): longer than these tests run, since many write
 #: records
@@ -184,6 +186,18 @@ def answers_api_versions(host: str, port: int) -> bool:
             return len(connection.recv(4)) > 0
     except OSError:
         return False
+
+
+def listening_ports() -> set[int]:
+    """The TCP ports of this machine that are listened on, found without connecting to them."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if Path(table).exists():
+            for line in Path(table).read_text().splitlines()[1:]:
+                _, address, _, state, *_ = line.split()
+                if state == _LISTENS:
+                    found.add(int(address.rpartition(":")[2], 16))
+    return found
 
 
 @atexit.register

@@ -283,9 +283,20 @@ def broker_down(side: Side, kind: str, topic: str) -> Any:
         with pytest.raises(Closed):
             connection.receive_raw()
         wait_until(lambda: side.leader(topic)[0] == 1, "broker 1 does not lead")
-        seen = side.leader(topic)[1] - epoch, code(side.connect(1).ask(producing(topic), 9))[0]
+        seen = side.leader(topic)[1] - epoch, _produced(side, topic)
     wait_until(lambda: side.leader(topic, 2)[0] == 1, "broker 2 does not know of it")
     return seen
+
+
+def _produced(side: Side, topic: str) -> str:
+    """What a produce to broker 1 is answered, which says that it leads. Apache Kafka says so a moment before it does."""
+    connection = side.connect(1)
+
+    def answered() -> str | None:
+        found: str = code(connection.ask(producing(topic), 9))[0]
+        return None if isinstance(side, Apache) and found == "NOT_LEADER_OR_FOLLOWER" else found
+
+    return wait_until(answered, "broker 1 does not take records")
 
 
 def brokers_cut_off(side: Side, kind: str, topic: str) -> Any:
