@@ -20,6 +20,7 @@ from pykbroker.faults.fault import Fault
 from pykbroker.testing import Kafka
 from pykbroker.tests.steered.test_control import tell_blocking
 from pykbroker.wire.apis import APIS
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -40,6 +41,7 @@ from pykbroker.wire.messages.create_topics import (
 )
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 #: The id of a topic that is not there.
@@ -120,7 +122,18 @@ class Side:
         answer = self.once(CreateTopicsRequest([made], 10_000), 7).topics[0]
         assert answer.error_code == 0, answer
         for broker in self.addresses:
-            wait_until(lambda broker=broker: self.leader(name, broker)[0] == replicas[0], f"{name} is not led")
+            wait_until(lambda broker=broker: self.leader(name, broker)[0] == replicas[0], f"{name} is not known")
+        wait_until(lambda: self.leads(replicas[0], name), f"{name} is not led")
+
+    def leads(self, broker: int, topic: str) -> bool:
+        """Whether a broker answers for a partition. Apache Kafka's metadata name a leader a moment before it leads, and after it has."""
+        return self.end_of(topic, broker)[0] == "NONE"
+
+    def end_of(self, topic: str, broker: int = 2, which: int = -1) -> tuple[str, int]:
+        """The error and the offset that a broker answers, by default of the end."""
+        asked = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, which)])])
+        found = self.once(asked, 7, broker).topics[0].partitions[0]
+        return ErrorCode(found.error_code).name, found.offset
 
     def leader(self, topic: str, broker: int = 1) -> tuple[int, int]:
         """The leader and its epoch, as a broker says; both -1 for an unknown topic."""

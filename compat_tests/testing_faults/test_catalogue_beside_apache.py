@@ -28,7 +28,6 @@ from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -90,8 +89,9 @@ def produced(connection: Connection, topic: str) -> Any:
 
 def end_of(side: Side, topic: str, which: int = LATEST) -> int:
     """The offset behind the last record, or that of the first."""
-    asked = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, which)])])
-    return side.once(asked, 7, 2).topics[0].partitions[0].offset
+    error, offset = side.end_of(topic, 2, which)
+    assert error == "NONE", error
+    return offset
 
 
 def fetching(topic: str, offset: int = 0, epoch: int = -1) -> FetchRequest:
@@ -207,7 +207,7 @@ def lost(side: Side, kind: str, topic: str) -> Any:
     before = end_of(side, topic)
     with side.request(kind, ApiKey.PRODUCE):
         seen = produced(side.connect(), topic)
-    wait_until(lambda: side.leader(topic, 2)[0] == 2, "broker 2 does not lead")
+    wait_until(lambda: side.leads(2, topic), "broker 2 does not lead")
     return seen, end_of(side, topic) - before
 
 
@@ -243,6 +243,7 @@ def leader_moved(side: Side, kind: str, topic: str) -> Any:
     """What the leader of before says, and the new one to whoever knows the epoch of before only."""
     epoch = side.leader(topic)[1]
     side.move(kind, topic, 1)
+    wait_until(lambda: side.leads(1, topic) and not side.leads(2, topic), "broker 2 leads")
     old, new = side.connect(2), side.connect(1)
     seen = [
         code(old.ask(producing(topic), 9))[0],
@@ -282,21 +283,10 @@ def broker_down(side: Side, kind: str, topic: str) -> Any:
         assert connection.has_news(LIMIT_S)
         with pytest.raises(Closed):
             connection.receive_raw()
-        wait_until(lambda: side.leader(topic)[0] == 1, "broker 1 does not lead")
-        seen = side.leader(topic)[1] - epoch, _produced(side, topic)
+        wait_until(lambda: side.leader(topic)[0] == 1 and side.leads(1, topic), "broker 1 does not lead")
+        seen = side.leader(topic)[1] - epoch, code(side.connect(1).ask(producing(topic), 9))[0]
     wait_until(lambda: side.leader(topic, 2)[0] == 1, "broker 2 does not know of it")
     return seen
-
-
-def _produced(side: Side, topic: str) -> str:
-    """What a produce to broker 1 is answered, which says that it leads. Apache Kafka says so a moment before it does."""
-    connection = side.connect(1)
-
-    def answered() -> str | None:
-        found: str = code(connection.ask(producing(topic), 9))[0]
-        return None if isinstance(side, Apache) and found == "NOT_LEADER_OR_FOLLOWER" else found
-
-    return wait_until(answered, "broker 1 does not take records")
 
 
 def brokers_cut_off(side: Side, kind: str, topic: str) -> Any:
@@ -389,7 +379,7 @@ def topic_made_again(side: Side, kind: str, topic: str) -> Any:
     before = side.topic_id(topic)
     written = code(side.connect().ask(producing(topic), 9))
     side.make_again(kind, topic)
-    wait_until(lambda: side.leader(topic, 2)[0] == 2, "broker 2 does not lead")
+    wait_until(lambda: side.leads(2, topic), "broker 2 does not lead")
     asked = fetching(topic)
     asked.topics[0].topic_id = before
     connection = side.connect()
