@@ -227,7 +227,7 @@ class Ours(Side):
                 if is_seen():
                     yield
                     return
-        raise AssertionError(f"{outcome.kind}: it never begins")
+        raise AssertionError(f"{outcome.outcome}: it never begins")
 
     @contextmanager
     def rounds(self, kind: str) -> Iterator[None]:
