@@ -236,8 +236,8 @@ class Ours(Side):
             yield
 
     def make_again(self, kind: str, topic: str) -> None:
+        before = self.topic_id(topic)
         with self.befalls(ClusterOutcome(0, kind, 2, topic, 0)):
-            before = self.topic_id(topic)
             wait_until(lambda: self.topic_id(topic) not in (before, NO_ID), "it is not made again")
 
     @contextmanager
