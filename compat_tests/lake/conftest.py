@@ -25,6 +25,7 @@ SMALL = {
     "spark.driver.extraJavaOptions": short_spark.JAVA,
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 
 
@@ -52,7 +53,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     places = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     files = tuple(map(str, jars("spark") + jars("lake")))
     end_java()  # another suite's, which has no jars of tables
-    session = start_session(SparkOptions("local[1]", {**SMALL, **places}, files), tuple(Format), folder)
+    session = start_session(SparkOptions("local[2]", {**SMALL, **places}, files), tuple(Format), folder)
     yield session
     session.stop()
     end_java()
