@@ -54,11 +54,9 @@ def _run(broker: BrokerProcess) -> Iterator[BrokerProcess]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    """Apache Kafka, the oracle: one for the whole session, started when a test first wants it. It takes clients' metrics, and no broker
-    is fenced because this machine stands still for a while.
-    """
+    """Apache Kafka, the oracle: one for the whole session, started when a test first wants it. It takes clients' metrics."""
     taker = compile_java([METRICS_TAKER], ApacheKafka.jars)
-    settings = {"metric.reporters": METRICS_TAKER.stem, "broker.session.timeout.ms": "600000"}
+    settings = {"metric.reporters": METRICS_TAKER.stem}
     yield from _run(ApacheKafka(tmp_path_factory.mktemp("kafka"), settings, plugins=taker))
 
 
