@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.coordination.groups.streams import targets
+from pykbroker.coordination.groups.streams import sticky
 from pykbroker.coordination.groups.streams.deadlines import StreamsDeadlines
 from pykbroker.coordination.groups.streams.reconciling import _Step
 from pykbroker.coordination.groups.streams.sticky import TaskGroupSpec, assign_sticky
@@ -62,9 +62,7 @@ restored = share_partition._restored
 
 def without_one(spec: TaskGroupSpec) -> dict[str, TaskTuple]:
     """All tasks but one."""
-    return {
-        member: given._replace(active=given.active - {("1", 0)}) for member, given in assign_sticky(spec).items()
-    }
+    return {member: given._replace(active=given.active - {("1", 0)}) for member, given in assign_sticky(spec).items()}
 
 
 #: Rules of a share group, each with what takes its place.
@@ -79,9 +77,8 @@ RULES: dict[str, tuple[Any, str, Any]] = {
 #: Rules of a streams group.
 RULES_OF_STREAMS: dict[str, tuple[Any, str, Any]] = {
     "a task is given back before another takes it": (_Step, "_active_is_free", lambda self, task: True),
-    "who is to give tasks up is waited for": (_Step, "still_has", lambda self, revoking: False),
     "sessions end": (StreamsDeadlines, "restart_session", lambda self, member_id, timeout_ms: None),
-    "each task is assigned": (targets, "assign_sticky", without_one),
+    "each task is assigned": (sticky, "assign_sticky", without_one),
 }
 
 
