@@ -11,6 +11,7 @@ from compat_tests.conftest import make_target
 from compat_tests.harness.java_cases import JavaCases, wanted_cases
 
 _FOLDER = Path(__file__).parent
+_PAGE = Path(__file__).parents[2] / "docs" / "share-groups.md"
 _HELPERS = _FOLDER / "Clients.java", _FOLDER / "ShareClients.java"
 _SOURCES = "ShareCases", "ShareConsumerCases", "ShareGroupCases"
 _CASES = {each: JavaCases(_FOLDER / f"{each}.java", "kafka", helpers=_HELPERS) for each in _SOURCES}
@@ -39,3 +40,8 @@ def test_case(request: pytest.FixtureRequest, address: str, case: str) -> None:
     cases = _CASES[_SOURCE_OF[case]]
     wanted = [name for name in wanted_cases(request) if name in cases.names]
     cases.check(case, address, wanted)
+
+
+def test_the_page_names_each_case() -> None:
+    page = _PAGE.read_text()
+    assert [case for case in _SOURCE_OF if case not in page] == []
