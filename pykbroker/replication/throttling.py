@@ -15,23 +15,15 @@ _ALL = ("*",)
 
 
 class ReplicationQuota:
-    """See the module. ``limit`` is in bytes per second; times are in milliseconds of a monotonic clock."""
+    """See the module. ``limit`` is in bytes per second, infinite without one; times are in milliseconds of a monotonic clock."""
 
-    __slots__ = ("_rate", "_throttled")
+    __slots__ = ("_rate", "_throttled", "limit")
 
     def __init__(self, windows: Windows, now_ms: int) -> None:
+        self.limit = math.inf
         self._rate = SimpleRate(windows, now_ms)
         #: The throttled partitions by topic; None are all.
         self._throttled: dict[str, frozenset[int] | None] = {}
-
-    @property
-    def limit(self) -> float:
-        """Bytes per second; infinite without a limit."""
-        return self._rate.limit
-
-    @limit.setter
-    def limit(self, limit: float) -> None:
-        self._rate.limit = limit
 
     def throttle(self, topic: str, replicas: Iterable[str], node_id: int) -> None:
         """Take a topic's setting: ``*``, or partition:broker pairs, of which those of ``node_id`` count; nothing throttles nothing."""
@@ -54,7 +46,7 @@ class ReplicationQuota:
 
     def is_exceeded(self, now_ms: int) -> bool:
         """Whether more was used than the limit allows."""
-        return self._rate.limit != math.inf and self._rate.per_second(now_ms) > self._rate.limit
+        return self.limit != math.inf and self._rate.per_second(now_ms) > self.limit
 
     def holds_back(self, topic: str, index: int, now_ms: int) -> bool:
         """Whether a replica that is not in sync has to wait."""
