@@ -34,11 +34,12 @@ LEFT_OUT = (
     "_tkinter.* _curses*.so _dbm.* _gdbm.* _sqlite3.* readline.* _test*.so _ctypes_test.* xx*.so sqlite3 curses dbm venv "
     "nis.* ossaudiodev.* spwd.* _crypt.*"
 ).split()
-#: Parts of the packages: their tests, files for compilers and type checkers, a second implementation of zstandard, what grpcio-tools names beside protoc.
-TRIMMED = (
-    "usr/local/bin usr/local/include **/SelfTest **/zstandard/_cffi*.so **/*.pyi **/*.pyx **/*.pxd **/*.c **/*.h "
-    "**/site-packages/grpc **/setuptools **/pkg_resources **/_distutils_hack **/distutils-precedence.pth"  # beside protoc, which uses neither
-).split()
+#: Parts of the packages: their tests, files for compilers and type checkers, a second implementation of zstandard.
+TRIMMED = "usr/local/bin usr/local/include **/SelfTest **/zstandard/_cffi*.so **/*.pyi **/*.pyx **/*.pxd **/*.c **/*.h".split()
+#: What grpcio-tools asks for, and protoc does not use.
+BESIDE_PROTOC = (
+    "**/site-packages/grpc **/setuptools **/pkg_resources **/_distutils_hack **/distutils-precedence.pth".split()
+)
 FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/nsswitch.conf", "/etc/debian_version", "/etc/os-release")
 #: Writable for any user: settings and data of containers with another user id, and scripts that others change. A new volume at one
 #: of these paths is, too: an engine makes a volume as the folder that it is mounted over, and any other belongs to root.
@@ -148,7 +149,7 @@ def make_writable(layer: Path) -> None:
 
 
 def trim(layer: Path) -> None:
-    for pattern in TRIMMED:
+    for pattern in (*TRIMMED, *BESIDE_PROTOC):
         for found in list(layer.glob(pattern)):
             shutil.rmtree(found) if found.is_dir() else found.unlink()
 
