@@ -27,13 +27,15 @@ IMPORT: Final = "IMPORT"
 MODES: Final = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
 #: Versions of a deleted subject.
 _VERSIONS_IN_A_STEP: Final = 100
-DEFAULT_CONFIG: Final = {"compatibilityLevel": "BACKWARD"}
+#: What new schemas are compared by where nothing has been set.
+DEFAULT_COMPATIBILITY: Final = "BACKWARD"
 
 
 class RegistryState:
     """See the module. Subjects are named in their normal form."""
 
-    def __init__(self) -> None:
+    def __init__(self, compatibility: str = DEFAULT_COMPATIBILITY) -> None:
+        self._default = {"compatibilityLevel": compatibility}
         self._subjects: dict[str, dict[int, Version]] = {}
         #: The newest version of subjects that were asked for it, until they change.
         self._latest: dict[str, Version] = {}
@@ -217,7 +219,7 @@ class RegistryState:
     def config(self, subject: str | None) -> dict[str, Any] | None:
         """The configuration of a subject, or the global one; None if the subject has none of its own."""
         own = self._configs.get(subject)
-        return {**DEFAULT_CONFIG, **(own or {})} if subject is None else own
+        return {**self._default, **(own or {})} if subject is None else own
 
     def config_in_scope(self, subject: str | None) -> dict[str, Any]:
         """The configuration that holds for a subject: its own, that of its context, the global one."""
@@ -227,7 +229,7 @@ class RegistryState:
                 return own
             if own is not None:
                 return {**self.config_in_scope(None), **own}
-        return {**DEFAULT_CONFIG, **self._configs.get(None, {})}
+        return {**self._default, **self._configs.get(None, {})}
 
     def mode(self, subject: str | None) -> str | None:
         """The mode of a subject, or the global one; None if the subject has none of its own."""

@@ -14,7 +14,7 @@ from pykbroker.registry import deciding
 from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import RegistryError
 from pykbroker.registry.merging import metadata_and_rules
-from pykbroker.registry.records import Change, SchemaKey, Unreadable, decode, encode
+from pykbroker.registry.records import Change, ConfigKey, SchemaKey, Unreadable, decode, encode
 from pykbroker.registry.schema import Reference, Schema
 from pykbroker.registry.state import RegistryState
 from pykbroker.runtime.slices import at_once
@@ -118,6 +118,17 @@ def test_an_id_is_of_one_content_and_a_content_has_one_id(acts: list[tuple[str, 
                 there = log.state.with_id(context, number)
                 assert len({each.schema for each in there}) <= 1
                 assert all(log.state.id_of(context, each.schema) == number for each in there)
+
+
+def test_the_level_where_none_has_been_set() -> None:
+    state = RegistryState("FULL")
+    assert (
+        state.config_in_scope("s")["compatibilityLevel"] == state.config_in_scope(None)["compatibilityLevel"] == "FULL"
+    )
+    state.replay((ConfigKey(None), {"compatibilityLevel": "NONE"}))
+    assert state.config_in_scope("s")["compatibilityLevel"] == "NONE"
+    state.replay((ConfigKey(None), None))
+    assert state.config_in_scope("s")["compatibilityLevel"] == "FULL"
 
 
 def replayed(records: Sequence[tuple[bytes, bytes | None]]) -> RegistryState:
