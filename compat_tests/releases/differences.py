@@ -118,4 +118,10 @@ _OF_2_8 = (
     ),
 )
 
-DIFFERENCES: dict[str, tuple[Difference, ...]] = {"2.8": (*_BOTH, *_OF_2_8), "3.9": (*_BOTH, *_OF_3_9)}
+_OF_4_3: tuple[Difference, ...] = ()
+
+DIFFERENCES: dict[str, tuple[Difference, ...]] = {
+    "2.8": (*_BOTH, *_OF_2_8),
+    "3.9": (*_BOTH, *_OF_3_9),
+    "4.3": _OF_4_3,
+}
