@@ -41,7 +41,7 @@ USER 1000:1000
 WORKDIR /home/appuser
 # No other folder: an engine makes a volume of each for every container, and where one is mounted it has been asked for.
 VOLUME ["/var/lib/pykbroker"]
-EXPOSE 9092 8080
+EXPOSE 9092 8080 8081
 STOPSIGNAL SIGTERM
 # Asked every second until it is well, which `docker compose up --wait` waits for, then every ten.
 HEALTHCHECK --interval=10s --timeout=15s --start-period=60s --start-interval=1s CMD ["python", "-P", "-m", "pykbroker.container", "health"]

@@ -15,6 +15,7 @@ _SPDX = {
     "Apache 2.0": "Apache-2.0",
     "ISC License": "ISC",
     "3-clause BSD": "BSD-3-Clause",
+    "3-Clause BSD License": "BSD-3-Clause",
     "BSD": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",

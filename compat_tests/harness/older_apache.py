@@ -1,6 +1,6 @@
 """Earlier releases of Apache Kafka, to compare a broker with ``as_version`` with.
 
-They are 3.9.1 as one KRaft node, and 2.8.2 over ZooKeeper.
+They are 4.3.1 and 3.9.1 as one KRaft node each, and 2.8.2 over ZooKeeper.
 """
 
 from __future__ import annotations
@@ -14,6 +14,13 @@ from pykbroker.tests.kit.ports import free_ports
 
 _JAVA_SOURCE = Path(__file__).with_name("java_src") / "KafkaWithZooKeeper.java"
 _HEAP = "-Xmx400m"
+
+
+class ApacheKafka43(ApacheKafka):
+    """Apache Kafka 4.3.1, broker and controller in one process, from the jars of the tools."""
+
+    name = "kafka-4.3"
+    jars = "kafka-4.3"
 
 
 class ApacheKafka39(ApacheKafka):

@@ -16,7 +16,18 @@ from compat_tests.image.real import RealImage
 
 FILES = sorted((ROOT / "docs" / "compose").glob("*.yaml"))
 #: Of a service, as far as our files use what the Compose Specification has; what is misspelt there is refused.
-_SERVICE = {"image", "build", "hostname", "ports", "environment", "volumes", "healthcheck", "depends_on"}
+_SERVICE = {"image", "build", "hostname", "ports", "environment", "volumes", "healthcheck", "depends_on", "networks"}
+#: Registers a schema of each type, and reads them back by their ids, in the container.
+_REGISTERS = """
+import json, sys, urllib.request
+def ask(path, body=None):
+    request = urllib.request.Request("http://schema-registry:8081" + path, body and json.dumps(body).encode(),
+                                     {"Content-Type": "application/vnd.schemaregistry.v1+json"})
+    return json.load(urllib.request.urlopen(request))
+for kind, text in {"AVRO": '"string"', "JSON": '{"type":"string"}', "PROTOBUF": 'syntax = "proto3"; message M { string a = 1; }'}.items():
+    made = ask(f"/subjects/{kind}/versions", {"schemaType": kind, "schema": text})["id"]
+    print(made, ask(f"/schemas/ids/{made}").get("schemaType", "AVRO"))
+"""
 _PORTS = re.compile(r"(127\.0\.0\.1:)?\d+:\d+")
 
 
@@ -57,4 +68,17 @@ def test_the_broker_starts_and_is_what_the_others_look_for(file: Path, image: Im
         assert container.execute(*check[1:]).returncode == 0
         topics = container.execute("kafka-topics", "--bootstrap-server", "kafka:9092", "--create", "--topic", "t")
         assert (topics.returncode, topics.stdout) == (0, "Created topic t.\n"), topics.stderr
+        container.stop(signal.SIGTERM)
+
+
+def test_the_schema_registry_takes_each_type_by_the_name_that_others_ask(image: Image | RealImage) -> None:
+    image.empty("/var/lib/pykbroker")
+    (file,) = (each for each in FILES if each.stem == "schema-registry")
+    broker = services(file)["kafka"]
+    (name,) = broker["networks"]["default"]["aliases"]
+    environment = {key: str(value) for key, value in broker["environment"].items()}
+    with image.container(environment=environment, hosts=["kafka", name]) as container:
+        container.wait_for("^pykbroker ready.*; schema registry at http://0.0.0.0:8081")
+        asked = container.execute("python", "-P", "-c", _REGISTERS)
+        assert (asked.returncode, asked.stdout) == (0, "1 AVRO\n2 JSON\n3 PROTOBUF\n"), asked.stderr
         container.stop(signal.SIGTERM)

@@ -172,6 +172,7 @@ class PartitionTable:
                 self.dormant.new.add(partition)
                 self._logs.directories.place(key)
         if self._replicas is not None:
+            self._replicas.throttles.changed(image, delta)
             self._open_replicated(delta)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:

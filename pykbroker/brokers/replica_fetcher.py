@@ -32,6 +32,7 @@ from pykbroker.wire.messages.list_offsets import (
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
+    from pykbroker.replication.throttling import ReplicationQuota
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.wire.message import Message
 
@@ -56,12 +57,21 @@ class ReplicaFetcher:
     """See the module. ``epoch`` is the epoch of this broker."""
 
     def __init__(
-        self, node_id: int, epoch: int, leader: int, peers: Peers, config: BrokerConfig, runtime: Runtime
+        self,
+        node_id: int,
+        epoch: int,
+        leader: int,
+        peers: Peers,
+        config: BrokerConfig,
+        runtime: Runtime,
+        quota: ReplicationQuota,
     ) -> None:
         self.leader = leader
         self._replica = ReplicaState(node_id, epoch)
         self._peers = peers
         self._runtime = runtime
+        #: ``follower.replication.throttled.rate``.
+        self._quota = quota
         self._wait_ms: int = config["replica.fetch.wait.max.ms"]
         self._min_bytes: int = config["replica.fetch.min.bytes"]
         self._partition_bytes: int = config["replica.fetch.max.bytes"]
@@ -114,12 +124,21 @@ class ReplicaFetcher:
         """Send a fetch, unless one is under way, or there is nothing to fetch."""
         if self._pending is not None or self._resting or self._ended:
             return
-        places = {
-            key: place
-            for key, followed in self._followed.items()
-            if not followed.resting and (place := followed.machine.place) is not None
-        }
+        now_ms = self._now_ms()
+        above = self._quota.is_exceeded(now_ms)
+        places, held_back = {}, False
+        for key, followed in self._followed.items():
+            place = None if followed.resting else followed.machine.place
+            if place is None:
+                continue
+            partition = followed.partition
+            if above and not followed.in_sync and self._quota.is_throttled(partition.topic, partition.index):
+                held_back = True
+            else:
+                places[key] = place
         if not places:
+            if held_back:
+                self._rest()
             return
         pending = self._pending = attempt(self._peers.ask, self.leader, self._request(places), FETCH_VERSION)
         pending.fold(partial(self._answered, places)).or_log("fetching from broker %d", self.leader)
@@ -196,8 +215,11 @@ class ReplicaFetcher:
         self._session_id, self._session_epoch = 0, _NEW_SESSION
         self._named = {}
 
+    def _now_ms(self) -> int:
+        return int(self._runtime.clock.monotonic() * 1000)
+
     def _rest(self) -> None:
-        """Wait a while before the next fetch, since the leader does not answer."""
+        """Wait a while before the next fetch, since the leader does not answer, or all that is followed is above its limit."""
         self._resting = True
 
         def over() -> None:
@@ -217,10 +239,13 @@ class ReplicaFetcher:
         decision = followed.machine.answered(origin, data.error_code, ends)
         if decision.step is FollowerStep.APPEND:
             try:
-                followed.append(data)
+                size = followed.append(data)
             except KafkaError as error:
                 log.error("%r cannot append what its leader sent: %s", followed.partition, error)
                 self._rest_of(followed)
+            else:
+                partition = followed.partition
+                self._quota.moved(partition.topic, partition.index, size, self._now_ms())
         elif decision.step is FollowerStep.ASK_OFFSETS:
             self._ask_offsets(followed, origin)
         else:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.brokers.replica_fetcher import Key, Peers, ReplicaFetcher
+from pykbroker.brokers.replication_throttles import ReplicationThrottles
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.partitions.following import FollowedPartition
 from pykbroker.replication.altering import RETRY_MS, AlterAnswer, AlterRequest, IsrAltering
@@ -69,6 +70,8 @@ class ReplicaManager:
         self._runtime = runtime
         self._peers = peers
         self._alter_partition = alter_partition
+        #: The limits of what this broker's replicas send and fetch.
+        self.throttles = ReplicationThrottles(node_id, config, metadata.image, self.now_ms())
         self._epoch = -1
         #: The partitions of the store.
         self._partitions: Mapping[tuple[str, int], Partition] = {}
@@ -141,6 +144,15 @@ class ReplicaManager:
     def wall_ms(self) -> int:
         return self._runtime.clock.now_ms()
 
+    def holds_back(self, partition: Partition, replica: int) -> bool:
+        led = partition.led
+        if led is None or replica in led.leading.isr.committed:
+            return False
+        return self.throttles.leader.holds_back(partition.topic, partition.index, self.now_ms())
+
+    def sent(self, partition: Partition, size: int) -> None:
+        self.throttles.leader.moved(partition.topic, partition.index, size, self.now_ms())
+
     def in_thread(self, work: Callable[[], None]) -> Deferred[None]:
         return attempt(self._runtime.offload, work)
 
@@ -170,7 +182,7 @@ class ReplicaManager:
             fetcher = self._fetchers.get(leader)
             if fetcher is None:
                 fetcher = self._fetchers[leader] = ReplicaFetcher(
-                    self.node_id, self._epoch, leader, self._peers, self._config, self._runtime
+                    self.node_id, self._epoch, leader, self._peers, self._config, self._runtime, self.throttles.follower
                 )
             fetcher.add(followed)
 

@@ -48,6 +48,8 @@ class Store:
         #: The number of logs recovered after an unclean shutdown, and the seconds that took.
         self.recovered, self.recovery_s = 0, 0.0
         self._runtime = runtime
+        self._config, self._metadata = config, metadata
+        self._node_id = config.node_id if node_id is None else node_id
         self._by_name, self._by_id = self.table.by_name, self.table.by_id
         self._log_moves: LogMoves | None = None
 
@@ -95,8 +97,13 @@ class Store:
         if self._log_moves is None:
             from pykbroker.partitions.log_moves import LogMoves
 
-            self._log_moves = LogMoves(self._runtime, self.logs)
+            self._log_moves = LogMoves(self._runtime, self.logs, self._config, self._limit_of_moves)
         return self._log_moves
+
+    def _limit_of_moves(self) -> float:
+        from pykbroker.brokers.replication_throttles import limit_at_run_time
+
+        return limit_at_run_time(self._metadata.image, self._node_id, "replica.alter.log.dirs.io.max.bytes.per.second")
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """The partition, None if it is not here; whether it exists is for the metadata to say."""

@@ -27,6 +27,16 @@ DEFAULT_DATA_DIR = "pykbroker-data"
 DATA_DIR_VARIABLE = "PYKBROKER_DATA_DIR"
 #: Value of --advertise for listeners that clients reach by several addresses.
 AS_REACHED = "as-reached"
+#: Levels of the schema registry, which is imported only where it is served.
+COMPATIBILITIES = (
+    "NONE",
+    "BACKWARD",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD",
+    "FORWARD_TRANSITIVE",
+    "FULL",
+    "FULL_TRANSITIVE",
+)
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
@@ -193,6 +203,14 @@ def _add_http(made: argparse.ArgumentParser) -> None:
         "--schema-registry-listener",
         metavar="NAME",
         help="serve the schema registry with the TLS and the users of this listener: clients authenticate there as here",
+    )
+    made.add_argument(
+        "--schema-registry-compatibility",
+        metavar="LEVEL",
+        type=str.upper,
+        choices=COMPATIBILITIES,
+        help=f"what the schema registry compares new schemas by where nothing has been set: {', '.join(COMPATIBILITIES)} "
+        "(default: BACKWARD)",
     )
 
 
@@ -394,15 +412,20 @@ def http_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptio
 def registry_options(options: argparse.Namespace, config: BrokerConfig) -> HttpOptions | None:
     """Return the address and access of the schema registry; None if it is off. Raises ConfigError."""
     if options.schema_registry is None or "://" in options.schema_registry:  # none, or one that runs elsewhere
-        if options.schema_registry_listener is not None:
-            raise ConfigError(
-                "--schema-registry-listener is for a registry of the broker's own: open it with --schema-registry [HOST:]PORT"
-            )
+        for option in ("listener", "compatibility"):
+            if getattr(options, f"schema_registry_{option}") is not None:
+                raise ConfigError(
+                    f"--schema-registry-{option} is for a registry of the broker's own: open it with --schema-registry [HOST:]PORT"
+                )
         return None
     from pykbroker.steered import http_options as http
 
     found = http.parse_registry(
-        options.schema_registry, options.http_token_file, options.http_name, options.schema_registry_listener
+        options.schema_registry,
+        options.http_token_file,
+        options.http_name,
+        options.schema_registry_listener,
+        options.schema_registry_compatibility,
     )
     http.check(found, config, "--schema-registry")
     return found

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pykbroker.container import registry_variables
 from pykbroker.container.environment import PREFIX
 from pykbroker.runtime.levels import LEVELS
 
@@ -32,6 +33,7 @@ def on(environment: Mapping[str, str]) -> Iterator[str]:
     if level and level.upper() not in LEVELS:
         yield f"{_LEVEL}={level} is not a level: write one of {', '.join(LEVELS)}"
     yield from _short_underscores(environment)
+    yield from registry_variables.advice(environment)
 
 
 def _short_underscores(environment: Mapping[str, str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pykbroker.cli.serve_options import AS_REACHED
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.container import writable_files
+from pykbroker.container import registry_variables, writable_files
 from pykbroker.runtime.levels import LEVELS
 from pykbroker.steered.http_options import protected_by
 
@@ -19,7 +19,6 @@ HTTP: Final = "0.0.0.0:8080"
 HTTP_VARIABLE: Final = "PYKBROKER_HTTP"
 _NAMES_VARIABLE: Final = "PYKBROKER_HTTP_NAMES"
 _TOKEN_VARIABLE: Final = "PYKBROKER_HTTP_TOKEN_FILE"  # noqa: S105 - a path
-_REGISTRY_VARIABLE: Final = "PYKBROKER_SCHEMA_REGISTRY"
 _CHAOS_VARIABLE: Final = "PYKBROKER_CHAOS"
 _LEVEL_VARIABLE: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 OFF: Final = "off"
@@ -28,7 +27,7 @@ TOKEN: Final = writable_files.RUN / "http-token"
 
 
 def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Path = TOKEN) -> list[str]:
-    """Return options of ``pykbroker serve``. Raises OSError."""
+    """Return options of ``pykbroker serve``. Raises OSError and ConfigError."""
     made = [] if config.is_explicit("advertised.listeners") else ["--advertise", AS_REACHED]
     level = environment.get(_LEVEL_VARIABLE, "").upper()
     if level in LEVELS:
@@ -39,14 +38,13 @@ def arguments(environment: Mapping[str, str], config: BrokerConfig, *, token: Pa
 
 
 def _http(environment: Mapping[str, str], config: BrokerConfig, token: Path) -> list[str]:
-    address = environment.get(HTTP_VARIABLE) or HTTP
-    if address == OFF:
+    address, registry = environment.get(HTTP_VARIABLE) or HTTP, registry_variables.arguments(environment)
+    made = [] if address == OFF else ["--http", address]
+    if not made and (not registry or "://" in registry[1]):  # the address of another is for the console
         return []
-    made = ["--http", address]
     for name in filter(None, environment.get(_NAMES_VARIABLE, "").split(",")):
         made += ["--http-name", name.strip()]
-    if environment.get(_REGISTRY_VARIABLE):
-        made += ["--schema-registry", environment[_REGISTRY_VARIABLE]]
+    made += registry
     named = environment.get(_TOKEN_VARIABLE)
     if named:
         return [*made, "--http-token-file", named]

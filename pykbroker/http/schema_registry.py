@@ -31,6 +31,7 @@ from pykbroker.registry.registry import Registry
 from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.table import RestRoute, find
 from pykbroker.registry.schema import Version, compact
+from pykbroker.registry.state import DEFAULT_COMPATIBILITY
 from pykbroker.registry.subjects import topic_of
 from pykbroker.registry.turns import in_turns
 from pykbroker.registry.validation import SchemaValidation
@@ -95,7 +96,7 @@ class SchemaRegistrySide:
     def __init__(self, node: Node, options: HttpOptions) -> None:
         self._node = node
         self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
-        self._registry = Registry(node.lifetimes)
+        self._registry = Registry(node.lifetimes, options.compatibility or DEFAULT_COMPATIBILITY)
         self._users = None if options.listener is None else _users(node, options.listener)
         self._server: WebServer | None = None
         #: From here on, since clients are accepted before this is opened.

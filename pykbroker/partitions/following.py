@@ -42,7 +42,7 @@ class _LogView:
 class FollowedPartition:
     """See the module. It ends with the leader epoch."""
 
-    __slots__ = ("_host", "_log", "begin", "key", "machine", "partition", "resting")
+    __slots__ = ("_host", "_log", "begin", "in_sync", "key", "machine", "partition", "resting")
 
     def __init__(self, partition: Partition, log: Log, host: Replication) -> None:
         self.partition = partition
@@ -54,9 +54,11 @@ class FollowedPartition:
         self.begin: FollowerDecision | None = self.machine.begin()
         #: Not fetched for a while, after an error.
         self.resting = False
+        #: Whether it had all that was committed when it fetched last.
+        self.in_sync = False
 
-    def append(self, data: PartitionData) -> None:
-        """Append what the leader sent, and take its high watermark and log start offset. Raises KafkaError CORRUPT_MESSAGE or
+    def append(self, data: PartitionData) -> int:
+        """Append what the leader sent, and take its high watermark and log start offset; the bytes of the records. Raises KafkaError CORRUPT_MESSAGE or
         KAFKA_STORAGE_ERROR.
         """
         log, records, size = self._log, data.records, 0
@@ -67,6 +69,7 @@ class FollowedPartition:
             size = log.append_as_follower(records, leader_epoch=self.machine.leader_epoch, now_ms=now_ms)
             self.partition.synced(log.log_end_offset)
         self.machine.appended()
+        self.in_sync = data.high_watermark <= log.log_end_offset
         committed = log.high_watermark
         log.commit_to(min(data.high_watermark, log.log_end_offset))
         if data.log_start_offset > log.log_start_offset:
@@ -74,6 +77,7 @@ class FollowedPartition:
         if log.high_watermark > committed:
             for watcher in list(self.partition.watchers):
                 watcher.appended(self.partition, max(size, 1))
+        return len(records or b"")
 
     def cut(self, decision: FollowerDecision) -> Deferred[None]:
         """Truncate the log, or let it begin anew, in a thread; the checkpoints are written before anything is appended again."""

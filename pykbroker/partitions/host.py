@@ -61,6 +61,16 @@ class Replication(Protocol):
         """Follow the partition's leader with this log, or stop following, as the metadata say now."""
         ...
 
+    def holds_back(self, partition: Partition, replica: int, /) -> bool:
+        """Whether a follower of a partition that is led here is sent no records now: it is out of sync, and replication's limit is reached
+        (``leader.replication.throttled.rate``).
+        """
+        ...
+
+    def sent(self, partition: Partition, size: int, /) -> None:
+        """Note that a follower is sent ``size`` bytes of records."""
+        ...
+
     def in_thread(self, work: Callable[[], None], /) -> Deferred[None]:
         """Wait for the disk in a thread."""
         ...

@@ -22,9 +22,9 @@ from pykbroker.quotas.connections import (
 )
 from pykbroker.quotas.limits import Entity
 from pykbroker.quotas.mutations import milliseconds
-from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.throttling import windows
 from pykbroker.runtime.hosts import addresses
+from pykbroker.runtime.rates import Windows
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster

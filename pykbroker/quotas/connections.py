@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from pykbroker.quotas.limits import Limit, QuotaLimits
-from pykbroker.quotas.rates import Rate, Windows
 from pykbroker.quotas.usage import RateUsage
+from pykbroker.runtime.rates import Rate, Windows
 
 UNLIMITED: Final = 2**31 - 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.controller.mutation_quotas import ChargedClient
-from pykbroker.quotas.rates import TokenBucket
 from pykbroker.quotas.usage import TokenUsage
+from pykbroker.runtime.rates import TokenBucket
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from pykbroker.quotas.limits import QuotaLimits
 from pykbroker.quotas.mutations import ClientMutations
-from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.step import BrokerUsage, ThrottleStep
 from pykbroker.quotas.usage import RateUsage, TokenUsage
 from pykbroker.requests.pipeline import Place, through
+from pykbroker.runtime.rates import Windows
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster

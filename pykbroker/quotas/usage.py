@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from pykbroker.quotas.limits import Holder, Limit, QuotaLimits
-from pykbroker.quotas.rates import Rate, TokenBucket, Windows
+from pykbroker.runtime.rates import Rate, TokenBucket, Windows
 
 #: From this number of holders on, each new one has others looked at, of which those without recent use are removed: clients choose
 #: their ids, so there may be any number.

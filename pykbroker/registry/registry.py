@@ -17,7 +17,7 @@ from pykbroker.registry.parsing import Parser
 from pykbroker.registry.records import Change
 from pykbroker.registry.references import numbered, source
 from pykbroker.registry.schema import Schema, Version
-from pykbroker.registry.state import RegistryState
+from pykbroker.registry.state import DEFAULT_COMPATIBILITY, RegistryState
 from pykbroker.registry.topic import SchemasTopic
 from pykbroker.registry.turns import in_steps, in_turns
 
@@ -33,10 +33,13 @@ _SOURCES_AT_ONCE: Final = 5
 
 
 class Registry:
-    """See the module. Belongs to the loop; schemas are parsed and compared in threads. All methods raise RegistryError."""
+    """See the module. Belongs to the loop; schemas are parsed and compared in threads. All methods raise RegistryError.
 
-    def __init__(self, lifetimes: Lifetimes) -> None:
-        self._topic = SchemasTopic(lifetimes)
+    ``compatibility``: the level where none has been set.
+    """
+
+    def __init__(self, lifetimes: Lifetimes, compatibility: str = DEFAULT_COMPATIBILITY) -> None:
+        self._topic = SchemasTopic(lifetimes, compatibility)
         self._writing = asyncio.Lock()
         self._parser = Parser()
         self._pool = ThreadPoolExecutor(_THREADS, "schemas")

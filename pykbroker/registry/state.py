@@ -13,6 +13,8 @@ from pykbroker.registry.records import (
     DeleteSubjectKey,
     ModeKey,
     SchemaKey,
+    Unreadable,
+    config_of,
     version_of,
 )
 from pykbroker.registry.schema import Schema, Version
@@ -25,13 +27,15 @@ IMPORT: Final = "IMPORT"
 MODES: Final = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
 #: Versions of a deleted subject.
 _VERSIONS_IN_A_STEP: Final = 100
-DEFAULT_CONFIG: Final = {"compatibilityLevel": "BACKWARD"}
+#: What new schemas are compared by where nothing has been set.
+DEFAULT_COMPATIBILITY: Final = "BACKWARD"
 
 
 class RegistryState:
     """See the module. Subjects are named in their normal form."""
 
-    def __init__(self) -> None:
+    def __init__(self, compatibility: str = DEFAULT_COMPATIBILITY) -> None:
+        self._default = {"compatibilityLevel": compatibility}
         self._subjects: dict[str, dict[int, Version]] = {}
         #: The newest version of subjects that were asked for it, until they change.
         self._latest: dict[str, Version] = {}
@@ -62,12 +66,15 @@ class RegistryState:
                 if value is None:
                     self._forget(key)
                 else:
-                    self._put(key, version_of(value))
+                    found = version_of(value)
+                    if (found.subject, found.version) != key:
+                        raise Unreadable("its value is of another subject or version than its key")
+                    self._put(key, found)
             case ConfigKey(subject):
-                _set(self._configs, subject, value)
+                _set(self._configs, subject, None if value is None else config_of(value))
             case ModeKey(subject):
                 mode = None if value is None else value.get("mode")
-                _set(self._modes, subject, mode if mode in MODES else None)
+                _set(self._modes, subject, mode if isinstance(mode, str) and mode in MODES else None)
             case DeleteSubjectKey(subject):
                 last = None if value is None else value.get("version")
                 if isinstance(last, int):
@@ -212,7 +219,7 @@ class RegistryState:
     def config(self, subject: str | None) -> dict[str, Any] | None:
         """The configuration of a subject, or the global one; None if the subject has none of its own."""
         own = self._configs.get(subject)
-        return {**DEFAULT_CONFIG, **(own or {})} if subject is None else own
+        return {**self._default, **(own or {})} if subject is None else own
 
     def config_in_scope(self, subject: str | None) -> dict[str, Any]:
         """The configuration that holds for a subject: its own, that of its context, the global one."""
@@ -222,7 +229,7 @@ class RegistryState:
                 return own
             if own is not None:
                 return {**self.config_in_scope(None), **own}
-        return {**DEFAULT_CONFIG, **self._configs.get(None, {})}
+        return {**self._default, **self._configs.get(None, {})}
 
     def mode(self, subject: str | None) -> str | None:
         """The mode of a subject, or the global one; None if the subject has none of its own."""

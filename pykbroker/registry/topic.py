@@ -42,9 +42,9 @@ _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARG
 class SchemasTopic:
     """The state as of the end of the topic. It follows the lives of the cluster: after a reset it is read anew. Belongs to the loop."""
 
-    def __init__(self, lifetimes: Lifetimes) -> None:
-        self._lifetimes = lifetimes
-        self._state = RegistryState()
+    def __init__(self, lifetimes: Lifetimes, compatibility: str) -> None:
+        self._lifetimes, self._compatibility = lifetimes, compatibility
+        self._state = RegistryState(compatibility)
         self._partition: Partition | None = None
         self._next = 0
         self._unread = 0
@@ -107,7 +107,12 @@ class SchemasTopic:
             cluster = self._cluster()
             partition = cluster.partition(TOPIC, 0)
             if partition is not self._partition:
-                self._partition, self._state, self._next, self._unread = partition, RegistryState(), 0, 0
+                self._partition, self._state, self._next, self._unread = (
+                    partition,
+                    RegistryState(self._compatibility),
+                    0,
+                    0,
+                )
             if partition is None:
                 return
             if cluster.is_closed(partition):

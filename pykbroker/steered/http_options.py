@@ -34,6 +34,8 @@ class HttpOptions:
 
     ``listener``: of the schema registry, the listener of the broker whose TLS and users it has.
 
+    ``compatibility``: of the schema registry, the level where none has been set.
+
     ``patience_s``: how long a client may be idle, or keep the broker waiting; Prometheus asks once a minute or more often.
     """
 
@@ -44,6 +46,7 @@ class HttpOptions:
     schema_registry: str | None = None
     patience_s: float = 75
     listener: str | None = None
+    compatibility: str | None = None
 
     @property
     def is_loopback(self) -> bool:
@@ -74,7 +77,11 @@ def parse(
 
 
 def parse_registry(
-    address: str, token_file: Path | None = None, names: Iterable[str] = (), listener: str | None = None
+    address: str,
+    token_file: Path | None = None,
+    names: Iterable[str] = (),
+    listener: str | None = None,
+    compatibility: str | None = None,
 ) -> HttpOptions:
     """Parse the address of our own schema registry, as that of the HTTP side. Raises ConfigError."""
     found = _ADDRESS.fullmatch(address.strip())
@@ -85,7 +92,8 @@ def parse_registry(
     token = None if token_file is None else read_token(token_file)
     host = found["six"] or found["host"] or _LOOPBACK
     names = frozenset(map(str.lower, names))
-    return HttpOptions(host, int(found["port"]), token, names, listener=None if listener is None else listener.upper())
+    listener = None if listener is None else listener.upper()
+    return HttpOptions(host, int(found["port"]), token, names, listener=listener, compatibility=compatibility)
 
 
 def registry_url(address: str, token: str | None = None) -> str:

@@ -62,7 +62,7 @@ COSTS = {
     "OffsetCommit of six partitions": Calls(63, 87),
     "OffsetFetch of one partition": Calls(49, 60),
     "Heartbeat": Calls(34, 28),
-    "ConsumerGroupHeartbeat": Calls(50, 44),
+    "ConsumerGroupHeartbeat": Calls(29, 28),
 }
 
 

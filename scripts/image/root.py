@@ -36,6 +36,10 @@ LEFT_OUT = (
 ).split()
 #: Parts of the packages: their tests, files for compilers and type checkers, a second implementation of zstandard.
 TRIMMED = "usr/local/bin usr/local/include **/SelfTest **/zstandard/_cffi*.so **/*.pyi **/*.pyx **/*.pxd **/*.c **/*.h".split()
+#: What grpcio-tools asks for, and protoc does not use.
+BESIDE_PROTOC = (
+    "**/site-packages/grpc **/setuptools **/pkg_resources **/_distutils_hack **/distutils-precedence.pth".split()
+)
 FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/nsswitch.conf", "/etc/debian_version", "/etc/os-release")
 #: Writable for any user: settings and data of containers with another user id, and scripts that others change. A new volume at one
 #: of these paths is, too: an engine makes a volume as the folder that it is mounted over, and any other belongs to root.
@@ -145,7 +149,7 @@ def make_writable(layer: Path) -> None:
 
 
 def trim(layer: Path) -> None:
-    for pattern in TRIMMED:
+    for pattern in (*TRIMMED, *BESIDE_PROTOC):
         for found in list(layer.glob(pattern)):
             shutil.rmtree(found) if found.is_dir() else found.unlink()
 

@@ -37,6 +37,10 @@ def answer(
             )
             response.responses.append(topic)
         topic.partitions.append(data)
+    if fetch.replica >= 0 and (replication := fetch.broker.store.replication) is not None:
+        for item, data in found:
+            if data.records and item.partition is not None:
+                replication.sent(item.partition, len(data.records))
     if leaders:
         response.node_endpoints = leader_endpoints(fetch.broker, fetch.listener, leaders, NodeEndpoint)
     return response

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pykbroker.handlers.fetching.context import FetchContext
     from pykbroker.metadata.image import PartitionImage
     from pykbroker.partitions.fetch_sessions import FetchItem
+    from pykbroker.partitions.host import Replication
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
@@ -102,8 +103,8 @@ class Attempt:
                 self.refused.append((item, without_records(item.index, partition, known=False)))
             return
         try:
-            if fetch.replica >= 0 and fetch.broker.store.replication is not None:
-                self._read_for_replica(item, partition)
+            if fetch.replica >= 0 and (replication := fetch.broker.store.replication) is not None:
+                self._read_for_replica(item, partition, replication)
                 return
             partition.check_served_by(fetch.broker.node_id, item.current_leader_epoch, leader_only=fetch.leader_only)
             if item.last_fetched_epoch >= 0 and self._diverged(item, partition):
@@ -171,8 +172,10 @@ class Attempt:
                 self._count_more(plan, limit - size)
         self.found.append((item, data))
 
-    def _read_for_replica(self, item: FetchItem, partition: Partition) -> None:
-        """Read for a follower: to the log end offset, and without a wait where it knows an older high watermark."""
+    def _read_for_replica(self, item: FetchItem, partition: Partition, replication: Replication) -> None:
+        """Read for a follower: to the log end offset, and without a wait where it knows an older high watermark. One that is out of sync is
+        sent nothing while replication is above its limit.
+        """
         from pykbroker.replication.following import FetchPlace
 
         fetch = self.fetch
@@ -195,7 +198,7 @@ class Attempt:
             aborted_transactions=None,
             records=b"",
         )
-        if plan is not None:
+        if plan is not None and not replication.holds_back(partition, fetch.replica):
             size = self._carry_out(Reading(item, partition, data, plan, committed=False), limit)
             self.size += size
             self.left -= size

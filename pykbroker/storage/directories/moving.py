@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,9 @@ class LogMove:
         self.path = f"{target.path}/{renamed(log.name, target.directory.random.getrandbits(128), FUTURE)}"
         #: Bytes of each file in the copy.
         self._copied: dict[str, int] = {}
+        #: Bytes copied so far, and how many more the present call may copy.
+        self.size = 0
+        self._left = math.inf
         #: Base offsets of the closed segments that are copied completely.
         self._complete: set[int] = set()
         log.pin(self)
@@ -56,8 +60,9 @@ class LogMove:
         behind = active.size - self._copied.get(active.log.path, 0)
         return behind <= _REST_BYTES and all(segment.base_offset in self._complete for segment in closed)
 
-    def copy(self) -> None:
-        """Copy the closed segments and the present batches of the active one, and sync the copy."""
+    def copy(self, most: float = math.inf) -> None:
+        """Copy the closed segments and the present batches of the active one, but at most ``most`` bytes, and sync the copy."""
+        self._left = most
         self.target.directory.disk.make_directory(self.path)
         *closed, active = self.log.segments
         self._copy_segments(closed)
@@ -65,7 +70,7 @@ class LogMove:
 
     def complete(self) -> None:
         """Close the log and copy the rest. Raises KafkaError KAFKA_STORAGE_ERROR, too."""
-        log, disk = self.log, self.target.directory.disk
+        log, disk, self._left = self.log, self.target.directory.disk, math.inf
         close(log)
         self._copy_segments(log.segments)
         others = [f"{log.path}/{name}" for name in (PARTITION_METADATA, LEADER_EPOCHS, COMPACTED)]
@@ -99,12 +104,12 @@ class LogMove:
         for segment in closed:
             if segment.base_offset not in self._complete:
                 for path in segment.paths():
-                    if disk.exists(path):
-                        self._copy(path, disk.size(path))
+                    if disk.exists(path) and not self._copy(path, disk.size(path)):
+                        return
                 self._complete.add(segment.base_offset)
 
-    def _copy(self, path: str, end: int) -> None:
-        """Bring the copy of a file up to ``end``."""
+    def _copy(self, path: str, end: int) -> bool:
+        """Bring the copy of a file up to ``end``, as far as it may be now; whether it is there."""
         disk = self.target.directory.disk
         new = f"{self.path}/{path.rpartition('/')[2]}"
         position = self._copied.get(path)
@@ -112,13 +117,16 @@ class LogMove:
             disk.create(new)
             position = 0
         source, copy = disk.open(path), disk.open(new)
-        while position < end:
-            data = source.pread(min(_CHUNK_BYTES, end - position), position)
+        while position < end and self._left > 0:
+            data = source.pread(int(min(_CHUNK_BYTES, end - position, self._left)), position)
             if not data:
                 raise OSError(errno.EIO, f"the file ends at {position}, before {end}", path)
             copy.pwrite(data, position)
             position += len(data)
+            self.size += len(data)
+            self._left -= len(data)
         copy.sync()
         source.close()
         copy.close()
         self._copied[path] = position
+        return position >= end

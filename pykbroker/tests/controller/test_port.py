@@ -12,9 +12,9 @@ from pykbroker.controller.mutation_quotas import ChargedClient
 from pykbroker.controller.topics import NewTopic
 from pykbroker.quotas.limits import QuotaLimits
 from pykbroker.quotas.mutations import ClientMutations
-from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.usage import TokenUsage
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.rates import Windows
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.metadata import make_controller

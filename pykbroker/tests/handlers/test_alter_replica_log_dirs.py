@@ -253,3 +253,57 @@ def test_below_the_level_of_cordoning_the_controller_is_not_told() -> None:
     world.cluster.metadata.image.features["metadata.version"] = 29
     assert cordon(world, "*") == (NONE, None)
     assert world.cluster.metadata.image.brokers[1].cordoned_log_dirs is None
+
+
+# ---- the limit of what moves copy (replica.alter.log.dirs.io.max.bytes.per.second)
+
+
+def limit(world: MemoryCluster, rate: str | None) -> None:
+    name = "replica.alter.log.dirs.io.max.bytes.per.second"
+    change = AlterableConfig(name, 1 if rate is None else 0, rate)
+    answer = world.ask(IncrementalAlterConfigsRequest([AlterConfigsResource(4, "1", [change])]), 1)
+    assert answer.responses[0].error_code == NONE
+
+
+def test_moves_copy_no_faster_than_they_may() -> None:
+    world = MemoryCluster(others=[Path("/more")], replica_fetch_max_bytes="10000")
+    world.topic("t", 2, **{"segment.bytes": "1048576"})
+    for index in (0, 1):
+        for _ in range(50):
+            append_internal(world.cluster.partition("t", index), [(None, bytes(100_000))], 1)
+    limit(world, "1000000")
+    assert move(world, "/more", 0) == [NONE]
+    assert move(world, "/data", 1) == [NONE]
+
+    def copied() -> int:
+        there = [f"/more/{name}" for name in world.disk.list("/more") if name.startswith("t-0")]
+        there += [f"/data/{name}" for name in world.disk.list("/data") if name.startswith("t-1")]
+        return sum(world.disk.size(f"{each}/{name}") for each in there for name in world.disk.list(each))
+
+    for second in range(1, 9):
+        for _ in range(10):
+            world.advance(100)
+        # of each log the last megabyte is copied at once, between two appends
+        assert (second - 2) * 1_000_000 <= copied() <= second * 1_000_000 + 2**21, second
+    for _ in range(10):
+        world.advance(1000)
+    assert described(world) == {"/data": (NONE, {"t": [1]}), "/more": (NONE, {"t": [0]})}
+    assert len(world.read()) == 50
+
+
+def test_a_move_that_rests_is_called_off_or_goes_on_without_limit(world: MemoryCluster) -> None:
+    world.topic("t", 1, **{"segment.bytes": "1048576"})
+    for _ in range(50):
+        append_internal(world.cluster.partition("t", 0), [(None, bytes(100_000))], 1)
+    limit(world, "1")
+    assert move(world, "/more", 0) == [NONE]
+    assert [name for name in world.disk.list("/more") if name.startswith("t-0")]
+    assert move(world, "/data", 0) == [NONE]
+    world.advance(1000)
+    assert not [name for name in world.disk.list("/more") if name.startswith("t-0")]
+    assert move(world, "/more", 0) == [NONE]
+    world.advance(1000)
+    assert described(world)["/data"] == (NONE, {"t": [0]})
+    limit(world, None)
+    world.advance(1000)
+    assert described(world)["/more"] == (NONE, {"t": [0]})

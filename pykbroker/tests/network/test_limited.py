@@ -10,8 +10,8 @@ import pytest
 from pykbroker.network.sockets import Bind, BrokerSockets
 from pykbroker.process.connection_limits import BrokerLimits
 from pykbroker.quotas.connections import ConnectionLimits, ListenerLimits
-from pykbroker.quotas.rates import Windows
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.rates import Windows
 from pykbroker.tests.kit.cluster import LISTENER, MemoryCluster
 
 MOST = 3

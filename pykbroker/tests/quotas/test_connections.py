@@ -11,7 +11,7 @@ from pykbroker.quotas.connections import (
     ListenerLimits,
     TooManyConnections,
 )
-from pykbroker.quotas.rates import Windows
+from pykbroker.runtime.rates import Windows
 
 WINDOWS = Windows(2, 1000)
 BROKERS, CLIENTS = "BROKERS", "CLIENTS"

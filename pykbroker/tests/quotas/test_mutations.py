@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.quotas.mutations import Mutations
-from pykbroker.quotas.rates import TokenBucket, Windows
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.rates import TokenBucket, Windows
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from pykbroker.quotas.limits import QuotaLimits
 from pykbroker.quotas.mutations import milliseconds
-from pykbroker.quotas.rates import Windows
 from pykbroker.quotas.request_time import ConnectionTime
 from pykbroker.quotas.usage import RateUsage
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.rates import Windows
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.running import running_broker
 from pykbroker.tests.quotas.test_throttling import limit

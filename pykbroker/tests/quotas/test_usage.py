@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.quotas.limits import Limit, QuotaLimits
-from pykbroker.quotas.rates import Rate, TokenBucket, Windows
 from pykbroker.quotas.usage import RateUsage, TokenUsage
+from pykbroker.runtime.rates import Rate, TokenBucket, Windows
 
 NONE = QuotaLimits({}, "producer_byte_rate")
 

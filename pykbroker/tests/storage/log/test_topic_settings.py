@@ -267,14 +267,13 @@ ELSEWHERE = {
         "compat_tests/registry/test_validation.py",
     ),
     "min.insync.replicas": "pykbroker/tests/brokers/test_broker_changes.py",
+    "leader.replication.throttled.replicas": "pykbroker/tests/brokers/test_replication_throttles.py",
+    "follower.replication.throttled.replicas": "pykbroker/tests/brokers/test_replication_throttles.py",
     "unclean.leader.election.enable": "pykbroker/tests/controller/test_own_stores.py",
 }
 
-_NOT_THROTTLED = "brokers of one process copy as fast as they can"
 _NO_TIERS = "there is no tiered storage"
 NOTHING = {
-    "leader.replication.throttled.replicas": _NOT_THROTTLED,
-    "follower.replication.throttled.replicas": _NOT_THROTTLED,
     "remote.storage.enable": _NO_TIERS,
     "local.retention.ms": _NO_TIERS,
     "local.retention.bytes": _NO_TIERS,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykbroker.quotas.rates import Rate, TokenBucket, Windows, rounded
+from pykbroker.runtime.rates import Rate, TokenBucket, Windows, rounded
 
 windows = st.builds(Windows, st.integers(1, 15), st.sampled_from([1000, 2000, 5000]))
 limits = st.floats(1, 1e7)

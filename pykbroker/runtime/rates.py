@@ -1,4 +1,4 @@
-"""Kafka's Rate over windows and its TokenBucket, with the throttle time of each. Pure; times are milliseconds."""
+"""Kafka's Rate and SimpleRate over windows and its TokenBucket, with the throttle time of each. Pure; times are milliseconds."""
 
 from __future__ import annotations
 
@@ -64,11 +64,13 @@ class Rate:
         for sample in self._samples:
             if now - sample.last >= self._windows.total_ms:
                 sample.begin(now)
-        passed = now - min(sample.start for sample in self._samples)
-        missing = self._windows.number - 1 - passed // self._windows.size_ms
-        if missing > 0:
-            passed += missing * self._windows.size_ms
+        passed = self._counted_ms(now - min(sample.start for sample in self._samples))
         return sum(sample.value for sample in self._samples), max(passed, 1)
+
+    def _counted_ms(self, passed: int) -> int:
+        """The milliseconds that a rate is over, where the oldest sample began so long ago."""
+        missing = self._windows.number - 1 - passed // self._windows.size_ms
+        return passed + missing * self._windows.size_ms if missing > 0 else passed
 
     def per_second(self, now: int) -> float:
         """The use per second."""
@@ -92,6 +94,15 @@ class Rate:
         else:
             self._samples[self._at].begin(now)
         return self._samples[self._at]
+
+
+class SimpleRate(Rate):
+    """Kafka's SimpleRate: a rate is over the time since the oldest sample began, which counts as at least one window."""
+
+    __slots__ = ()
+
+    def _counted_ms(self, passed: int) -> int:
+        return max(passed, self._windows.size_ms)
 
 
 class TokenBucket:
