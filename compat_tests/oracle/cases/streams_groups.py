@@ -192,13 +192,13 @@ def a_member_enters_beats_and_leaves(ask: Ask) -> None:
 
 @case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def a_new_group_waits_for_members(ask: Ask) -> None:
-    topic, group = ask.topic(partitions=2), new_group(ask, streams_initial_rebalance_delay_ms="300")
+    topic, group = ask.topic(partitions=2), new_group(ask, streams_initial_rebalance_delay_ms="2000")
     first = ask(enters(group, "first", reads(topic)))
     second = ask(enters(group, "second", reads(topic)))
     ask(beats(group, "first", first.member_epoch))
-    time.sleep(0.6)
-    ask(beats(group, "first", first.member_epoch))
-    ask(beats(group, "second", second.member_epoch))
+    for member, epoch in (("first", first.member_epoch), ("second", second.member_epoch)):
+        found = ask.until(lambda found, epoch=epoch: found.member_epoch > epoch, beats(group, member, epoch))
+        assert found.member_epoch > epoch, found
     keep_records(ask, group)
 
 

@@ -20,7 +20,7 @@ from pykbroker.tests.simulation.explorer import Explorer
 from pykbroker.tests.simulation.mutations import MUTATIONS, Mutation
 from pykbroker.tests.simulation.replication_story import STORIES, retold
 
-WORLDS = int(os.environ.get("WORLDS", of_depths(30, 300, 10_000)))
+WORLDS = int(os.environ.get("WORLDS", of_depths(30, 100, 10_000)))
 #: What must have happened in a hundred worlds, or they are too tame.
 EXPECTED = {
     "kill": 20,

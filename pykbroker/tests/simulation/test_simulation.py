@@ -1,6 +1,6 @@
 """Many seeds, each a cluster of clients and what befalls it.
 
-``SIM_SEEDS`` says how many (200 in a quick run, 300 in a whole one, 1000 with PYKBROKER_LONG), ``SIM_FIRST`` where to begin; they are
+``SIM_SEEDS`` says how many (12 in a quick run, 150 in a whole one, 1000 with PYKBROKER_LONG), ``SIM_FIRST`` where to begin; they are
 told by as many processes as there are cores, four at most. ``python -m pykbroker.tests.simulation SEED`` tells one of them
 line by line.
 """
@@ -21,7 +21,7 @@ from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.story import Story
 
 FIRST = int(os.environ.get("SIM_FIRST", "1"))
-SEEDS = int(os.environ.get("SIM_SEEDS", of_depths(12, 300, 1000)))
+SEEDS = int(os.environ.get("SIM_SEEDS", of_depths(12, 150, 1000)))
 WORKERS = min(4, os.cpu_count() or 1)
 
 #: What must have happened, and how often at least for every hundred seeds, or the stories are too tame.
