@@ -9,7 +9,8 @@ from pathlib import Path
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import compile_java, java_command
-from compat_tests.harness.process import BrokerProcess, answers_api_versions, free_ports
+from compat_tests.harness.process import BrokerProcess, answers_api_versions
+from pykbroker.tests.kit.ports import free_ports
 
 _JAVA_SOURCE = Path(__file__).with_name("java_src") / "KafkaWithZooKeeper.java"
 _HEAP = "-Xmx400m"
