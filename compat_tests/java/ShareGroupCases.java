@@ -139,8 +139,10 @@ final class ShareGroupCases {
             var records = ShareClients.read(consumer, 5);
             Cases.same(List.of(5L, 6L, 7L, 8L, 9L), ShareClients.offsets(records));
             ShareClients.say(consumer, records, AcknowledgeType.RELEASE);
-            Clients.send(bootstrap, topic, 5);
-            ShareClients.deleteRecords(bootstrap, topic, 14);
+        }
+        Clients.send(bootstrap, topic, 5);
+        ShareClients.deleteRecords(bootstrap, topic, 14);
+        try (var consumer = ShareClients.worker(bootstrap, group, topic)) {
             Cases.same(List.of("value4"), all(consumer, 1, AcknowledgeType.ACCEPT));
             ShareClients.deleteRecords(bootstrap, topic, 15);
             ShareClients.nothingMore(consumer);

@@ -126,6 +126,7 @@ def test_references() -> None:
         '{"required":1}',
         '{"properties":[]}',
         '{"$ref":"#/definitions/missing"}',
+        '{"$ref":"#/allOf/' + "9" * 5000 + '","allOf":[{}]}',
         '{"$ref":"http://other.example/schema.json"}',
         '{"$ref":"file:///etc/passwd"}',
         '{"items":' * (DEEPEST + 1) + "{}" + "}" * (DEEPEST + 1),
