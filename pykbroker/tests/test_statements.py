@@ -29,7 +29,6 @@ VIRTUAL = "pykbroker/tests/worlds/"
 COMPAT_SLEEPERS = {
     "compat_tests/kerberos/flows.py": "the lifetime of a session, in Apache Kafka too",
     "compat_tests/lake/test_sender.py": "the time after which librdkafka forgets a broker",
-    "compat_tests/oracle/cases/streams_groups.py": "Apache Kafka's interval of assignments",
     "compat_tests/published_bugs/aiokafka_worlds.py": "virtual time",
     "compat_tests/security/delegation_flows.py": "the lifetime of a token, in Apache Kafka too",
     "compat_tests/security/session_flows.py": "the lifetime of a session, in Apache Kafka too",
