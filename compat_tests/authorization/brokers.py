@@ -7,8 +7,8 @@ from pathlib import Path
 from compat_tests.authorization.signing import ADMIN, PASSWORD
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import free_ports
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
+from pykbroker.tests.kit.ports import free_ports
 
 SASL = "SASL_PLAINTEXT"
 #: Who asks: each case and version has one of its own, so that nobody has another's rights.

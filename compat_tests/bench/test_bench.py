@@ -16,6 +16,7 @@ _ROWS = [
     "memory, idle",
     "producer-perf, 100 B, 1 partition",
     "consumer-perf, 100 B, 1 partition",
+    "share group of 4 members, 6 partitions",
     "librdkafka, large batches, produce",
     "librdkafka, large batches, consume",
     "librdkafka, 300 partitions, produce",

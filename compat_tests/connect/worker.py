@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests.harness.java import QUICK, java_command
-from compat_tests.harness.process import ServerProcess, free_ports
+from compat_tests.harness.process import ServerProcess
+from pykbroker.tests.kit.ports import free_ports
 
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _FLAGS = [*QUICK, "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import BrokerProcess, free_ports
+from compat_tests.harness.process import BrokerProcess
+from pykbroker.tests.kit.ports import free_ports
 
 #: Rounds of housekeeping that come soon, so that a test can wait for what they do. Both brokers get them.
 SETTINGS = {

@@ -12,8 +12,9 @@ from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.class_archives import TOOLS
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import BrokerProcess, ServerFailed, free_ports
+from compat_tests.harness.process import BrokerProcess, ServerFailed
 from compat_tests.oracle.requests import Ask
+from pykbroker.tests.kit.ports import free_ports
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pykbroker.wire.records import Record, encode_batch

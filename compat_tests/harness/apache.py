@@ -7,6 +7,7 @@ import re
 import subprocess
 import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from compat_tests.harness.java import QUICK, java_command
@@ -15,9 +16,11 @@ from compat_tests.harness.process import (
     BrokerProcess,
     ServerFailed,
     answers_api_versions,
-    free_ports,
     listening_ports,
 )
+from compat_tests.oracle.connection import Closed, Connection
+from pykbroker.tests.kit.ports import free_ports
+from pykbroker.wire.messages.metadata import MetadataRequest
 
 _ONE_NODE = {
     "process.roles": "broker,controller",
@@ -89,8 +92,20 @@ class ApacheKafka(BrokerProcess):
         return [*java_command("kafka.Kafka", self.jars, classes=self._plugins, flags=self.flags), str(self.properties)]
 
     def is_ready(self) -> bool:
-        """Requests are answered, and all listeners are open: Apache Kafka opens them one after another."""
-        return answers_api_versions(self.host, self.port) and self._listener_ports() <= listening_ports()
+        """Requests are answered, all listeners are open, which Apache Kafka opens one after another, and it knows that it is a broker."""
+        return (
+            answers_api_versions(self.host, self.port)
+            and self._listener_ports() <= listening_ports()
+            and self.node_id in self._known_brokers()
+        )
+
+    def _known_brokers(self) -> set[int]:
+        """The brokers that are not fenced, as it says itself."""
+        try:
+            with closing(Connection(self.bootstrap)) as connection:
+                return {each.node_id for each in connection.ask(MetadataRequest([]), 9).brokers}  # type: ignore[attr-defined]
+        except (OSError, Closed):
+            return set()
 
     def _listener_ports(self) -> set[int]:
         listeners = re.search(r"^listeners=(.*)$", self.properties.read_text(), re.MULTILINE)

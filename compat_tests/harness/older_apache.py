@@ -1,6 +1,6 @@
 """Earlier releases of Apache Kafka, to compare a broker with ``as_version`` with.
 
-They are 3.9.1 as one KRaft node, and 2.8.2 over ZooKeeper.
+They are 4.3.1 and 3.9.1 as one KRaft node each, and 2.8.2 over ZooKeeper.
 """
 
 from __future__ import annotations
@@ -9,10 +9,18 @@ from pathlib import Path
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import compile_java, java_command
-from compat_tests.harness.process import BrokerProcess, answers_api_versions, free_ports
+from compat_tests.harness.process import BrokerProcess, answers_api_versions
+from pykbroker.tests.kit.ports import free_ports
 
 _JAVA_SOURCE = Path(__file__).with_name("java_src") / "KafkaWithZooKeeper.java"
 _HEAP = "-Xmx400m"
+
+
+class ApacheKafka43(ApacheKafka):
+    """Apache Kafka 4.3.1, broker and controller in one process, from the jars of the tools."""
+
+    name = "kafka-4.3"
+    jars = "kafka-4.3"
 
 
 class ApacheKafka39(ApacheKafka):

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess, free_ports
+from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess
+from pykbroker.tests.kit.ports import free_ports
 
 _READY = re.compile(rb"^pykbroker ready: (.*)$", re.MULTILINE)
 _BROKER = re.compile(r"broker (\d+) on ([^\s,:]+):(\d+)")

@@ -7,9 +7,7 @@ ready; a test takes either. Programs on top of them (a Connect worker, MirrorMak
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
-import random
 import signal
 import socket
 import struct
@@ -158,23 +156,6 @@ class BrokerProcess(ServerProcess):
     def bootstrap(self) -> str:
         """Return ``host:port`` for clients."""
         return f"{self.host}:{self.port}"
-
-
-def free_ports(count: int) -> list[int]:
-    """Return consecutive ports of 127.0.0.1 that are free, below the ephemeral ports.
-
-    A restarted broker must find its port free: an ephemeral one could be taken meanwhile by a client that reconnects.
-    """
-    for _ in range(200):
-        first = random.randrange(15_000, 32_000)
-        with contextlib.ExitStack() as held:
-            try:
-                for port in range(first, first + count):
-                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return list(range(first, first + count))
-    raise ServerFailed(f"no {count} free ports in a row")
 
 
 def answers_api_versions(host: str, port: int) -> bool:

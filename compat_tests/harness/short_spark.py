@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-#: C1 only, and the small collector.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: C1 only, with room for all that it compiles, since a full cache is swept and filled again and again; and the small collector.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 #: Nothing is compiled for a query: these are too short to repay the compiler.
 SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 

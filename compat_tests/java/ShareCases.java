@@ -1,93 +1,49 @@
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.AlterConfigOp;
-import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.ListGroupsOptions;
-import org.apache.kafka.clients.admin.ListShareGroupOffsetsSpec;
-import org.apache.kafka.clients.admin.SharePartitionOffsetInfo;
 import org.apache.kafka.clients.consumer.AcknowledgeType;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.common.GroupState;
 import org.apache.kafka.common.GroupType;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.GroupIdNotFoundException;
-import org.apache.kafka.common.serialization.StringDeserializer;
 
 /** Share groups (KIP-932) with the Java client: both acknowledgement modes, redelivery, and an administrator. */
 final class ShareCases {
-    private static final long LIMIT_MS = 30_000;
-
     private ShareCases() {}
-
-    /** A group that begins at the start of its topics. */
-    private static String group(String bootstrap, String... configs) throws Exception {
-        String group = Clients.unique("share");
-        var ops = new ArrayList<AlterConfigOp>();
-        ops.add(new AlterConfigOp(new ConfigEntry("share.auto.offset.reset", "earliest"), AlterConfigOp.OpType.SET));
-        for (int i = 0; i < configs.length; i += 2) {
-            ops.add(new AlterConfigOp(new ConfigEntry(configs[i], configs[i + 1]), AlterConfigOp.OpType.SET));
-        }
-        try (var admin = Clients.admin(bootstrap)) {
-            Map<ConfigResource, Collection<AlterConfigOp>> all =
-                Map.of(new ConfigResource(ConfigResource.Type.GROUP, group), ops);
-            admin.incrementalAlterConfigs(all).all().get();
-        }
-        return group;
-    }
-
-    private static KafkaShareConsumer<String, String> consumer(String bootstrap, String group, String... pairs) {
-        var properties = Clients.properties(bootstrap, "group.id", group);
-        properties.putAll(Clients.properties(bootstrap, pairs));
-        return new KafkaShareConsumer<>(properties, new StringDeserializer(), new StringDeserializer());
-    }
-
-    private static List<ConsumerRecord<String, String>> read(KafkaShareConsumer<String, String> consumer, int count) {
-        var records = new ArrayList<ConsumerRecord<String, String>>();
-        long deadline = System.currentTimeMillis() + LIMIT_MS;
-        while (records.size() < count && System.currentTimeMillis() < deadline) {
-            consumer.poll(Duration.ofMillis(200)).forEach(records::add);
-        }
-        Cases.same(count, records.size());
-        return records;
-    }
 
     @Cases.Case
     static void implicitAcknowledgement(String bootstrap) throws Exception {
         String topic = Clients.topic(bootstrap, 2, Map.of());
-        String group = group(bootstrap);
+        String group = ShareClients.group(bootstrap);
         Clients.send(bootstrap, topic, 50);
-        try (var consumer = consumer(bootstrap, group)) {
+        try (var consumer = ShareClients.consumer(bootstrap, group)) {
             consumer.subscribe(List.of(topic));
-            read(consumer, 50);
+            ShareClients.read(consumer, 50);
             consumer.commitSync().values().forEach(error -> Cases.check(error.isEmpty(), "" + error));
             Clients.send(bootstrap, topic, 10);
-            read(consumer, 10).forEach(record -> Cases.same((short) 1, record.deliveryCount().get()));
+            ShareClients.read(consumer, 10).forEach(record -> Cases.same((short) 1, record.deliveryCount().get()));
             consumer.commitSync().values().forEach(error -> Cases.check(error.isEmpty(), "" + error));
         }
-        try (var consumer = consumer(bootstrap, group)) { // all was acknowledged, with the close too
+        try (var consumer = ShareClients.consumer(bootstrap, group)) { // all was acknowledged, with the close too
             consumer.subscribe(List.of(topic));
             Clients.send(bootstrap, topic, 3);
-            read(consumer, 3);
+            ShareClients.read(consumer, 3);
         }
     }
 
     @Cases.Case
     static void explicitAcknowledgement(String bootstrap) throws Exception {
         String topic = Clients.topic(bootstrap);
-        String group = group(bootstrap, "share.delivery.count.limit", "3");
+        String group = ShareClients.group(bootstrap, "share.delivery.count.limit", "3");
         Clients.send(bootstrap, topic, 6);
-        try (var consumer = consumer(bootstrap, group, "share.acknowledgement.mode", "explicit")) {
+        try (var consumer = ShareClients.consumer(bootstrap, group, "share.acknowledgement.mode", "explicit")) {
             consumer.subscribe(List.of(topic));
             var seen = new ConcurrentHashMap<Long, List<Short>>();
-            long quietSince = System.currentTimeMillis() + LIMIT_MS;
-            long deadline = System.currentTimeMillis() + LIMIT_MS;
+            long quietSince = System.currentTimeMillis() + 30_000;
+            long deadline = System.currentTimeMillis() + 30_000;
             while (System.currentTimeMillis() < Math.min(deadline, quietSince)) {
                 for (var record : consumer.poll(Duration.ofMillis(100))) {
                     seen.computeIfAbsent(record.offset(), o -> new ArrayList<>()).add(record.deliveryCount().get());
@@ -109,14 +65,14 @@ final class ShareCases {
     @Cases.Case
     static void membersShareAPartition(String bootstrap) throws Exception {
         String topic = Clients.topic(bootstrap);
-        String group = group(bootstrap);
-        try (var one = consumer(bootstrap, group, "max.poll.records", "5");
-                var other = consumer(bootstrap, group, "max.poll.records", "5")) {
+        String group = ShareClients.group(bootstrap);
+        try (var one = ShareClients.consumer(bootstrap, group, "max.poll.records", "5");
+                var other = ShareClients.consumer(bootstrap, group, "max.poll.records", "5")) {
             one.subscribe(List.of(topic));
             other.subscribe(List.of(topic));
             var seen = new ArrayList<Long>();
             int[] each = new int[2];
-            long deadline = System.currentTimeMillis() + LIMIT_MS;
+            long deadline = System.currentTimeMillis() + 30_000;
             int sent = 0;
             while ((each[0] == 0 || each[1] == 0 || seen.size() < sent) && System.currentTimeMillis() < deadline) {
                 if (sent < 400) {
@@ -141,13 +97,13 @@ final class ShareCases {
     @Cases.Case
     static void administration(String bootstrap) throws Exception {
         String topic = Clients.topic(bootstrap);
-        String group = group(bootstrap);
+        String group = ShareClients.group(bootstrap);
         Clients.send(bootstrap, topic, 10);
         var partition = new TopicPartition(topic, 0);
         try (var admin = Clients.admin(bootstrap)) {
-            try (var consumer = consumer(bootstrap, group)) {
+            try (var consumer = ShareClients.consumer(bootstrap, group)) {
                 consumer.subscribe(List.of(topic));
-                read(consumer, 10);
+                ShareClients.read(consumer, 10);
                 consumer.commitSync();
                 var described = admin.describeShareGroups(List.of(group)).all().get().get(group);
                 Cases.same(GroupState.STABLE, described.groupState());
@@ -158,21 +114,16 @@ final class ShareCases {
             }
             Cases.soon(() -> Cases.same(GroupState.EMPTY,
                 admin.describeShareGroups(List.of(group)).all().get().get(group).groupState()));
-            Cases.soon(() -> Cases.same(0L, info(admin, group, partition).lag().get()));
+            Cases.soon(() -> Cases.same(0L, ShareClients.info(admin, group, topic).lag().get()));
             admin.alterShareGroupOffsets(group, Map.of(partition, 4L)).all().get();
-            Cases.same(4L, info(admin, group, partition).startOffset());
-            try (var consumer = consumer(bootstrap, group)) {
+            Cases.same(4L, ShareClients.info(admin, group, topic).startOffset());
+            try (var consumer = ShareClients.consumer(bootstrap, group)) {
                 consumer.subscribe(List.of(topic));
-                Cases.same(4L, read(consumer, 6).get(0).offset());
+                Cases.same(4L, ShareClients.read(consumer, 6).get(0).offset());
             }
             Cases.soon(() -> admin.deleteShareGroupOffsets(group, java.util.Set.of(topic)).all().get());
             admin.deleteShareGroups(List.of(group)).all().get();
             Cases.fails(GroupIdNotFoundException.class, () -> admin.describeShareGroups(List.of(group)).all().get());
         }
-    }
-
-    private static SharePartitionOffsetInfo info(Admin admin, String group, TopicPartition partition) throws Exception {
-        var all = admin.listShareGroupOffsets(Map.of(group, new ListShareGroupOffsetsSpec()));
-        return all.partitionsToOffsetInfo(group).get().get(partition);
     }
 }

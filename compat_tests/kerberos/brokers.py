@@ -8,10 +8,11 @@ from pathlib import Path
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import QUICK
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import BrokerProcess, free_ports
+from compat_tests.harness.process import BrokerProcess
 from compat_tests.security.listeners import FAILED_DELAY_MS, SESSION_MS, properties_value
 from pykbroker.security.authority import Authority
 from pykbroker.tests.kit.kerberos import Realm
+from pykbroker.tests.kit.ports import free_ports
 
 #: With their protocols. PLAINTEXT is the harness's own. On RULES nobody is anybody but services, whose names are made long; on
 #: LONG and SHORT sessions end.

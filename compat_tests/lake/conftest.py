@@ -25,6 +25,7 @@ SMALL = {
     "spark.driver.extraJavaOptions": short_spark.JAVA,
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from compat_tests.harness.java import QUICK, compile_java, java_command
-from compat_tests.harness.process import ServerProcess, free_ports
+from compat_tests.harness.process import ServerProcess
 from pykbroker.storage.properties import text_of
+from pykbroker.tests.kit.ports import free_ports
 
 _MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 _FLAGS = [*QUICK, "-Xmx384m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]

@@ -10,6 +10,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,16 +70,27 @@ class Both:
     def fence(self, broker: int) -> None:
         self.ask(f"fence {broker}", lambda each: each.beat(broker, want_fence=True))
 
-    def keep_alive(self) -> None:
-        """Heartbeats of all that are not fenced: sessions of the oracle are short."""
-        for broker in self.kafka.image.brokers.values():
-            if broker.id in self.brokers and not broker.fenced and not broker.in_controlled_shutdown:
-                self.kafka.beat(broker.id)
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """An oracle of these tests' own: it fences no broker because this machine stands still for a while, and places no topic of another test
+    on brokers that are none, which it does until their sessions end, also where they are not registered any more.
+    """
+    yield from _patient(tmp_path_factory.mktemp("patient"))
+
+
+def _patient(folder: Path) -> Iterator[ApacheKafka]:
+    kafka = ApacheKafka(folder, {"broker.session.timeout.ms": "600000"})
+    kafka.start()
+    try:
+        yield kafka
+    finally:
+        kafka.kill()  # it would wait for the brokers that are none
 
 
 @pytest.fixture
-def both(kafka: ApacheKafka) -> Iterator[Both]:
-    with closing(KafkasController(kafka)) as theirs:
+def both(patient: ApacheKafka) -> Iterator[Both]:
+    with closing(KafkasController(patient)) as theirs:
         compared = Both(theirs)
         try:
             for broker in BROKERS:
@@ -119,7 +131,6 @@ def test_every_refusal_of_an_isr(both: Both, topic: str) -> None:
         ([11, 12], {}),
     ]
     for members, given in cases:
-        both.keep_alive()
         both.ask(f"isr {members} {given}", lambda each, m=members, g=given: each.isr(topic, m, **g))  # type: ignore[misc]
     both.fence(13)
     both.ask("isr with a fenced one", lambda each: each.isr(topic, [11, 12, 13]))
@@ -158,7 +169,6 @@ def test_controlled_shutdowns_and_preferred_leaders(both: Both, topic: str) -> N
 
 def test_reassignments(both: Both, topic: str) -> None:
     for wanted in ([14, 11], None, None, [14, 12, 13], [14, 13], [11, 12], [13], [99], []):
-        both.keep_alive()
         both.ask(f"reassign {wanted}", lambda each, w=wanted: each.reassign(topic, w))  # type: ignore[misc]
     both.ask("copied", lambda each: each.isr(topic, sorted(each.partition(topic).replicas)))
     both.ask("reassign", lambda each: each.reassign(topic, [12, 14]))
@@ -168,13 +178,9 @@ def test_reassignments(both: Both, topic: str) -> None:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkasController]:
     """An oracle of the walks' own: a controller of Apache Kafka has been seen to resign when it deleted the topic of a walk."""
-    kafka = ApacheKafka(tmp_path_factory.mktemp("walks"), {"broker.session.timeout.ms": "600000"})
-    kafka.start()
-    try:
+    for kafka in _patient(tmp_path_factory.mktemp("walks")):
         with closing(KafkasController(kafka)) as controller:
             yield controller
-    finally:
-        kafka.stop()
 
 
 @takes_long

@@ -19,8 +19,11 @@ _RESPONSES: Final = {int(ApiKey.PRODUCE): ProduceResponse, int(ApiKey.FETCH): Fe
 
 
 class Answer(NamedTuple):
-    """To a Produce or a Fetch. ``at`` is in seconds; ``size`` is what quotas count: of a Produce the request, of a Fetch this."""
+    """To a Produce or a Fetch. ``asked_at`` and ``at`` are in seconds, no later and no sooner than the broker was asked and has answered;
+    ``size`` is what quotas count: of a Produce the request, of a Fetch this.
+    """
 
+    asked_at: float
     at: float
     api_key: int
     size: int
@@ -32,6 +35,7 @@ class _Asked(NamedTuple):
     api_key: int
     version: int
     size: int
+    at: float
 
 
 class Recorder:
@@ -83,7 +87,9 @@ class Recorder:
         while True:
             frame = _frame(client)
             header, _ = decode_request_header(memoryview(frame), 4)
-            waiting.append(_Asked(header.client_id or "", header.api_key, header.api_version, len(frame)))
+            waiting.append(
+                _Asked(header.client_id or "", header.api_key, header.api_version, len(frame), time.monotonic())
+            )
             server.sendall(frame)
 
     def _answer(self, client: socket.socket, server: socket.socket, waiting: deque[_Asked]) -> None:
@@ -125,4 +131,4 @@ def _answer(asked: _Asked, frame: bytes) -> Answer:
     _, at = decode_response_header(view, 4, asked.api_key, asked.version)
     response, _ = _RESPONSES[asked.api_key].decode(view, at, asked.version)
     size = asked.size if asked.api_key == ApiKey.PRODUCE else len(frame)
-    return Answer(time.monotonic(), asked.api_key, size, response.throttle_time_ms)
+    return Answer(asked.at, time.monotonic(), asked.api_key, size, response.throttle_time_ms)

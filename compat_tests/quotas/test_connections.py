@@ -14,10 +14,11 @@ import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import BrokerProcess, free_ports
+from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.cases.configs import BROKER, DELETE, SET, change, describe
 from compat_tests.oracle.cases.quotas import alter
 from compat_tests.oracle.connection import Closed, Connection
+from pykbroker.tests.kit.ports import free_ports
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 
 #: PLAINTEXT is the harness's own, and that of brokers among themselves.

@@ -135,7 +135,7 @@ def answered(place: Place, role: str, client: str, seconds: float) -> list[Answe
 
 def check_never_ahead(answers: list[Answer]) -> None:
     """What a window allows may pass at once; how slow the client or this machine is changes nothing about it."""
-    used, begin = 0, answers[0].at
+    used, begin = 0, answers[0].asked_at
     for answer in answers:
         used += answer.size
         assert used <= (1 + WITHIN) * RATE * (answer.at - begin + WINDOW_S)

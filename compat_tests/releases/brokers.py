@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from compat_tests.harness.older_apache import ApacheKafka28, ApacheKafka39
+from compat_tests.harness.older_apache import ApacheKafka28, ApacheKafka39, ApacheKafka43
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
 from pykbroker.releases.release import release
 
 #: The releases that are asked, the older first.
-RELEASES = ("2.8", "3.9")
-_APACHE: dict[str, type[BrokerProcess]] = {"2.8": ApacheKafka28, "3.9": ApacheKafka39}
+RELEASES = ("2.8", "3.9", "4.3")
+_APACHE: dict[str, type[BrokerProcess]] = {"2.8": ApacheKafka28, "3.9": ApacheKafka39, "4.3": ApacheKafka43}
 #: Records of the cases are of years ago.
 _SETTINGS = {"log.retention.ms": "-1"}
 

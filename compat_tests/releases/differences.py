@@ -118,4 +118,23 @@ _OF_2_8 = (
     ),
 )
 
-DIFFERENCES: dict[str, tuple[Difference, ...]] = {"2.8": (*_BOTH, *_OF_2_8), "3.9": (*_BOTH, *_OF_3_9)}
+_TARGETS = "The target of a group whose last member leaves has its epoch, as since 4.4; then it stayed behind."
+_STREAMS = "Members of streams groups are answered by the rules of today: the interval of their offsets, codes, and what has no tasks."
+_OF_4_3 = (
+    Difference("*AlterConfigs/*", "*.error_message", _WORDS),
+    Difference("WriteShareGroupState/the_state_of_a_share_partition", "*.error_message", _WORDS),
+    Difference("*Group*/*", "*.assignment_epoch", _TARGETS),
+    Difference("StreamsGroupHeartbeat/*", "*.task_offset_interval_ms", _STREAMS, kafka=0),
+    Difference("StreamsGroupHeartbeat/heartbeats_refused", "*.error_*", _STREAMS),
+    Difference("StreamsGroupHeartbeat/a_member_enters_beats_and_leaves", "[13].written*", _TARGETS),
+    Difference("StreamsGroupHeartbeat/standby_tasks", "*tasks.*", "Tasks are assigned as the assignor of today does."),
+    Difference(
+        "StreamsGroupHeartbeat/standby_tasks", "[10].written*", "Tasks are assigned as the assignor of today does."
+    ),
+)
+
+DIFFERENCES: dict[str, tuple[Difference, ...]] = {
+    "2.8": (*_BOTH, *_OF_2_8),
+    "3.9": (*_BOTH, *_OF_3_9),
+    "4.3": _OF_4_3,
+}

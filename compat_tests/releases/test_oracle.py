@@ -1,4 +1,4 @@
-"""The oracle's cases to Apache Kafka 2.8.2 and 3.9.1, and to pykbroker taken for them; the answers must agree.
+"""The oracle's cases to Apache Kafka 2.8.2, 3.9.1 and 4.3.1, and to pykbroker taken for them; the answers must agree.
 
 Which cases: ``cases.py``. The differences there are, with their reasons: ``differences.py``.
 """
@@ -38,6 +38,9 @@ def test_same_answers(release_name: str, theirs: BrokerProcess, ours: AsVersion)
                 _answers(Ask(each.bootstrap, version, prefix, versions, _PATIENCE_S), case) for each in (theirs, ours)
             )
         except NotInRelease:
+            continue
+        except AssertionError as error:
+            unexplained.append(f"{case.name} v{version} cannot be asked: {error}")
             continue
         asked += 1
         for found in divergences(expected, got):

@@ -9,9 +9,9 @@ from pathlib import Path
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import QUICK
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import free_ports
 from compat_tests.security.tokens import AUDIENCE, ISSUER, Issuer, key_set_file
 from pykbroker.security.authority import Authority
+from pykbroker.tests.kit.ports import free_ports
 
 _BEARER = "org.apache.kafka.common.security.oauthbearer"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -19,8 +19,13 @@ from compat_tests.harness.java import compile_java, java_command
 LIMIT_S = 20
 
 
+#: How long a client waits for an answer before it asks again, in milliseconds: soon, where it is to ask again, and otherwise not because
+#: this machine stands still for a while, for then a record may be there twice.
+HASTY_MS, PATIENT_MS = 1000, 9000
+
+
 class Client(Protocol):
-    def produce(self, bootstrap: str, topic: str) -> str:
+    def produce(self, bootstrap: str, topic: str, request_ms: int = HASTY_MS) -> str:
         """``v``, or ERROR and why."""
 
     def consume(self, bootstrap: str, topic: str, group: str) -> str:
@@ -29,12 +34,15 @@ class Client(Protocol):
 
 class Confluent:
     common: ClassVar[dict[str, Any]] = {"client.id": "app", "retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 50,
-              "socket.timeout.ms": 1500, "topic.metadata.refresh.fast.interval.ms": 20}  # fmt: skip
+              "topic.metadata.refresh.fast.interval.ms": 20}  # fmt: skip
 
-    def produce(self, bootstrap: str, topic: str) -> str:
-        producer = Producer(
-            {**self.common, "bootstrap.servers": bootstrap, "request.timeout.ms": 1000, "message.timeout.ms": 8000}
-        )
+    def produce(self, bootstrap: str, topic: str, request_ms: int = HASTY_MS) -> str:
+        limits = {
+            "socket.timeout.ms": request_ms * 3 // 2,
+            "request.timeout.ms": request_ms,
+            "message.timeout.ms": 7000 + request_ms,
+        }
+        producer = Producer({**self.common, "bootstrap.servers": bootstrap, **limits})
         told: list[str] = []  # a KafkaError does not bear to be compared with None
         producer.produce(
             topic, b"v", on_delivery=lambda error, _: told.append("v" if error is None else f"ERROR {error.name()}")
@@ -45,7 +53,8 @@ class Confluent:
     def consume(self, bootstrap: str, topic: str, group: str) -> str:
         consumer = Consumer(
             {**self.common, "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
-             "fetch.wait.max.ms": 200, "check.crcs": True, "enable.auto.commit": False, "fetch.error.backoff.ms": 10}
+             "fetch.wait.max.ms": 200, "check.crcs": True, "enable.auto.commit": False, "fetch.error.backoff.ms": 10,
+             "socket.timeout.ms": 1500}
         )  # fmt: skip
         consumer.subscribe([topic])
         try:
@@ -68,11 +77,11 @@ class KafkaPython:
         "reconnect_backoff_max_ms": 50,
     }
 
-    def produce(self, bootstrap: str, topic: str) -> str:
+    def produce(self, bootstrap: str, topic: str, request_ms: int = HASTY_MS) -> str:
         producer = kafka.KafkaProducer(
             bootstrap_servers=bootstrap,
-            request_timeout_ms=1500,
-            delivery_timeout_ms=8000,
+            request_timeout_ms=request_ms * 3 // 2,
+            delivery_timeout_ms=6500 + request_ms * 3 // 2,
             max_block_ms=8000,
             **self.common,
         )
@@ -128,10 +137,14 @@ async def _started(make: Callable[[], Any]) -> Any:
 class Aiokafka:
     common: ClassVar[dict[str, Any]] = {"client_id": "app", "retry_backoff_ms": 10}
 
-    def produce(self, bootstrap: str, topic: str) -> str:
+    def produce(self, bootstrap: str, topic: str, request_ms: int = HASTY_MS) -> str:
+        limit_ms = request_ms * 3 // 2
+
         async def produced() -> str:
             producer = await _started(
-                lambda: aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, request_timeout_ms=1500, **self.common)
+                lambda: aiokafka.AIOKafkaProducer(
+                    bootstrap_servers=bootstrap, request_timeout_ms=limit_ms, **self.common
+                )
             )
             try:
                 await asyncio.wait_for(producer.send_and_wait(topic, b"v"), LIMIT_S)
@@ -185,7 +198,8 @@ class Java:
         writing.flush()
         return reading.readline().strip()
 
-    def produce(self, bootstrap: str, topic: str) -> str:
+    def produce(self, bootstrap: str, topic: str, request_ms: int = HASTY_MS) -> str:
+        del request_ms  # it is idempotent
         return self._ask(f"produce {bootstrap} {topic}")
 
     def consume(self, bootstrap: str, topic: str, group: str) -> str:

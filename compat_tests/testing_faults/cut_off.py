@@ -25,9 +25,11 @@ class CutOff:
 
     def close(self) -> None:
         """End all connections."""
-        for each in self._sockets:
+        _end(self._listening)
+        self._threads[0].join()  # there are no more
+        for each in self._sockets[1:]:
             _end(each)
-        for thread in self._threads:
+        for thread in self._threads[1:]:
             thread.join()
         for each in self._sockets:
             each.close()

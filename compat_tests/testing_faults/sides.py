@@ -116,7 +116,13 @@ class Side:
             connection.close()
 
     def topic(self, name: str, *replicas: int, **settings: str) -> None:
-        """A topic of one partition, led by the first replica, which both brokers know."""
+        """A topic of one partition, led by the first replica, which both brokers know, as they know of each other: a broker that has
+        just come back may be fenced.
+        """
+        for broker in self.addresses:
+            wait_until(
+                lambda broker=broker: len(self.once(MetadataRequest([]), 12, broker).brokers) == 2, "they do not meet"
+            )
         configs = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in settings.items()]
         made = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, list(replicas))], configs)
         answer = self.once(CreateTopicsRequest([made], 10_000), 7).topics[0]
@@ -200,16 +206,28 @@ class Ours(Side):
     @contextmanager
     def cut_off(self, kind: str) -> Iterator[None]:
         """Broker 2 gets nothing from broker 1 for a while."""
-        with self.befalls(ClusterOutcome(0, kind, 2, down_ms=1500)):
-            peers = self.kafka.node.cluster.peers
-            assert peers is not None
-            wait_until(lambda: peers.cut, "it is not cut off")
+        peers = self.kafka.node.cluster.peers
+        assert peers is not None
+        with self._lasting(ClusterOutcome(0, kind, 2, down_ms=1500), lambda: peers.cut):
             yield
 
     def silent(self, kind: str, ms: int) -> None:
         """Nothing of raw requests comes for so long; who asks then waits."""
-        with self.befalls(ClusterOutcome(0, kind, 1, down_ms=ms, client=RAW)):
-            wait_until(lambda: self.kafka.node.faults.silent, "it is not silent")
+        with self._lasting(ClusterOutcome(0, kind, 1, down_ms=ms, client=RAW), lambda: self.kafka.node.faults.silent):
+            pass
+
+    @contextmanager
+    def _lasting(self, outcome: ClusterOutcome, is_seen: Callable[[], Any]) -> Iterator[None]:
+        """What lasts for its time and then is over has begun; once more where this machine stood still for as long."""
+        for _ in range(5):
+            with self.befalls(outcome):
+                ends = time.monotonic() + outcome.down_ms / 1000
+                while not is_seen() and time.monotonic() < ends:
+                    time.sleep(0.02)
+                if is_seen():
+                    yield
+                    return
+        raise AssertionError(f"{outcome.outcome}: it never begins")
 
     @contextmanager
     def rounds(self, kind: str) -> Iterator[None]:
@@ -218,8 +236,8 @@ class Ours(Side):
             yield
 
     def make_again(self, kind: str, topic: str) -> None:
+        before = self.topic_id(topic)
         with self.befalls(ClusterOutcome(0, kind, 2, topic, 0)):
-            before = self.topic_id(topic)
             wait_until(lambda: self.topic_id(topic) not in (before, NO_ID), "it is not made again")
 
     @contextmanager

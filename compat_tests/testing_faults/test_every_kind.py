@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from compat_tests.testing_faults.clients import Aiokafka, Client, Confluent, Java, KafkaPython
+from compat_tests.testing_faults.clients import HASTY_MS, PATIENT_MS, Aiokafka, Client, Confluent, Java, KafkaPython
 from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.tests.kit.leftovers import collect_leftovers
 
@@ -74,8 +74,8 @@ def topic(cluster: Kafka) -> str:
     return name
 
 
-def round_trip(kafka: Kafka, client: Client, topic: str) -> None:
-    assert client.produce(kafka.bootstrap_servers, topic) == "v"
+def round_trip(kafka: Kafka, client: Client, topic: str, request_ms: int = HASTY_MS) -> None:
+    assert client.produce(kafka.bootstrap_servers, topic, request_ms) == "v"
     assert client.consume(kafka.bootstrap_servers, topic, f"g-{topic}") == "v"
 
 
@@ -87,7 +87,7 @@ def test_a_rule(cluster: Kafka, client: Client, topic: str, rule: str) -> None:
             assert "RequestTimedOut" in client.produce(cluster.bootstrap_servers, topic)
             assert fault.fired == 1
             return
-        round_trip(cluster, client, topic)
+        round_trip(cluster, client, topic, HASTY_MS if rule.startswith("Produce drop") else PATIENT_MS)
         assert fault.fired > 0, fault
     there = len(cluster.records(topic))
     assert there == KINDS[rule] if KINDS[rule] is not None else there >= 1

@@ -30,12 +30,16 @@ def check_together(values: Mapping[str, Any]) -> None:
     )
 
 
+#: More is no limit, and int() refuses thousands.
+_MOST_DIGITS = 10
+
+
 def connection_limits(text: str) -> dict[str, int]:
     """``max.connections.per.ip.overrides``, as ``host:limit,host:limit``, by host. Raises ConfigError."""
     limits: dict[str, int] = {}
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         host, colon, limit = entry.rpartition(":")
-        if not colon or not limit.strip().isdecimal():
+        if not colon or not limit.strip().isdecimal() or len(limit) > _MOST_DIGITS:
             raise ConfigError(
                 f"Error parsing configuration property 'max.connections.per.ip.overrides': {entry!r} is not HOST:NUMBER"
             )

@@ -123,13 +123,18 @@ def value_text(value: object) -> str | None:
     return str(value)
 
 
+#: Java's integers take any zeros before a number, and Python's no more than 4,300 digits.
+_MOST_DIGITS: Final = 20
+
+
 def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 
     def parse(name: str, text: str) -> int:
         stripped = text.strip()
-        digits = stripped[1:] if stripped.startswith(("+", "-")) else stripped
-        if digits.isdecimal() and low <= (value := int(stripped)) <= high:
+        sign, digits = (stripped[0], stripped[1:]) if stripped.startswith(("+", "-")) else ("", stripped)
+        counted = digits.lstrip("0") or "0"
+        if digits.isdecimal() and len(counted) < _MOST_DIGITS and low <= (value := int(sign + counted)) <= high:
             return value
         raise invalid(name, text, f"Not a number of type {kind.name}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.handlers.table import SUPPORTED, ServedApi
 from pykbroker.refusals import shapes
@@ -183,6 +183,10 @@ def served_versions(fault: Fault) -> dict[str, list[int]]:
     return found
 
 
+#: Characters, of two numbers of 16 bits; int() refuses thousands of digits.
+_LONGEST_RANGE: Final = 20
+
+
 def _range(text: str | None) -> tuple[int, int]:
     if text is None:
         return 0, 0x7FFF
@@ -191,8 +195,8 @@ def _range(text: str | None) -> tuple[int, int]:
         low, high = low[:-1], str(0x7FFF)
     elif not dash:
         high = low
-    if not (low.isdecimal() and high.isdecimal() and int(low) <= int(high)):
-        raise BadFault(f"version={text} is not a range of versions; write one, such as 7, 3-7 or 7+")
+    if not (low.isdecimal() and high.isdecimal() and len(text) < _LONGEST_RANGE and int(low) <= int(high)):
+        raise BadFault(f"version={text[:_LONGEST_RANGE]} is not a range of versions; write one, such as 7, 3-7 or 7+")
     return int(low), int(high)
 
 

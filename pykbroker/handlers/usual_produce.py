@@ -125,7 +125,13 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
             index, size = _unpack_partition(frame, pos)
             pos += 5
             if size >= LONG_UVARINT:
-                size, pos = read_length(frame, pos, size)
+                second, third = frame[pos], frame[pos + 1]
+                if second < LONG_UVARINT:  # ``read_length`` in place, for each batch of up to 2 MiB
+                    size, pos = size & 127 | second << 7, pos + 1
+                elif third < LONG_UVARINT:
+                    size, pos = size & 127 | (second & 127) << 7 | third << 14, pos + 2
+                else:
+                    size, pos = read_length(frame, pos, size)
             end = pos + size - 1
             partition = find(key, index)
             if (

@@ -347,7 +347,7 @@ class Partition:
 
         A wait if a thread must read the records first, or those of an earlier batch; it fails as ``AppendQueue.add`` says.
         """
-        if to_all:
+        if to_all and len(self.isr) < len(self.replicas):  # else there are enough
             self.check_enough_in_sync()
         runtime = self._host.runtime
         if self._append_queue is None:

@@ -36,7 +36,7 @@ def is_larger(value: Any, most: int) -> bool:
                 following += each.values()
             elif isinstance(each, list):
                 most -= 2 * len(each)
-                following += each
+                following += each if most >= 0 else ()
             else:
                 most -= len(each) if isinstance(each, str) else _SCALAR
             if most < 0:

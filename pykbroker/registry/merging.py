@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pykbroker.registry.attached import MOST_SAID, are_rules, is_metadata
+from pykbroker.registry.errors import TOO_LARGE, RegistryError
 from pykbroker.registry.schema import Schema, compact
 
 
 def metadata_and_rules(config: Mapping[str, Any], schema: Schema, before: Schema | None) -> Schema:
     """The schema with its own metadata and rules, else those of the version before; the configuration's defaults are under them, its overrides
-    above.
+    above. What is misshapen, in a record of others, is none. Raises RegistryError for more than a schema may have.
     """
-    metadata = _loaded(schema.metadata if schema.metadata is not None or before is None else before.metadata)
-    rules = _loaded(schema.rule_set if schema.rule_set is not None or before is None else before.rule_set)
+    metadata = _loaded(
+        schema.metadata if schema.metadata is not None or before is None else before.metadata, is_metadata
+    )
+    rules = _loaded(schema.rule_set if schema.rule_set is not None or before is None else before.rule_set, are_rules)
     metadata = _merged(_merged(config.get("defaultMetadata"), metadata), config.get("overrideMetadata"))
     rules = _merged_rules(_merged_rules(config.get("defaultRuleSet"), rules), config.get("overrideRuleSet"))
-    return replace(schema, metadata=_text(metadata), rule_set=_text(rules))
+    return replace(schema, metadata=_text("metadata", metadata), rule_set=_text("ruleSet", rules))
 
 
 def _merged(lower: Any, upper: Any) -> Any:
@@ -51,9 +55,18 @@ def _merged_rules(lower: Any, upper: Any) -> Any:
     return found
 
 
-def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+def _loaded(text: str | None, is_fine: Callable[[Any], bool]) -> Any:
+    found = None if text is None else json.loads(text)
+    return found if is_fine(found) else None
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else compact(value)
+def _text(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    text = compact(value)
+    if len(text) > 2 * MOST_SAID:  # its own, and that of the configuration
+        raise RegistryError(
+            TOO_LARGE,
+            f"{name} has, with that of the configuration and of the version before, more than {2 * MOST_SAID} characters",
+        )
+    return text

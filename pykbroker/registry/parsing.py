@@ -17,8 +17,8 @@ from pykbroker.registry.schema import AVRO, JSON, PROTOBUF, abbreviated
 _MODULES: Final = {AVRO: "avro", JSON: "json_schema", PROTOBUF: "protobuf"}
 _PACKAGES: Final = {AVRO: "avro", JSON: "jsonschema", PROTOBUF: "grpc_tools"}
 _MOST_KEPT: Final = 200
-#: Bytes of the texts of all that is remembered.
-_MOST_BYTES: Final = 16 * 1024 * 1024
+#: Characters of the texts of all that is remembered; parsed, one takes up to forty bytes.
+_MOST_BYTES: Final = 4 * 1024 * 1024
 
 
 class SchemaSource(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
+from pykbroker.registry.attached import CONFIG_FIELDS, misshapen
 from pykbroker.registry.schema import Schema, Version, compact
 
 _SCHEMA_MAGIC: Final = 1
@@ -75,13 +76,26 @@ def version_of(value: dict[str, Any]) -> Version:
     """The reverse. Raises Unreadable."""
     try:
         schema = Schema.of_json(value)
-        return Version(
-            *(str(value["subject"]), int(value["version"]), int(value["id"]), schema),
-            value.get("guid") or schema.guid(),
-            bool(value.get("deleted")),
-        )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise Unreadable(f"it has no schema: {error}") from error
+    texts = [schema.text, schema.type, value.get("guid") or ""]
+    for each in schema.references:
+        texts += (each.name, each.subject)
+    if not all(isinstance(each, str) for each in texts) or not all(
+        _is_number(each.version) for each in schema.references
+    ):
+        raise Unreadable("a field of its schema is of another type")
+    subject, version, number = _text(value, "subject"), _number(value, "version"), _number(value, "id")
+    return Version(subject, version, number, schema, value.get("guid") or schema.guid(), bool(value.get("deleted")))
+
+
+def config_of(value: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without what is of another type than it should be."""
+    kinds = {**CONFIG_FIELDS, "compatibilityLevel": str}
+    fine = {name: found for name, found in value.items() if isinstance(found, kinds.get(name, object))}
+    while name := misshapen(fine):
+        del fine[name]
+    return fine
 
 
 def encode(change: Change) -> tuple[bytes, bytes | None]:
@@ -115,13 +129,13 @@ def decode(key: bytes | None, value: bytes | None) -> Change | None:
         case "SCHEMA":
             where: Key = SchemaKey(_text(said, "subject"), _number(said, "version"))
         case "CONFIG":
-            where = ConfigKey(said.get("subject"))
+            where = ConfigKey(_text_or_none(said, "subject"))
         case "MODE":
-            where = ModeKey(said.get("subject"))
+            where = ModeKey(_text_or_none(said, "subject"))
         case "DELETE_SUBJECT":
             where = DeleteSubjectKey(_text(said, "subject"))
         case "CLEAR_SUBJECT":
-            where = ClearSubjectKey(said.get("subject"))
+            where = ClearSubjectKey(_text_or_none(said, "subject"))
         case "CONTEXT":
             where = ContextKey(_text(said, "context"))
         case _:
@@ -146,8 +160,17 @@ def _text(said: dict[str, Any], name: str) -> str:
     return found
 
 
+def _text_or_none(said: dict[str, Any], name: str) -> str | None:
+    return None if said.get(name) is None else _text(said, name)
+
+
 def _number(said: dict[str, Any], name: str) -> int:
     found = said.get(name)
-    if not isinstance(found, int):
+    if not isinstance(found, int) or not _is_number(found):
         raise Unreadable(f"{name} is no number")
     return found
+
+
+def _is_number(found: Any) -> bool:
+    """Whether this is a number of Java's int."""
+    return isinstance(found, int) and not isinstance(found, bool) and -(2**31) <= found < 2**31

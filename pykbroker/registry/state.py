@@ -13,6 +13,8 @@ from pykbroker.registry.records import (
     DeleteSubjectKey,
     ModeKey,
     SchemaKey,
+    Unreadable,
+    config_of,
     version_of,
 )
 from pykbroker.registry.schema import Schema, Version
@@ -64,12 +66,15 @@ class RegistryState:
                 if value is None:
                     self._forget(key)
                 else:
-                    self._put(key, version_of(value))
+                    found = version_of(value)
+                    if (found.subject, found.version) != key:
+                        raise Unreadable("its value is of another subject or version than its key")
+                    self._put(key, found)
             case ConfigKey(subject):
-                _set(self._configs, subject, value)
+                _set(self._configs, subject, None if value is None else config_of(value))
             case ModeKey(subject):
                 mode = None if value is None else value.get("mode")
-                _set(self._modes, subject, mode if mode in MODES else None)
+                _set(self._modes, subject, mode if isinstance(mode, str) and mode in MODES else None)
             case DeleteSubjectKey(subject):
                 last = None if value is None else value.get("version")
                 if isinstance(last, int):

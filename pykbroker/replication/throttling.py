@@ -14,6 +14,10 @@ from pykbroker.runtime.rates import SimpleRate, Windows
 _ALL = ("*",)
 
 
+#: More digits are no partition's and no broker's, and int() refuses thousands of them.
+_MOST_DIGITS = 10
+
+
 class ReplicationQuota:
     """See the module. ``limit`` is in bytes per second, infinite without one; times are in milliseconds of a monotonic clock."""
 
@@ -34,7 +38,9 @@ class ReplicationQuota:
             self._throttled[topic] = None
         else:
             named = [pair.partition(":") for pair in pairs]
-            self._throttled[topic] = frozenset(int(index) for index, _, broker in named if int(broker) == node_id)
+            self._throttled[topic] = frozenset(
+                _number(index) for index, _, broker in named if _number(broker) == node_id
+            )
 
     def is_throttled(self, topic: str, index: int) -> bool:
         """Whether the limit is for this partition's replica."""
@@ -60,3 +66,8 @@ class ReplicationQuota:
         """Count ``size`` bytes if the limit is for this partition's replica."""
         if size and self.is_throttled(topic, index):
             self.record(size, now_ms)
+
+
+def _number(digits: str) -> int:
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) <= _MOST_DIGITS else -1

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: The modules with a path for requests of the usual form, which the handler would answer alike (``usual_produce.py``).
-_USUAL = {ApiKey.PRODUCE: "usual_produce", ApiKey.FETCH: "usual_fetch", ApiKey.OFFSET_COMMIT: "usual_offset_commit"}
+_USUAL = {
+    ApiKey.PRODUCE: "usual_produce",
+    ApiKey.FETCH: "usual_fetch",
+    ApiKey.OFFSET_COMMIT: "usual_offset_commit",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "usual_consumer_group_heartbeat",
+}
 #: Set to 0, all requests go through their handlers: for the tests that compare both, and to see whether a fault is in the shorter one.
 USUAL_VARIABLE = "PYKBROKER_USUAL_PATH"
 #: What LARGE is for APIs whose frames are large because of the records in them.

@@ -10,7 +10,6 @@ from pykbroker.share_partitions.states import Limits
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
-    from pykbroker.metadata.image import MetadataImage
     from pykbroker.metadata.source import MetadataSource
 
 #: The level of share.version with dead letters (KIP-1191).
@@ -21,20 +20,21 @@ READ_COMMITTED = "read_committed"
 class ShareGroupSettings:
     """The settings of one group, which follow the metadata."""
 
-    __slots__ = ("_config", "_group_id", "_image", "_limits", "_metadata")
+    __slots__ = ("_config", "_group_id", "_limits", "_limits_at", "_metadata")
 
     def __init__(self, metadata: MetadataSource, config: BrokerConfig, group_id: str) -> None:
         self._metadata = metadata
         self._config = config
         self._group_id = group_id
-        self._image: MetadataImage | None = None
         self._limits = Limits()
+        #: The offset of the metadata of which they are: the image is always the same object.
+        self._limits_at: int | None = None
 
     def limits(self) -> Limits:
         """The present limits."""
         image = self._metadata.image
-        if image is not self._image:
-            self._image = image
+        if image.offset != self._limits_at:
+            self._limits_at = image.offset
             self._limits = Limits(
                 lock_duration_ms=self._bounded("record.lock.duration.ms"),
                 max_deliveries=self._bounded("delivery.count.limit"),

@@ -51,6 +51,10 @@ class ShareLedger:
         self._deliveries = deliveries
         #: Offsets that the group has answered to be done with, and when.
         self._over: dict[Where, dict[int, tuple[Acknowledge, int]]] = {}
+        #: Offsets whose release was answered: the count of that delivery, and when. It is written, so it outlives every life.
+        self._released: dict[Where, dict[int, tuple[int, int]]] = {}
+        #: The count of each member's latest delivery.
+        self._counts: dict[tuple[Machine, Where, int], int] = {}
         self._last: dict[tuple[Where, int], _Held] = {}
         #: Of those, what their members have not said anything of yet.
         self._holds: set[tuple[Where, int]] = set()
@@ -75,6 +79,11 @@ class ShareLedger:
         over = self._over.get(where, {}).get(offset)
         if over is not None and over[1] <= requested.ms:
             history.wrong(f"{now_ms}: {name} is delivered again, after {over[0].name} was answered at {over[1]}")
+        released = self._released.get(where, {}).get(offset)
+        if released is not None and released[1] <= requested.ms and count <= released[0]:
+            history.wrong(
+                f"{now_ms}: {name} is delivered for the {count}th time, released after {released[0]} at {released[1]}"
+            )
         last = self._last.get((where, offset))
         if last is not None and last.requested.life == requested.life and last.received_ms <= requested.ms:
             # The same count may come again: it is not written before the record is released, and a share partition that nobody has
@@ -91,6 +100,7 @@ class ShareLedger:
         if count > 1:
             history.count("share delivery again")
         self._last[where, offset] = _Held(member, link, requested, now_ms, count)
+        self._counts[member, where, offset] = count
         self._holds.add((where, offset))
 
     def saying(self, where: Where, said: list[tuple[int, Acknowledge]]) -> None:
@@ -102,8 +112,8 @@ class ShareLedger:
             if kind is not Acknowledge.RENEW:
                 self._holds.discard((where, offset))
 
-    def done(self, where: Where, said: list[tuple[int, Acknowledge]]) -> None:
-        """It was answered that this is carried out. Where records are deleted nothing is done, and after a kill they may be there again."""
+    def done(self, member: Machine, where: Where, said: list[tuple[int, Acknowledge]]) -> None:
+        """A member was answered that this is carried out. Where records are deleted nothing is done, and after a kill they may be there again."""
         cluster = self._world.server.cluster
         topic = None if cluster is None else cluster.metadata.image.topics_by_id.get(where[0])
         partition = None if cluster is None or topic is None else cluster.partition(topic.name, where[1])
@@ -112,6 +122,10 @@ class ShareLedger:
         said = [each for each in said if each[0] >= partition.log_start_offset]
         over = self._over.setdefault(where, {})
         over.update((offset, (kind, self._world.now_ms)) for offset, kind in said if kind in ENDS)
+        released = self._released.setdefault(where, {})
+        for offset, kind in said:
+            if kind is Acknowledge.RELEASE:
+                released[offset] = (self._counts[member, where, offset], self._world.now_ms)
 
     def left(self, member: Machine) -> None:
         """A member gives up all that it has."""

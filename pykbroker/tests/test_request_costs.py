@@ -48,13 +48,13 @@ _TOLERANCE = 0.05
 
 #: Per kind of request, the same in CPython 3.11 to 3.13. Changed on purpose only.
 COSTS = {
-    "produce of one record": Calls(40, 48),
-    "produce of six batches": Calls(170, 183),
+    "produce of one record": Calls(35, 44),
+    "produce of six batches": Calls(140, 159),
     "fetch of one batch": Calls(34, 51),
     "fetch of two batches, not the newest": Calls(41, 57),
     "fetch of six partitions": Calls(109, 168),
     "fetch of six partitions in a session": Calls(148, 195),
-    "fetch that waits, and its produce": Calls(125, 118),
+    "fetch that waits, and its produce": Calls(120, 114),
     "Metadata of one topic": Calls(38, 29),
     "ListOffsets of one partition": Calls(38, 34),
     "InitProducerId": Calls(25, 18),
@@ -62,7 +62,7 @@ COSTS = {
     "OffsetCommit of six partitions": Calls(63, 87),
     "OffsetFetch of one partition": Calls(49, 60),
     "Heartbeat": Calls(34, 28),
-    "ConsumerGroupHeartbeat": Calls(50, 44),
+    "ConsumerGroupHeartbeat": Calls(29, 28),
 }
 
 

@@ -26,6 +26,8 @@ KAFKA_FLAGS = ["-Xmx1G", "-Xms1G", *_JVM]
 TOOL_FLAGS = ["-Xmx512M", *_JVM]
 #: And where numbers mean nothing: a quarter of the processor time.
 HASTY = ["-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+#: Members of share groups have their partitions with their second heartbeat, which would come after five seconds.
+_SETTINGS = {"group.share.min.heartbeat.interval.ms": "200", "group.share.heartbeat.interval.ms": "200"}
 
 
 class _OursAsUsed(Pykbroker):
@@ -55,6 +57,7 @@ def make_pair(
 ) -> tuple[BrokerProcess, BrokerProcess]:
     """Return Apache Kafka, or pykbroker from the checkout ``before``, and pykbroker; not started, with a folder each."""
     flags = [*KAFKA_FLAGS, *(HASTY if hasty else [])]
+    settings = {**_SETTINGS, **(settings or {})}
     other: BrokerProcess = ApacheKafka(folder / "kafka", settings, flags=flags)
     if before is not None:
         other = _OursAsItWas(folder / "before", before, settings)

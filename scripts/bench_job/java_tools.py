@@ -51,7 +51,7 @@ class JavaTools:
     def on(self, broker: Measured, topic: str) -> list[Reading]:
         """The same on a topic that is there."""
         before = broker.cpu_seconds()
-        sent = self._produce(broker, topic)
+        sent = self.produce(broker, topic)
         between = broker.cpu_seconds()
         read = self._consume(broker, topic)
         after = broker.cpu_seconds()
@@ -60,9 +60,10 @@ class JavaTools:
             Reading(f"consumer-perf, {self.name}", 1 / read, records_per_s, after - between),
         ]
 
-    def _produce(self, broker: Measured, topic: str) -> float:
+    def produce(self, broker: Measured, topic: str) -> float:
+        """Return records per second."""
         amount = ["--num-records", str(self.records), "--record-size", str(self.size), "--throughput", "-1"]
-        said = self._run(_PRODUCER, broker, topic, amount)
+        said = self.run_tool(_PRODUCER, broker, topic, amount)
         found = _SENT.findall(said)
         if not found or int(found[-1][0]) != self.records:
             raise ToolFailed(said)
@@ -71,13 +72,14 @@ class JavaTools:
     def _consume(self, broker: Measured, topic: str) -> float:
         """Return records per second of fetching, without the time of joining the group, which the tool subtracts."""
         amount = ["--num-records", str(self.records), "--hide-header", "--timeout", "60000"]
-        said = self._run(_CONSUMER, broker, topic, amount)
+        said = self.run_tool(_CONSUMER, broker, topic, amount)
         lines = [line.split(", ") for line in said.splitlines() if line.count(", ") == 9]
         if not lines or int(lines[-1][4]) < self.records:
             raise ToolFailed(said)
         return float(lines[-1][9])
 
-    def _run(self, main: str, broker: Measured, topic: str, arguments: list[str]) -> str:
+    def run_tool(self, main: str, broker: Measured, topic: str, arguments: list[str]) -> str:
+        """Return what a tool has printed. Raises ToolFailed."""
         where = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
         flags = [*TOOL_FLAGS, *(HASTY if self.hasty else [])]
         command = [*java_command(main, TOOLS, flags=flags), *where, *arguments]

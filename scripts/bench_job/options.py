@@ -7,11 +7,11 @@ from pathlib import Path
 
 #: Names of the loads (plans.full), listed here because importing plans imports the clients.
 LOADS = (
-    "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "batches", "partitions", "requests", "latency", "crowding",
+    "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "share-1", "share-4", "share-16", "batches", "partitions", "requests", "latency", "crowding",
     "tls", "storm", "replicas", "memory",
 )  # fmt: skip
 #: Those that --quick runs (plans.quick).
-QUICK_LOADS = ("start", "perf-100-1", "batches", "partitions", "requests", "latency", "crowding", "memory")
+QUICK_LOADS = ("start", "perf-100-1", "share-4", "batches", "partitions", "requests", "latency", "crowding", "memory")
 
 
 def options() -> argparse.Namespace:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compat_tests.harness.apache import ApacheKafka
-from compat_tests.harness.process import BrokerProcess, free_ports
+from compat_tests.harness.process import BrokerProcess
 from pykbroker.security.authority import Authority
+from pykbroker.tests.kit.ports import free_ports
 from scripts.bench_job.brokers import KAFKA_FLAGS, another
 from scripts.bench_job.librdkafka import Batches
 from scripts.bench_job.readings import Reading

@@ -12,6 +12,7 @@ from scripts.bench_job.librdkafka import Batches, Latency, OneRecordRequests
 from scripts.bench_job.over_tls import OverTls
 from scripts.bench_job.readings import Reading
 from scripts.bench_job.replicas import Replicated
+from scripts.bench_job.share_groups import ShareGroup
 from scripts.bench_job.starting import MemoryAfterLoad, Starts
 from scripts.bench_job.storm import HandshakeStorm
 
@@ -33,6 +34,9 @@ def full(folder: Path) -> dict[str, Load]:
         "perf-100-6": JavaTools(100, 6, 2_000_000),
         "perf-1k-1": JavaTools(1024, 1, 400_000),
         "perf-1k-6": JavaTools(1024, 6, 400_000),
+        "share-1": ShareGroup(1, 500_000),
+        "share-4": ShareGroup(4, 500_000),
+        "share-16": ShareGroup(16, 500_000),
         "batches": Batches("librdkafka, large batches", 1, 1_000_000),
         "partitions": Batches("librdkafka, 300 partitions", 300, 1_000_000),
         "requests": OneRecordRequests(50_000),
@@ -67,6 +71,7 @@ def warm_up(*, python: bool) -> dict[str, Load]:
         "perf-100-6": JavaTools(100, 6, 500_000),
         "perf-1k-1": JavaTools(1024, 1, 100_000),
         "perf-1k-6": JavaTools(1024, 6, 100_000),
+        "share-4": ShareGroup(4, 100_000),
         "batches": Batches("librdkafka, large batches", 1, 300_000),
         "partitions": Batches("librdkafka, 300 partitions", 300, 300_000),
         "requests": OneRecordRequests(20_000),
@@ -82,6 +87,7 @@ def quick(folder: Path) -> dict[str, Load]:
     return {
         "start": Starts(folder / "start", idle_s=0),
         "perf-100-1": JavaTools(100, 1, 20_000, hasty=True),
+        "share-4": ShareGroup(4, 20_000, hasty=True),
         "batches": Batches("librdkafka, large batches", 1, 20_000),
         "partitions": Batches("librdkafka, 300 partitions", 300, 20_000),
         "requests": OneRecordRequests(1_000),

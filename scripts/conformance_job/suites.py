@@ -30,7 +30,7 @@ _OWN_PROCESS = "about pykbroker's own process"
 _COMPARES = "asks both and compares"
 
 SUITES = [
-    Suite("releases", "raw requests", "taken for Kafka 2.8 and 3.9, beside these", _COMPARES),
+    Suite("releases", "raw requests", "taken for Kafka 2.8, 3.9 and 4.3, beside these", _COMPARES),
     Suite("oracle", "raw requests", "every API at every version, answers compared field by field", _COMPARES),
     Suite("settings", "raw requests", "names, types, defaults and validation of settings", _COMPARES),
     Suite("assignors", "Kafka's classes", "the server's assignors of KIP-848 on random groups", _COMPARES),

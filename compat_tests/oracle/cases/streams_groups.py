@@ -228,6 +228,134 @@ def tasks_move_to_a_second_member(ask: Ask) -> None:
     keep_records(ask, group)
 
 
+class _Application:
+    """Members that take what they are told, one after another, and say so."""
+
+    def __init__(self, ask: Ask, group: str) -> None:
+        self._ask = ask
+        self._group = group
+        self._epochs: dict[str, int] = {}
+        self._tasks: dict[str, tuple[dict[str, list[int]], dict[str, list[int]], dict[str, list[int]]]] = {}
+
+    def enters(self, member: str, topology: Topology, **options: Any) -> None:
+        self._told(member, self._ask.quietly(enters(self._group, member, topology, **options), BEAT))
+
+    def beats(self, member: str, **options: Any) -> bool:
+        """A heartbeat with all that the member has; whether it is told anything new."""
+        active, standby, warmup = ([TaskIds(*each) for each in kind.items()] for kind in self._tasks[member])
+        has = {"active_tasks": active, "standby_tasks": standby, "warmup_tasks": warmup, **options}
+        return self._told(member, self._ask.quietly(beats(self._group, member, self._epochs[member], **has), BEAT))
+
+    def leaves(self, member: str) -> None:
+        self._ask.quietly(beats(self._group, member, -1), BEAT)
+        del self._epochs[member], self._tasks[member]
+
+    def settles(self) -> None:
+        """Beats until nobody is told anything new, and keeps the group's description."""
+        deadline = time.monotonic() + 20
+        while True:
+            news = [self.beats(member) for member in self._epochs]
+            (group,) = self._ask.quietly(StreamsGroupDescribeRequest([self._group]), DESCRIBE).groups
+            if not any(news) and group.group_state == "Stable" and len(set(self._epochs.values())) == 1:
+                break
+            assert time.monotonic() < deadline, group
+        self._ask(StreamsGroupDescribeRequest([self._group]), DESCRIBE)
+
+    def _told(self, member: str, answer: Any) -> bool:
+        assert answer.error_code == 0, answer
+        before = self._epochs.get(member), self._tasks.get(member)
+        self._epochs[member] = answer.member_epoch
+        if answer.active_tasks is not None or member not in self._tasks:
+            self._tasks[member] = (
+                _by_subtopology(answer.active_tasks),
+                _by_subtopology(answer.standby_tasks),
+                _by_subtopology(answer.warmup_tasks),
+            )
+        return bool(answer.status) or before != (self._epochs[member], self._tasks[member])
+
+
+def _by_subtopology(tasks: list[TaskIds] | None) -> dict[str, list[int]]:
+    return {each.subtopology_id: list(each.partitions) for each in tasks or ()}
+
+
+@case(ApiKey.STREAMS_GROUP_DESCRIBE, since=1)
+def standbys_are_assigned(ask: Ask) -> None:
+    topic, group = ask.topic(partitions=6), new_group(ask, streams_num_standby_replicas="1")
+    application = _Application(ask, group)
+    for member in ("one", "two", "three"):
+        application.enters(member, counts(topic, group))
+        application.settles()
+    application.enters("four", counts(topic, group), process_id="process-one")
+    application.settles()
+    configure(ask, group, "streams.num.standby.replicas", "2")
+    application.settles()
+    application.leaves("two")
+    application.settles()
+
+
+@case(ApiKey.STREAMS_GROUP_DESCRIBE, since=1)
+def standbys_of_racks(ask: Ask) -> None:
+    topic = ask.topic(partitions=6)
+    group = new_group(ask, streams_num_standby_replicas="1", streams_rack_aware_assignment_tags="zone,cluster")
+    application = _Application(ask, group)
+    places = {"one": ("a", "x"), "two": ("a", "x"), "three": ("b", "x"), "four": ("b", "y")}
+    for member, (zone, cluster) in places.items():
+        tags = [KeyValue("zone", zone), KeyValue("cluster", cluster)]
+        application.enters(member, counts(topic, group), client_tags=tags, rack_id=f"rack-{zone}")
+        application.settles()
+    application.leaves("three")
+    application.settles()
+    configure(ask, group, "streams.rack.aware.assignment.tags", "cluster")
+    application.settles()
+
+
+@case(ApiKey.STREAMS_GROUP_DESCRIBE, since=1)
+def warm_ups_of_who_lags(ask: Ask) -> None:
+    topic = ask.topic(partitions=4)
+    group = new_group(ask, streams_num_warmup_replicas="1", streams_acceptable_recovery_lag="0")
+    application = _Application(ask, group)
+    application.enters("one", counts(topic, group))
+    application.settles()
+    ends = [TaskOffset("1", index, 1000) for index in range(4)]
+    application.beats("one", task_offsets=ends, task_end_offsets=ends)
+    lags = [TaskOffset("1", index, 10) for index in range(4)]
+    application.enters("two", counts(topic, group), task_offsets=lags, task_end_offsets=ends)
+    application.settles()
+    application.beats("two", task_offsets=ends, task_end_offsets=ends)
+    application.settles()
+
+
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
+def answers_are_lost(ask: Ask) -> None:
+    """A member repeats what it said, in the epoch that it knows, and with what it had."""
+    topic, group = ask.topic(partitions=4), new_group(ask)
+    first = ask(enters(group, "first", reads(topic))).member_epoch
+    ask(enters(group, "first", reads(topic)))
+    ask(beats(group, "first", first, **owns({"0": [0, 1, 2, 3]})))
+    ask(beats(group, "first", first, **owns({})))
+    second = ask(enters(group, "second", reads(topic))).member_epoch
+    had = owns({"0": [0, 1, 2, 3]})
+    ask(beats(group, "first", first, **had))
+    ask(beats(group, "first", first, **had))
+    ask(beats(group, "first", first))
+    gave = owns({"0": [0, 1]})
+    now = ask(beats(group, "first", first, **gave)).member_epoch
+    ask(beats(group, "first", first, **gave))
+    ask(beats(group, "first", first, **owns({"0": [0, 1, 2]})))
+    ask(beats(group, "first", first))
+    ask(beats(group, "first", now, **gave))
+    ask(beats(group, "first", first, **gave))
+    ask(beats(group, "second", second, **owns({})))
+    ask(beats(group, "second", second, **owns({})))
+    ask(beats(group, "second", second, **owns({"0": [2, 3]})))
+    ask(beats(group, "first", -1))
+    ask(beats(group, "first", -1))
+    ask(beats(group, "second", second, **owns({"0": [2, 3]})))
+    ask(beats(group, "second", second, **owns({"0": [2, 3]})))
+    ask(StreamsGroupDescribeRequest([group]), DESCRIBE)
+    keep_records(ask, group)
+
+
 @case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
 def an_application_is_shut_down(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), new_group(ask)

@@ -73,6 +73,12 @@ class Pattern:
         found: list[tuple[int, int]] = self._compiled.Match(self._anchor, data, 0, len(data))
         return found[0][0] >= 0
 
+    def is_in(self, text: str) -> bool:
+        """Whether the pattern matches a part of ``text``."""
+        data = text.encode()
+        found: list[tuple[int, int]] = self._compiled.Match(type(self._anchor).UNANCHORED, data, 0, len(data))
+        return found[0][0] >= 0
+
     def those_of(self, texts: Iterable[str]) -> list[str]:
         """The texts that it matches as a whole."""
         return [text for text in texts if self.matches(text)]

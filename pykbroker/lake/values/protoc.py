@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +14,16 @@ from pathlib import Path
 from pykbroker.extras import install_hint
 from pykbroker.lake.errors import LakeError, Missing
 
-#: protoc takes a fraction of a second; a stranger's schema ends here.
+#: protoc takes a fraction of a second of a processor; a stranger's schema ends here. It says something about each word that it does not
+#: understand, of which so many bytes are read.
 _LONGEST_S = 60.0
+_LONGEST_CPU_S = 10
+_MOST_SAID = 16 * 1024
+_PROTOC = """import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]), int(sys.argv[1])))
+from grpc_tools import protoc
+sys.exit(protoc.main(["protoc", *sys.argv[2:]]))
+"""
 
 
 def compiled(file: str, folder: Path) -> bytes:
@@ -24,13 +34,25 @@ def compiled(file: str, folder: Path) -> bytes:
         raise Missing(f"A .proto schema is compiled by grpcio-tools: {install_hint('schemas')}.")
     with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
         target = Path(place) / "schema.desc"
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", f"--proto_path={_included()}",
+        with subprocess.Popen(  # noqa: S603
+            [sys.executable, "-c", _PROTOC, str(_LONGEST_CPU_S), f"--proto_path={folder}", f"--proto_path={_included()}",
              "--include_imports", f"--descriptor_set_out={target}", file],
-            capture_output=True, text=True, check=False, timeout=_LONGEST_S,
-        )  # fmt: skip
-        if done.returncode:
-            raise LakeError(f"protoc refused {file}: {done.stderr.strip()}")
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            assert process.stderr is not None, "it is a pipe"
+            late = threading.Timer(_LONGEST_S, process.kill)
+            late.start()
+            try:
+                said = process.stderr.read(_MOST_SAID)
+                if len(said) == _MOST_SAID:
+                    process.terminate()
+                code = process.wait()
+            finally:
+                late.cancel()
+        if code in (-signal.SIGKILL, -signal.SIGXCPU):
+            raise LakeError(f"protoc takes more than {_LONGEST_CPU_S} seconds for {file}")
+        if code:
+            raise LakeError(f"protoc refused {file}: {said.decode(errors='replace').strip()}")
         return target.read_bytes()
 
 

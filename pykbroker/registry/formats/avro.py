@@ -22,6 +22,7 @@ from avro.schema import make_avsc_object
 from pykbroker.registry.formats.avro_text import canonical
 from pykbroker.registry.formats.parsed import Budget, Incompatibility, Malformed, json_of
 
+_MOST_FIELDS: Final = 10_000
 _INCOMPATIBLE: Final = SchemaCompatibilityType.incompatible
 
 
@@ -52,13 +53,28 @@ def parse(text: str, references: Mapping[str, str], *, normalize: bool = False) 
     try:
         for each in references.values():
             names.default_namespace = None
-            _made(json_of(each), names)
+            _made(_json_of(each), names)
         names.default_namespace = None
-        node = json_of(text)
+        node = _json_of(text)
         made = _made(node, names)
     except (AvroException, RecursionError, TypeError, ValueError, AttributeError, KeyError) as error:
         raise Malformed(str(error)[:1000]) from error
     return Avro(made, canonical(node, normalize=normalize))
+
+
+def _json_of(text: str) -> Any:
+    """The JSON of a schema. Raises Malformed, also for a record with too many fields: the library looks for the name of each among all before it."""
+    node = json_of(text)
+    todo = [node]
+    while todo:
+        found = todo.pop()
+        if isinstance(found, dict):
+            if isinstance(found.get("fields"), list) and len(found["fields"]) > _MOST_FIELDS:
+                raise Malformed(f"a record has more than {_MOST_FIELDS} fields")
+            todo += found.values()
+        elif isinstance(found, list):
+            todo += found
+    return node
 
 
 def _made(node: Any, names: Names) -> AvroSchema:

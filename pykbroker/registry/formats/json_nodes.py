@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 from pykbroker.registry.formats.parsed import Malformed
 
+#: Of a place in a list, in a reference; int() refuses thousands of them.
+_MOST_DIGITS: Final = 10
 EMPTY: Final = "empty"
 FALSE: Final = "false"
 ENUM: Final = "enum"
@@ -74,7 +76,7 @@ class Document:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(node, dict) and name in node:
                 node = node[name]
-            elif isinstance(node, list) and name.isdecimal() and int(name) < len(node):
+            elif isinstance(node, list) and name.isdecimal() and len(name) < _MOST_DIGITS and int(name) < len(node):
                 node = node[int(name)]
             else:
                 raise Malformed(f"$ref {reference[:200]!r} is to nothing")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-import re2
+from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern
+from pykbroker.registry.formats.parsed import Malformed
 
 if TYPE_CHECKING:
     from pykbroker.registry.formats.json_comparing import SchemaComparison
@@ -15,6 +16,8 @@ _LIMITS: Final = {"maxProperties": True, "minProperties": False}
 _LONGEST_PATTERN: Final = 1000
 #: A pattern is compiled and matched, which is as long as so many items are walked.
 _ITEMS_OF_A_PATTERN: Final = 1000
+#: Patterns of an object: as many stay compiled.
+_MOST_PATTERNS: Final = 100
 
 
 def compare(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
@@ -113,8 +116,11 @@ def _is_open(data: Any) -> bool:
 
 
 def _covering(compared: SchemaComparison, data: Any, name: str) -> Any | None:
-    """The schema of further properties of this name; None if there is none."""
-    compared.walk((_ITEMS_OF_A_PATTERN + len(name)) * len(data.get("patternProperties", ())))
+    """The schema of further properties of this name; None if there is none. Raises Malformed."""
+    count = len(data.get("patternProperties", ()))
+    if count > _MOST_PATTERNS:
+        raise Malformed(f"an object has more than {_MOST_PATTERNS} patterns")
+    compared.walk((_ITEMS_OF_A_PATTERN + len(name)) * count)
     for schema in _of_patterns(data, name):
         return schema
     found = data.get("additionalProperties")
@@ -122,12 +128,10 @@ def _covering(compared: SchemaComparison, data: Any, name: str) -> Any | None:
 
 
 def _of_patterns(data: Any, name: str) -> Iterator[Any]:
-    """RE2 matches in linear time; a pattern that it does not understand matches nothing."""
-    options = re2.Options()
-    options.log_errors = False
+    """RE2 matches in linear time; a pattern that it does not understand, or would compile for long, matches nothing."""
     for pattern, schema in data.get("patternProperties", {}).items():
         try:
-            if len(pattern) <= _LONGEST_PATTERN and re2.search(pattern, name, options):
+            if len(pattern) <= _LONGEST_PATTERN and compile_pattern(pattern).is_in(name):
                 yield schema
-        except re2.error:
+        except (InvalidPattern, UnicodeEncodeError):
             continue

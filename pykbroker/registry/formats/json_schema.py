@@ -18,6 +18,10 @@ from pykbroker.registry.formats.parsed import Budget, Incompatibility, Malformed
 from pykbroker.registry.schema import compact
 
 _MOST_REFERENCES: Final = 10_000
+#: Pairs of values that are compared, a microsecond each, and how many of a list are few; lists that need not be of different values.
+_MOST_PAIRS: Final = 4_000_000
+_FEW: Final = 20
+_LISTS_OF_SCHEMAS: Final = ("items", "prefixItems", "allOf", "anyOf", "oneOf", "examples", "default", "const")
 
 
 class JsonSchema:
@@ -33,6 +37,8 @@ class JsonSchema:
             return compare(writer._document, self._document, Budget())
         except RecursionError as error:
             raise Malformed("the schemas are nested too deep to be compared") from error
+        except OverflowError as error:  # of a number that no float is as large as
+            raise Malformed(f"the schemas cannot be compared: {error}") from error
 
 
 def parse(text: str, references: Mapping[str, str], *, normalize: bool = False) -> JsonSchema:
@@ -40,6 +46,9 @@ def parse(text: str, references: Mapping[str, str], *, normalize: bool = False) 
     root = json_of(text)
     if not isinstance(root, dict | bool):
         raise Malformed("a schema is an object of JSON, or true or false")
+    if isinstance(root, dict) and not isinstance(root.get("$schema", ""), str):
+        raise Malformed("$schema is a text")
+    _check_lists(root)
     others = {name: json_of(each) for name, each in references.items()}
     try:
         validator_for(root, Draft7Validator).check_schema(root)
@@ -47,9 +56,48 @@ def parse(text: str, references: Mapping[str, str], *, normalize: bool = False) 
         raise Malformed(f"{error.json_path}: {error.message[:500]}") from error
     except RecursionError as error:
         raise Malformed("it is nested too deep") from error
+    except OverflowError as error:  # of a pattern
+        raise Malformed(str(error)) from error
     document = Document(root, others)
     _check_references(document)
     return JsonSchema(document, compact(_sorted(root)) if normalize else compact(root))
+
+
+def _check_lists(root: Any) -> None:
+    """Raises Malformed for lists that are too long of what cannot be sorted: where a draft wants values to be different, the package compares
+    each of them with each.
+    """
+    pairs = 0
+    todo: list[Any] = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            for name, found in node.items():
+                if isinstance(found, list) and name not in _LISTS_OF_SCHEMAS and not _is_sortable(found):
+                    pairs += len(found) * _size(found)
+                    if pairs > _MOST_PAIRS:
+                        raise Malformed(f"{name[:100]}: its values are of different kinds, and too many to be checked")
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
+
+
+def _is_sortable(values: list[Any]) -> bool:
+    kinds = set(map(type, values))
+    return len(values) <= _FEW or kinds == {str} or kinds <= {int, float}
+
+
+def _size(values: list[Any]) -> int:
+    """How many values there are, with those inside."""
+    count, todo = 0, list(values)
+    while todo:
+        node = todo.pop()
+        count += 1
+        if isinstance(node, dict):
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
+    return count
 
 
 def _check_references(document: Document) -> None:

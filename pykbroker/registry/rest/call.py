@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.registry.attached import MOST_SAID, are_rules, is_metadata
 from pykbroker.registry.errors import TOO_LARGE, RegistryError, denied
 from pykbroker.registry.json_text import is_larger
 from pykbroker.registry.references import MOST_REFERENCES
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 #: Items of a list; clients ask for further ones by ``offset``.
 MOST_LISTED: Final = 20_000
 MOST_SCHEMAS: Final = 1000
-#: Characters of a schema's metadata, and of its rules: both are parsed where they are asked for.
-MOST_SAID: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +85,20 @@ class Call:
         body = self.body
         _check(body, "schema", str)
         _check(body, "schemaType", str)
-        _check(body, "metadata", dict)
-        _check(body, "ruleSet", dict)
         _check(body, "references", list)
-        for name in ("metadata", "ruleSet"):
+        for name, is_fine in (("metadata", is_metadata), ("ruleSet", are_rules)):
             if is_larger(body.get(name), MOST_SAID):
                 raise RegistryError(TOO_LARGE, f"{name} has more than {MOST_SAID} characters, or is nested too deeply")
+            if body.get(name) is not None and not is_fine(body[name]):
+                raise unprocessable(name)
         if len(body.get("references") or ()) > MOST_REFERENCES:
             raise RegistryError(TOO_LARGE, f"A schema refers to at most {MOST_REFERENCES} others")
         for each in body.get("references") or ():
             if not isinstance(each, dict):
-                raise _unprocessable("references")
+                raise unprocessable("references")
             for name, kind in (("name", str), ("subject", str), ("version", int)):
                 if not isinstance(each.get(name), kind) or isinstance(each.get(name), bool):
-                    raise _unprocessable(f"references.{name}")
+                    raise unprocessable(f"references.{name}")
         return Schema.of_json({**body, "schemaType": (body.get("schemaType") or "AVRO").upper()})
 
     def number(self, name: str, default: int) -> int:
@@ -108,15 +107,16 @@ class Call:
         if found is None:
             return default
         if not isinstance(found, int) or isinstance(found, bool) or abs(found) >= 2**63:
-            raise _unprocessable(name)
+            raise unprocessable(name)
         return found
 
 
 def _check(body: Mapping[str, Any], name: str, kind: type) -> None:
     found = body.get(name)
     if found is not None and not isinstance(found, kind):
-        raise _unprocessable(name)
+        raise unprocessable(name)
 
 
-def _unprocessable(name: str) -> RegistryError:
+def unprocessable(name: str) -> RegistryError:
+    """A field of the body is of another type."""
     return RegistryError(422, f"{name} is not what it should be")

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from pykbroker.registry import deciding
+from pykbroker.registry.attached import CONFIG_FIELDS, MOST_SAID, misshapen
 from pykbroker.registry.compatibility import checked_level
-from pykbroker.registry.errors import NO_SUBJECT_CONFIG, NO_SUBJECT_MODE, RegistryError
-from pykbroker.registry.rest.call import Call
+from pykbroker.registry.errors import NO_SUBJECT_CONFIG, NO_SUBJECT_MODE, TOO_LARGE, RegistryError
+from pykbroker.registry.json_text import is_larger
+from pykbroker.registry.rest.call import Call, unprocessable
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import checked, normal
-
-#: Fields of a configuration, beside the level, and their types.
-_FIELDS: Final[dict[str, type]] = {
-    "alias": str,
-    "normalize": bool,
-    "validateFields": bool,
-    "compatibilityGroup": str,
-    "defaultMetadata": dict,
-    "overrideMetadata": dict,
-    "defaultRuleSet": dict,
-    "overrideRuleSet": dict,
-    "compatibilityPolicy": str,
-}
 
 
 def _subject(call: Call) -> str | None:
@@ -46,10 +35,14 @@ async def config(call: Call) -> dict[str, Any]:
 
 async def set_config(call: Call) -> dict[str, Any]:
     """Change a configuration; what was sent."""
-    said = {name: value for name, value in call.body.items() if name in _FIELDS}
+    if is_larger(call.body, MOST_SAID):
+        raise RegistryError(TOO_LARGE, f"A configuration has more than {MOST_SAID} characters, or is nested too deeply")
+    said = {name: value for name, value in call.body.items() if name in CONFIG_FIELDS}
     for name, value in said.items():
-        if value is not None and not isinstance(value, _FIELDS[name]):
-            raise RegistryError(422, f"{name} is not what it should be")
+        if value is not None and not isinstance(value, CONFIG_FIELDS[name]):
+            raise unprocessable(name)
+    if (wrong := misshapen(said)) is not None:
+        raise unprocessable(wrong)
     level = call.body.get("compatibility", call.body.get("compatibilityLevel"))
     if level is not None:
         said["compatibilityLevel"] = checked_level(level)

@@ -155,7 +155,11 @@ def _seconds(claims: Mapping[str, Any], name: str) -> int | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
         raise TokenRefused(f"its claim {name} is not a number")
     return int(value)
 

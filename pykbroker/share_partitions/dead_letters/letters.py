@@ -22,6 +22,8 @@ TOO_OFTEN: Final = "Offset delivery count exceeded the threshold."
 #: The most bytes of a record besides keys and values, its own and those of its headers; and of each header.
 _RECORD_OVERHEAD = 26
 _HEADER_OVERHEAD = 10
+#: Of an offset. Anybody may write to the topic, and int() refuses thousands of digits.
+_MOST_DIGITS = 19
 
 
 class LetterForm:
@@ -48,7 +50,12 @@ class LetterForm:
         """The offset for which a record is the letter; None if it is no letter of this share partition."""
         headers = dict(record.headers)
         offset = headers.get(OFFSET)
-        if offset is None or not offset.isdigit() or any(headers.get(name) != value for name, value in self._where):
+        if (
+            offset is None
+            or not offset.isdigit()
+            or len(offset) > _MOST_DIGITS
+            or any(headers.get(name) != value for name, value in self._where)
+        ):
             return None
         return int(offset) if headers.get(GROUP) == self._group[1] else None
 

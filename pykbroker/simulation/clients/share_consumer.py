@@ -190,7 +190,7 @@ class ShareConsumer(SimulatedClient):
             ]
             for where, data in parts:
                 if where in said and not data.acknowledge_error_code:
-                    self._ledger.done(where, said[where])
+                    self._ledger.done(self, where, said[where])
             said = {}
             for where, data in parts:
                 if data.acquired_records:
@@ -301,7 +301,7 @@ class ShareConsumer(SimulatedClient):
                 if data.error_code:
                     self.history.count(f"share acknowledgement: {ErrorCode(data.error_code).name}")
                 else:
-                    self._ledger.done(where, said[where])
+                    self._ledger.done(self, where, said[where])
 
     def _saying(self, said: dict[Where, Said]) -> None:
         for where, each in said.items():

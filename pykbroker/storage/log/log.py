@@ -7,7 +7,7 @@ All methods run in the thread that owns the logs, except ``ReadPlan.read``, ``fl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.index.aborted import AbortedTxn
@@ -110,7 +110,8 @@ class Log(LogState):
                 )
                 if repeated is not None:
                     return self._repeat(repeated)
-        writable = data if type(data) is bytearray else writable_bytes(data)
+        is_writable = type(data) is bytearray or (type(data) is memoryview and not data.readonly)
+        writable: Any = data if is_writable else writable_bytes(data)  # which asks the same: each append comes here
         place_batch(writable, first, header.batch_length, leader_epoch)
         self._write(header, writable, leader_epoch, now_ms, aborted)
         self.producers.note(header, marker)

@@ -92,6 +92,14 @@ def test_parses(name, text, value):
     assert TOPIC_SETTINGS[name].parse(text) == value
 
 
+def test_numbers_of_any_length():
+    """int() refuses thousands of digits in words of its own; Java's integers take any zeros before a number."""
+    retention = TOPIC_SETTINGS["retention.ms"]
+    assert retention.parse("0" * 5000 + "7") == 7
+    with pytest.raises(ConfigError, match="Not a number of type LONG"):
+        retention.parse("9" * 5000)
+
+
 @pytest.mark.parametrize(("name", "text", "message"), BAD)
 def test_refuses_in_kafkas_words(name, text, message):
     with pytest.raises(ConfigError) as refused:

@@ -79,6 +79,7 @@ def test_text_as_people_write_it(text: str, fault: Fault) -> None:
         ("Produce delay=-1s", "500ms or 45s"),
         ("Produce version=99 drop", "Produce is served in 3-13"),
         ("Produce version=9-3 drop", "not a range"),
+        (f"Produce version={'9' * 5000} drop", "not a range"),
         ("Produce corrupt", "acts on Fetch only"),
         ("Fetch stale", "acts on Metadata only"),
         ("Produce at=top error=REQUEST_TIMED_OUT", "write at=partition"),

@@ -102,11 +102,11 @@ from pykbroker.wire.messages import (
 )
 
 #: Things that a request names, of which half exist where they can.
-MANY = of_depths(1500, 6000, 6000)
+MANY = of_depths(1500, 3000, 6000)
 #: Topics, partitions of the wide one, groups, and transactional ids of the cluster.
-TOPICS = of_depths(125, 500, 500)
-WIDE = of_depths(125, 500, 500)
-GROUPS = of_depths(300, 1500, 1500)
+TOPICS = of_depths(125, 250, 500)
+WIDE = of_depths(125, 250, 500)
+GROUPS = of_depths(300, 750, 1500)
 #: Access lists of the cluster that has them.
 LISTS = 6000
 #: APIs whose turn may be longer, with the lines that were measured and the reason. Apache Kafka handles each of these requests as one event

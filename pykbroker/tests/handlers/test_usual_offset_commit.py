@@ -15,21 +15,14 @@ from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers import usual_offset_commit
 from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.requests.pipeline import Place, through
-from pykbroker.tests.kit.both_ways import OneWay, answers_of
+from pykbroker.tests.kit.both_ways import BothWays, answers_of
 from pykbroker.tests.kit.depth import examples
 from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
-from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
-from pykbroker.wire.message import Message
 from pykbroker.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from pykbroker.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -47,33 +40,13 @@ BARE, CLASSIC, CONSUMER = "bare", "classic", "consumer"
 METADATA = ("", "", "", None, "m", "é" * 40, "x" * 125, "x" * 126, "x" * 127, "x" * 300, "x" * 5000, "é" * 2100)
 
 
-class Twins:
-    """Both ways, which are told the same, with a group of each protocol and one without members."""
+class Twins(BothWays):
+    """Both ways, with a group of each protocol and one without members."""
 
     def __init__(self, rng: Random) -> None:
-        self.rng = rng
-        longest = rng.choice(["4096", "100"])
-        first, second = [OneWay(TOPICS, usual=usual, offset_metadata_max_bytes=longest) for usual in (True, False)]
-        self.ways = first, second
-        self.numbers = 0
+        super().__init__(rng, TOPICS, offset_metadata_max_bytes=rng.choice(["4096", "100"]))
         #: The member of each group, and its generation or epoch.
         self.members = {BARE: ("", -1), CLASSIC: self._classic(), CONSUMER: self._consumer()}
-
-    def tell(self, request: Message, version: int, response: Any = None) -> Any:
-        self.numbers += 1
-        frame = bytearray()
-        encode_request_header(frame, RequestHeader(request.API_KEY, version, self.numbers, "client"))
-        request.encode(frame, version)
-        answer = self.send(bytes(frame))
-        if response is None:
-            return answer
-        _, start = decode_response_header(answer, 4, request.API_KEY, version)
-        return response.decode(answer, start, version)[0]
-
-    def send(self, frame: bytes) -> Any:
-        answers = [way.answer(frame) for way in self.ways]
-        assert answers[0] == answers[1]
-        return answers[0]
 
     def _classic(self) -> tuple[str, int]:
         join = JoinGroupRequest(CLASSIC, 30_000, 30_000, protocol_type="consumer")
@@ -88,11 +61,6 @@ class Twins:
         beat = ConsumerGroupHeartbeatRequest(CONSUMER, "member", 0, rebalance_timeout_ms=30_000)
         beat.subscribed_topic_names, beat.topic_partitions = ["first"], []
         return "member", self.tell(beat, 1, ConsumerGroupHeartbeatResponse).member_epoch
-
-    def flush_first(self) -> None:
-        """Coordinators' records are synced before anybody is answered."""
-        config = AlterableConfig("flush.messages", 0, "1")
-        self.tell(IncrementalAlterConfigsRequest([AlterConfigsResource(2, CONSUMER_OFFSETS, [config])]), 1)
 
     def commit(self, versions: Sequence[int] = VERSIONS) -> bytes:
         """A frame with a commit, mostly a usual one."""
@@ -125,27 +93,13 @@ class Twins:
         request = OffsetCommitRequest(group, epoch, member, topics=topics)
         request.group_instance_id = "i" if version >= 7 and rng.random() < 0.1 else None
         request.retention_time_ms = rng.choice([-1, 0, 1000, 2**62]) if version < 5 else -1
-        self.numbers += 1
-        frame = bytearray()
-        encode_request_header(frame, RequestHeader(8, version, self.numbers, "client"))
-        request.encode(frame, version)
-        if rng.random() < 0.1:
-            frame[rng.randrange(len(frame))] = rng.choice([0, 1, 127, 128, 255])
-        elif rng.random() < 0.1:
-            del frame[rng.randrange(len(frame)) :]
-        elif rng.random() < 0.05:
-            frame += rng.randbytes(3)
-        return bytes(frame)
+        return self.spoil(self.frame(request, version))
 
     def committed(self) -> list[Any]:
-        return [[list(shard.committed.offsets) for shard in shards_of(way)] for way in self.ways]
+        return [[list(shard.committed.offsets) for shard in way.shards()] for way in self.ways]
 
     def state(self) -> list[Any]:
         return [(way.state(), found) for way, found in zip(self.ways, self.committed(), strict=True)]
-
-
-def shards_of(way: OneWay) -> list[GroupShard]:
-    return [loaded.shard for _, loaded in sorted(way.world.broker.groups.shards.loaded.items())]
 
 
 @settings(deadline=None, max_examples=examples(20))
@@ -154,7 +108,7 @@ def test_both_paths_answer_and_write_alike(seed: int) -> None:
     twins = Twins(Random(seed))
     for number in range(80):
         if number == 50:
-            twins.flush_first()
+            twins.flush_offsets_first()
         if number == 70:
             twins.tell(DeleteTopicsRequest([DeleteTopicState("second")], timeout_ms=1000), 6)
         twins.send(twins.commit())
@@ -225,7 +179,7 @@ def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert commit(CONSUMER)
     assert commit(topic="absent") is False
     assert commit(CLASSIC, epoch=9) is False
-    twins.flush_first()
+    twins.flush_offsets_first()
     assert commit() is False
     assert type(taken[0]) is tuple
     places = twins.ways[0].world.dispatcher.places

@@ -148,6 +148,23 @@ def test_the_shorter_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert produce()
 
 
+@pytest.mark.parametrize("size", [125, 127, 16_382, 16_383, 2_097_150, 2_097_151])
+def test_lengths_of_one_byte_to_four(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A length counts itself: with these sizes it is the last that fits into its bytes, and the first that does not; no batch has 126."""
+    taken = answers_of(usual_produce, monkeypatch)
+    large = {"large": {"max.message.bytes": "3000000"}}
+    brokers = OneWay(large, usual=True), OneWay(large, usual=False)
+    lengths = range(max(0, size - 90), size)
+    batches = (encode_batch([Record(timestamp=START_MS, key=b"key", value=b"x" * length)]) for length in lengths)
+    batch = next(each for each in batches if len(each) >= size)
+    assert len(batch) == size
+    frame, _ = encoded(brokers, (12, [("large", [PartitionProduceData(0, batch)])], -1, None, False), 1)
+    assert brokers[0].answer(frame) == brokers[1].answer(frame)
+    assert type(taken[0]) is list
+    assert brokers[0].state() == brokers[1].state()
+    assert brokers[0].world.partition("large").log_end_offset == 1
+
+
 @pytest.mark.parametrize("usual", [True, False])
 def test_a_refused_batch_leaves_nothing_to_the_collector(usual: bool) -> None:
     """The error of an append refers to the frames that it passed, which refer to the received bytes."""

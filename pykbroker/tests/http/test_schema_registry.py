@@ -280,6 +280,44 @@ def test_what_a_schema_says_beside_its_text_is_bounded(client: Client, said: dic
         assert client.code("POST", path, {"schema": INT, **said}) == (422, 42209)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"defaultMetadata": {"properties": {str(number): "v" for number in range(60_000)}}},
+        {"others": [1] * 60_000},
+        {"defaultMetadata": json.loads('{"a":' * 900 + "1" + "}" * 900)},
+    ],
+    ids=["metadata", "others", "depth"],
+)
+def test_a_configuration_is_bounded(client: Client, said: dict[str, Any]) -> None:
+    """It is walked over on the loop, with each registration."""
+    for path in ("/config", "/config/s"):
+        assert client.code("PUT", path, {"compatibility": "NONE", **said}) == (422, 42209)
+
+
+def test_metadata_do_not_grow_with_each_version(client: Client) -> None:
+    """Those of a version are those of the one before, with what the configuration adds."""
+    client.ask("PUT", "/config/s", {"compatibility": "NONE"})
+    found = []
+    for number in range(4):
+        added = {"properties": {f"{number}-{each}": "v" for each in range(3000)}}
+        assert client.ask("PUT", "/config/s", {"defaultMetadata": added})[0] == 200
+        found.append(client.ask("POST", "/subjects/s/versions", {"schema": f'{{"type":"fixed","name":"F","size":{number}}}'}))  # fmt: skip
+    assert [status for status, _ in found] == [200, 200, 200, 422]
+    assert found[-1][1]["error_code"] == 42209
+
+
+@pytest.mark.parametrize(
+    "said", [{"ruleSet": {"domainRules": 5}}, {"ruleSet": {"domainRules": [1]}}, {"metadata": {"sensitive": [[]]}}]
+)
+def test_misshapen_metadata_and_rules_are_refused(client: Client, said: dict[str, Any]) -> None:
+    for path in ("/subjects/t/versions", "/subjects/t", "/compatibility/subjects/t/versions/latest"):
+        assert client.code("POST", path, {"schema": INT, **said}) == (422, 422)
+    (name, value), = said.items()  # fmt: skip
+    for kind in ("default", "override"):
+        assert client.code("PUT", "/config/t", {f"{kind}{name[0].upper()}{name[1:]}": value}) == (422, 422)
+
+
 def test_bodies_in_hand_are_bounded(kafka: Kafka, client: Client) -> None:
     """Whoever promises more large ones is told to come again; small ones are served."""
     where = urlsplit(kafka.schema_registry_url)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers.contract import CloseConnection, NotYet
+from pykbroker.metadata.image import TOPIC_RESOURCE
+from pykbroker.metadata.names import CONSUMER_OFFSETS
 from pykbroker.requests.dispatcher import Dispatcher
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster, Peer
+from pykbroker.wire.headers import RequestHeader, decode_response_header, encode_request_header
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 #: A topic whose first partition another broker leads.
 ELSEWHERE = "elsewhere"
@@ -77,3 +88,56 @@ class OneWay:
             for partition in self.world.broker.partitions()
             if (log := partition.opened_log) is not None
         }
+
+    def shards(self) -> list[GroupShard]:
+        """Those that are loaded, in the order of their partitions."""
+        return [loaded.shard for _, loaded in sorted(self.world.broker.groups.shards.loaded.items())]
+
+
+class BothWays:
+    """The two with the same settings, which are told the same and answer the same."""
+
+    def __init__(self, rng: Random, topics: Mapping[str, dict[str, str]], **settings: str) -> None:
+        self.rng = rng
+        first, second = [OneWay(topics, usual=usual, **settings) for usual in (True, False)]
+        self.ways = first, second
+        self.numbers = 0
+
+    def frame(self, request: Message, version: int, client_id: str | None = "client") -> bytearray:
+        self.numbers += 1
+        frame = bytearray()
+        encode_request_header(frame, RequestHeader(request.API_KEY, version, self.numbers, client_id))
+        request.encode(frame, version)
+        return frame
+
+    def tell(self, request: Message, version: int, response: Any = None) -> Any:
+        """The bytes of the answer, or it as a ``response``."""
+        answer = self.send(self.frame(request, version))
+        if response is None:
+            return answer
+        _, start = decode_response_header(answer, 4, request.API_KEY, version)
+        return response.decode(answer, start, version)[0]
+
+    def send(self, frame: bytes | bytearray) -> Any:
+        answers = [way.answer(bytes(frame)) for way in self.ways]
+        assert answers[0] == answers[1]
+        return answers[0]
+
+    def spoil(self, frame: bytearray) -> bytes:
+        """It as it is, mostly; else with another byte, cut off, or with more bytes."""
+        rng = self.rng
+        if rng.random() < 0.1:
+            frame[rng.randrange(len(frame))] = rng.choice([0, 1, 127, 128, 255])
+        elif rng.random() < 0.1:
+            del frame[rng.randrange(len(frame)) :]
+        elif rng.random() < 0.05:
+            frame += rng.randbytes(3)
+        return bytes(frame)
+
+    def set_config(self, kind: int, resource: str, name: str, value: str) -> None:
+        config = AlterableConfig(name, 0, value)
+        self.tell(IncrementalAlterConfigsRequest([AlterConfigsResource(kind, resource, [config])]), 1)
+
+    def flush_offsets_first(self) -> None:
+        """Coordinators' records are synced before anybody is answered."""
+        self.set_config(TOPIC_RESOURCE, CONSUMER_OFFSETS, "flush.messages", "1")

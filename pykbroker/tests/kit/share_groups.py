@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pykbroker.controller.topics import NewTopic
@@ -44,10 +45,13 @@ class ShareCluster(MemoryCluster):
         answer = self.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
         assert [each.error_code for each in answer.responses] == [0]
 
-    def produce(self, count: int, index: int = 0) -> None:
-        """Append one batch of so many records."""
+    def produce(self, count: int, index: int = 0, keys: Sequence[bytes] | None = None) -> None:
+        """Append one batch of so many records; ``keys`` are used in turn."""
         now = self.clock.now_ms()
-        records = [Record(offset=n, timestamp=now, key=None, value=b"%d" % n, headers=[]) for n in range(count)]
+        records = [
+            Record(offset=n, timestamp=now, key=keys[n % len(keys)] if keys else None, value=b"%d" % n, headers=[])
+            for n in range(count)
+        ]
         self.partition("t", index).append_at_once(memoryview(bytearray(encode_batch(records))))
 
     def heartbeat(self, member: str, epoch: int, topics: list[str] | None = None):

@@ -71,7 +71,7 @@ class StreamsThread:
 
     def beat(self, **said: Any) -> StreamsGroupHeartbeatResponse:
         """A heartbeat, the first one to join; the answer is obeyed."""
-        answer = self.ask(**self.reported(), **(self.joining() if self.epoch == 0 else {}), **said)
+        answer = self.ask(**{**self.reported(), **(self.joining() if self.epoch == 0 else {}), **said})
         if answer.error_code == 0:
             self.epoch = answer.member_epoch
             if answer.active_tasks is not None:

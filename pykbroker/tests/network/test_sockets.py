@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pykbroker.tests.kit.ports import free_ports
 from pykbroker.tests.kit.running import Client, running_broker
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-
-
-def free_port() -> int:
-    """On every address of this machine."""
-    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as found:
-        port: int = found.getsockname()[1]
-        return port
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no addresses of version 6")
@@ -24,7 +18,7 @@ def test_all_addresses_of_version_6_are_those_of_version_4_as_well(tmp_path: Pat
     """As for Java."""
 
     async def scenario() -> None:
-        port = free_port()
+        (port,) = free_ports(1)
         async with running_broker(tmp_path, {"listeners": f"PLAINTEXT://[::]:{port}"}) as broker:
             for host in ("127.0.0.1", "::1"):
                 client = Client(*await asyncio.open_connection(host, port))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykbroker.registry import deciding
 from pykbroker.registry.deciding import Registration
 from pykbroker.registry.errors import RegistryError
-from pykbroker.registry.records import Change, ConfigKey, SchemaKey, decode, encode
+from pykbroker.registry.merging import metadata_and_rules
+from pykbroker.registry.records import Change, ConfigKey, SchemaKey, Unreadable, decode, encode
 from pykbroker.registry.schema import Reference, Schema
 from pykbroker.registry.state import RegistryState
 from pykbroker.runtime.slices import at_once
@@ -181,3 +185,53 @@ def test_what_many_subjects_share_is_forgotten_at_the_cost_of_one() -> None:
         found = log.state.with_guid(guid)
         assert found is not None
         assert found.subject == f"s{subject + 1}"
+
+
+KINDS = ("SCHEMA", "CONFIG", "MODE", "DELETE_SUBJECT", "CLEAR_SUBJECT", "CONTEXT")
+WORDS = (
+    *("keytype", "subject", "version", "id", "guid", "schema", "schemaType", "references", "name", "metadata", "ruleSet", "domainRules", "tags"),
+    *("deleted", "compatibilityLevel", "alias", "mode", "defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet"),
+)  # fmt: skip
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.sampled_from([0, 1, 2**70, 1.5, "", "a", ":.c:a", "AVRO", "IMPORT", "\ud800", '"int"']),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
+    max_leaves=12,
+)
+KEY = st.fixed_dictionaries({"keytype": st.sampled_from(KINDS)}, optional={"subject": st.just("a") | ANYTHING, "version": st.just(1) | ANYTHING, "context": ANYTHING})  # fmt: skip
+VALUE = st.none() | st.dictionaries(st.sampled_from(WORDS), ANYTHING, max_size=3) | st.fixed_dictionaries(
+    {"subject": st.sampled_from("ab") | ANYTHING, "version": st.just(1) | ANYTHING, "id": st.just(1) | ANYTHING, "schema": st.just('"int"') | ANYTHING},
+    optional={name: ANYTHING for name in WORDS if name not in ("subject", "version", "id", "schema")},
+)  # fmt: skip
+
+
+@settings(max_examples=examples(300))
+@given(st.lists(st.tuples(KEY, VALUE), max_size=8))
+def test_any_record_is_replayed_or_unreadable(records: list[tuple[Any, Any]]) -> None:
+    """Whoever may write to the topic ends nobody's questions."""
+    state = RegistryState()
+    for key, value in records:
+        try:
+            change = decode(json.dumps(key).encode(), None if value is None else json.dumps(value).encode())
+            if change is not None:
+                state.replay(change)
+        except Unreadable:
+            continue
+    for subject in (None, *state.names()):
+        config = state.config_in_scope(subject)
+        latest = None if subject is None else state.latest(subject)
+        metadata_and_rules(config, Schema('"int"'), None if latest is None else latest.schema)
+        assert isinstance(config["compatibilityLevel"], str)
+        assert state.mode_in_scope(subject)
+        for each in state.versions(subject or ""):
+            assert each.as_json() == json.loads(each.text())
+
+
+def test_a_record_whose_value_is_of_another_subject_is_unreadable() -> None:
+    """It would be kept under one name, and looked for under the other."""
+    state = RegistryState()
+    value = {"subject": "b", "version": 1, "id": 1, "schema": '"int"'}
+    with pytest.raises(Unreadable):
+        state.replay((SchemaKey("a", 1), value))
+    assert state.names() == []

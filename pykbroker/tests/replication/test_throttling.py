@@ -66,3 +66,10 @@ def test_without_a_limit(quota: ReplicationQuota) -> None:
     free.throttle("t", ("*",), 1)
     free.moved("t", 0, 10**12, 0)
     assert not free.holds_back("t", 0, 0)
+
+
+@pytest.mark.parametrize("pair", ["0:" + "9" * 5000, "9" * 5000 + ":1", "9" * 11 + ":1"])
+def test_numbers_of_no_partition_and_no_broker_throttle_nothing(quota: ReplicationQuota, pair: str) -> None:
+    """The setting's rule takes any digits."""
+    quota.throttle("t", [pair, "2:1", "3:" + "0" * 5000 + "1"], 1)
+    assert [index for index in range(5) if quota.is_throttled("t", index)] == [2, 3]

@@ -1,5 +1,5 @@
 """A share group on real brokers in memory, against a plain list of records: any order of members' requests, time, kills, moves of the
-leader and of the share coordinator, snapshots, deleted records and a full disk. PYKBROKER_SHARE_GROUP_EXAMPLES says how many orders.
+leader and of the share coordinator, snapshots, records that are deleted, compacted or too old, and a full disk. PYKBROKER_SHARE_GROUP_EXAMPLES says how many orders.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import SHARE_GROUP_STATE
 from pykbroker.share_partitions.states import Acknowledge
+from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.tests.kit.depth import examples
+from pykbroker.tests.kit.metadata import alteration
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember, lose_writes
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_records import (
@@ -30,7 +33,9 @@ EXAMPLES = int(os.environ.get("PYKBROKER_SHARE_GROUP_EXAMPLES", "0"))
 LOCK_S, LIMIT, LETTERS = 30, 3, "dlq.t"
 MEMBERS = ("a", "b", "c")
 OPEN, DONE, GIVEN_UP = "open", "done", "given up"
+ANYTHING = frozenset({OPEN, DONE, GIVEN_UP})
 KINDS = st.sampled_from([*Acknowledge])
+KEYS = [b"a", b"b", b"c", b"d", b"e"]
 
 SETTINGS = {
     "offsets_topic_replication_factor": "2",
@@ -54,9 +59,11 @@ class Kept:
     until: float = 0.0
     #: Its letter may be missing: the disk was full.
     may_lack_letter: bool = False
+    #: It is not in the log any more: it is delivered as a part of its batch, or never again.
+    compacted: bool = False
 
     def become(self, *states: str) -> None:
-        self.may_be, self.holder = frozenset(states), ""
+        self.may_be, self.holder = ANYTHING if self.compacted else frozenset(states), ""
 
 
 class ShareGroupModel(RuleBasedStateMachine):
@@ -329,6 +336,52 @@ class ShareGroupModel(RuleBasedStateMachine):
                 assert found[offset] == 1, (offset, record)
 
 
+class OvertakenModel(ShareGroupModel):
+    """Retention and compaction take records out of the log while the group has them."""
+
+    @rule(count=st.integers(1, 8))
+    def produce(self, count: int) -> None:
+        if len(self.records) % 3 == 0:
+            self.world.partition("t").log.roll(self.world.clock.now_ms())
+        self.world.produce(count, keys=KEYS[len(self.records) % len(KEYS) :])
+        self.records += [Kept() for _ in range(count)]
+
+    @rule(keeps=st.sampled_from((0, 150, 400)))
+    def drop_old_records(self, keeps: int) -> None:
+        """Retention says nothing of it to the share partition."""
+        self.alter_topic("retention.bytes", str(keeps))
+        self.world.cluster.logs.retain([self.world.partition("t").log], self.world.clock.now_ms())
+        self.alter_topic("retention.bytes", "-1")
+        self.log_start = self.world.partition("t").log_start_offset
+        for record in self.records[: self.log_start]:
+            record.become(*ANYTHING)
+            record.may_lack_letter = True
+        self.settle()
+
+    @rule()
+    def compact(self) -> None:
+        """Of each key the last record is left, which is a new one, whatever has become of the others."""
+        self.alter_topic("cleanup.policy", "compact,delete")
+        self.alter_topic("min.cleanable.dirty.ratio", "0")
+        self.world.produce(len(KEYS), keys=KEYS)
+        self.records += [Kept() for _ in KEYS]
+        log, compactions = self.world.partition("t").log, self.world.cluster.logs.compactions
+        log.roll(self.world.clock.now_ms())
+        log.flush()  # what is not synced is not compacted
+        while (plan := compactions.plan(self.world.clock.now_ms())) is not None:
+            compactions.finish(plan, clean(plan.job, self.world.disk))
+        left = {each.offset for header, batch in log.batches() for each in decode_records(batch, header=header)}
+        for offset in range(self.log_start, len(self.records)):
+            record = self.records[offset]
+            if offset not in left:
+                record.compacted = record.may_lack_letter = True
+                record.may_be = ANYTHING
+
+    def alter_topic(self, name: str, value: str) -> None:
+        change = alteration(TOPIC_RESOURCE, "t", **{name: value})
+        self.world.finished(self.world.controller.alter_configs([change], broker_id=1))
+
+
 ShareGroupModel.TestCase.settings = settings(
     max_examples=EXAMPLES or examples(20),
     stateful_step_count=30,
@@ -336,3 +389,5 @@ ShareGroupModel.TestCase.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestShareGroupModel = ShareGroupModel.TestCase
+OvertakenModel.TestCase.settings = settings(ShareGroupModel.TestCase.settings, max_examples=EXAMPLES or examples(8))
+TestOvertakenModel = OvertakenModel.TestCase

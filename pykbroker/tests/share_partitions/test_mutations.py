@@ -18,7 +18,7 @@ from pykbroker.share_partitions.in_flight import InFlight, PendingChange, Run
 from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.share_partition import SharePartition
 from pykbroker.share_partitions.states import RecordState
-from pykbroker.tests.share_partitions.test_leading_model import ShareGroupModel
+from pykbroker.tests.share_partitions.test_leading_model import OvertakenModel, ShareGroupModel
 from pykbroker.tests.share_partitions.test_leading_waits_model import WaitingModel
 from pykbroker.tests.share_partitions.test_model import ShareModel
 
@@ -87,6 +87,7 @@ RULES: dict[str, Patch] = {
     "what is not persisted is taken back": around(SharePartition, "complete", carried_out_anyway),
     "runs that are alike are joined": instead(InFlight, "join", lambda self, first, last: None),
     "the log's start moves": instead(SharePartition, "log_start_moved", lambda self, offset: None),
+    "what was compacted away is passed": instead(SharePartition, "_archive", lambda self, first, last: None),
     "a member that leaves releases what it has": instead(
         SharePartition, "release", lambda self, member: PendingChange(self.start_offset)
     ),
@@ -119,6 +120,11 @@ RULES_OF_LEADERS: dict[str, Patch] = {
     "what waited for letters goes on after a restart": around(GivingUp, "begin", forgets),
     "an answer waits until it is persisted": around(LedSharePartition, "_persist", answers_at_once),
     "locks end by the clock": instead(LedSharePartition, "_arm", lambda self: None),
+}
+#: Rules of leaders whose logs lose records.
+RULES_OF_OVERTAKEN: dict[str, Patch] = {
+    "what was compacted away is passed": instead(SharePartition, "_archive", lambda self, first, last: None),
+    "what is too old is passed": instead(SharePartition, "log_start_moved", lambda self, offset: None),
 }
 
 
@@ -186,3 +192,9 @@ def test_a_rule_of_their_leaders_that_is_off_is_noticed(rule: str, monkeypatch: 
 def test_a_rule_of_waiting_that_is_off_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     RULES_OF_WAITING[rule](monkeypatch)
     assert notices(WaitingModel, 200)
+
+
+@pytest.mark.parametrize("rule", RULES_OF_OVERTAKEN)
+def test_a_rule_of_what_is_overtaken_that_is_off_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    RULES_OF_OVERTAKEN[rule](monkeypatch)
+    assert notices(OvertakenModel, 200)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import pytest
 
+from pykbroker.coordination.groups.streams import sticky
+from pykbroker.coordination.groups.streams.deadlines import StreamsDeadlines
+from pykbroker.coordination.groups.streams.reconciling import _Step
+from pykbroker.coordination.groups.streams.sticky import TaskGroupSpec, assign_sticky
+from pykbroker.coordination.groups.streams.tasks import TaskTuple
+from pykbroker.coordination.share.state import StateBatch
+from pykbroker.share_partitions import share_partition
 from pykbroker.share_partitions.acquiring import Acquisition
 from pykbroker.share_partitions.dead_letters.writing import DeadLetters
 from pykbroker.share_partitions.in_flight import Run
@@ -43,13 +50,35 @@ def written_twice(write: Callable[..., Any]) -> Callable[..., Any]:
     return twice
 
 
+def restored_uncounted(start_offset: int, state: Iterable[StateBatch]) -> Iterator[Run]:
+    for run in restored(start_offset, state):
+        if run.state is RecordState.AVAILABLE:
+            run.count = 0
+        yield run
+
+
+restored = share_partition._restored
+
+
+def without_one(spec: TaskGroupSpec) -> dict[str, TaskTuple]:
+    """All tasks but one."""
+    return {member: given._replace(active=given.active - {("1", 0)}) for member, given in assign_sticky(spec).items()}
+
+
 #: Rules of a share group, each with what takes its place.
-RULES: dict[str, tuple[type, str, Any]] = {
+RULES: dict[str, tuple[Any, str, Any]] = {
     "a record has one member within its lock": (Run, "is_available", property(is_there)),
     "the start passes nothing that is to be delivered again": (Run, "is_final", property(is_passed)),
     "deliveries are counted": (Acquisition, "_take", taken_uncounted),
     "a letter is written once": (DeadLetters, "write", written_twice(DeadLetters.write)),
     "locks end": (LedSharePartition, "_arm", lambda self: None),
+    "what was released is counted in the next life": (share_partition, "_restored", restored_uncounted),
+}
+#: Rules of a streams group.
+RULES_OF_STREAMS: dict[str, tuple[Any, str, Any]] = {
+    "a task is given back before another takes it": (_Step, "_active_is_free", lambda self, task: True),
+    "sessions end": (StreamsDeadlines, "restart_session", lambda self, member_id, timeout_ms: None),
+    "each task is assigned": (sticky, "assign_sticky", without_one),
 }
 
 
@@ -58,6 +87,14 @@ def test_a_rule_of_share_groups_that_is_off_is_noticed(rule: str, monkeypatch: p
     owner, name, other = RULES[rule]
     monkeypatch.setattr(owner, name, other)
     stories = islice((story for story in map(Story, range(1, 1000)) if story.sharing is not None), MOST)
+    assert any(map(is_noticed, stories))
+
+
+@pytest.mark.parametrize("rule", RULES_OF_STREAMS)
+def test_a_rule_of_streams_groups_that_is_off_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, other = RULES_OF_STREAMS[rule]
+    monkeypatch.setattr(owner, name, other)
+    stories = islice((story for story in map(Story, range(1, 1000)) if story.streaming is not None), MOST)
     assert any(map(is_noticed, stories))
 
 

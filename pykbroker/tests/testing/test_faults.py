@@ -87,7 +87,7 @@ def test_a_request_that_is_never_answered_times_out(kafka: Kafka) -> None:
     with kafka.faults.add("Produce", drop=True, after=True, times=1) as fault:
         assert send(producer(kafka, **{"socket.timeout.ms": 300, "request.timeout.ms": 200}), "t") is None
         fault.wait()
-    assert len(values(kafka, "t")) == 2
+    assert len(values(kafka, "t")) >= 2  # more where this machine stands still for longer than the client waits
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -119,10 +119,10 @@ def test_a_throttle_is_told_and_kept(kafka: Kafka) -> None:
     client = producer(kafka)
     assert send(client, "t") is None
     with kafka.faults.add("Produce", throttle="300ms", times=1):
-        assert send(client, "t") is None
         began = time.monotonic()
         assert send(client, "t") is None
-        assert time.monotonic() - began > 0.2
+        assert send(client, "t") is None
+        assert time.monotonic() - began >= 0.3
 
 
 def test_some_partitions_fail_and_the_others_do_not(kafka: Kafka) -> None:

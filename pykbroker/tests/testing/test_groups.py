@@ -57,7 +57,8 @@ def test_a_group_is_waited_for(broker: Kafka, protocol: str) -> None:
 def test_a_wait_that_is_not_fulfilled_tells_what_was_seen_last(broker: Kafka) -> None:
     broker.create_topic("t")
     made = KafkaConsumer("t", bootstrap_servers=broker.bootstrap_servers, group_id="g", client_id="me")
-    made.poll(timeout_ms=100)
+    while not broker.group("g").members:
+        made.poll(timeout_ms=100)
     with pytest.raises(TimedOut, match=r"after 0\.1 s group g is not as wanted \(members 2\); last seen: group g is "):
         broker.wait_for_group("g", members=2, timeout=0.1)
     made.close()

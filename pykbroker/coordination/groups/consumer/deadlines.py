@@ -50,8 +50,11 @@ class MemberDeadlines:
 
     def restart_session(self, member_id: str, session_timeout_ms: int) -> None:
         """Restart the member's session timeout."""
-        watch = self._watch(member_id)
-        watch.session = self._in(session_timeout_ms)
+        watch = self._watched.get(member_id) or self._watch(member_id)
+        now = self._clock.monotonic()
+        watch.session = deadline = now + session_timeout_ms / 1000  # as ``_in`` has it; here for each heartbeat
+        if deadline < self.wake_at:  # noqa: PLR1730 - min() is a call more
+            self.wake_at = deadline
 
     def watch_revocation(self, member: ConsumerMember) -> None:
         """Set the deadline of a member that has partitions to revoke; clear it if it has none."""

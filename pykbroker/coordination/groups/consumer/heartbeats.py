@@ -22,6 +22,7 @@ from pykbroker.coordination.groups.consumer.member import (
     partitions_of,
 )
 from pykbroker.coordination.groups.consumer.records import replacement
+from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
 from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.groups.member_group import check_instance
@@ -52,31 +53,47 @@ def nothing_new(
     """The answer to a heartbeat that says nothing but that the member is alive, in a group in which nothing is to be done for it: most
     heartbeats are such. None for any other, which is a step of the group (``Heartbeat``) and would answer this one alike.
     """
-    member = group.members.get(request.member_id)
     if (
-        member is None
-        or not member.epoch == request.member_epoch == group.target_epoch > 0
-        or group.epoch != group.target_epoch
-        or member.state is not MemberState.STABLE
-        or group.metadata_is_stale
-        or group.has_patterns
-        or member.classic is not None
-        or request.topic_partitions is not None
+        request.topic_partitions is not None
         or request.subscribed_topic_names is not None
         or request.subscribed_topic_regex is not None
         or request.instance_id is not None
         or request.rack_id is not None
         or request.server_assignor is not None
-        or request.rebalance_timeout_ms not in (-1, member.rebalance_timeout_ms)
-        or member.client_id != (context.client_id or "")
-        or member.client_host != f"/{context.client_host}"
     ):
         return None
-    settings, configs = group.settings, group.around.group_configs(group.group_id)
-    group.deadlines.restart_session(member.member_id, settings.session_of(configs))
-    return ConsumerGroupHeartbeatResponse(
-        member_id=member.member_id, member_epoch=member.epoch, heartbeat_interval_ms=settings.heartbeat_of(configs)
-    )
+    member_id, epoch = request.member_id, request.member_epoch
+    client = context.client_id, context.client_host
+    interval_ms = is_alive(group, member_id, epoch, request.rebalance_timeout_ms, client)
+    if interval_ms is None:
+        return None
+    return ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms)
+
+
+def is_alive(
+    group: ConsumerGroup, member_id: str, epoch: int, rebalance_timeout_ms: int, client: tuple[str | None, str]
+) -> int | None:
+    """Restart the session of a member, of whose heartbeat this is all, and of its client the id and the host; returns the heartbeat
+    interval in milliseconds. None, and nothing is done, where it is not known so or anything is to be done for it (``nothing_new``).
+    """
+    member = group.members.get(member_id)
+    if (
+        member is None
+        or not member.epoch == epoch == group.target_epoch > 0
+        or group.epoch != group.target_epoch
+        or member.state is not MemberState.STABLE
+        or group.metadata_is_stale
+        or group.has_patterns
+        or member.classic is not None
+        or rebalance_timeout_ms not in (-1, member.rebalance_timeout_ms)
+        or member.client_id != (client[0] or "")
+        or member.client_host != f"/{client[1]}"
+    ):
+        return None
+    around = group.around
+    session_ms, interval_ms = around.settings.of(ConsumerSettings).timing_of(around.group_configs(group.group_id))
+    group.deadlines.restart_session(member_id, session_ms)
+    return interval_ms
 
 
 class Heartbeat:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.classic.group import ClassicGroup
 from pykbroker.coordination.groups.consumer import describing, leaving
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat, nothing_new
+from pykbroker.coordination.groups.consumer.heartbeats import Heartbeat, is_alive, nothing_new
 from pykbroker.coordination.groups.consumer.migration import upgrade_for
 from pykbroker.coordination.groups.group import group_not_found
 from pykbroker.coordination.groups.member_group import existing, of_another_kind
@@ -51,6 +51,23 @@ def heartbeat(
     reply: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
     beat = Heartbeat(context, request, reply, shard.groups.get, shard.around)
     return Decision(reply, _beat(group, beat))
+
+
+def heartbeat_usual(
+    shard: GroupShard,
+    group_id: str,
+    member_id: str,
+    epoch: int,
+    rebalance_timeout_ms: int,
+    client: tuple[str | None, str],
+) -> int | None:
+    """The heartbeat interval for a heartbeat without anything else, as ``is_alive``; None where that, or the group, asks for
+    ``heartbeat``. A member of a group has ids that ``checking.check_request`` allows.
+    """
+    group = shard.groups.get(group_id)
+    if not isinstance(group, ConsumerGroup):
+        return None
+    return is_alive(group, member_id, epoch, rebalance_timeout_ms, client)
 
 
 def _beat(group: Group | None, beat: Heartbeat) -> Outcome:

@@ -71,6 +71,12 @@ class ConsumerSettings:
         """The heartbeat interval of its members, in milliseconds."""
         return self.heartbeat_interval_ms.of(group.get("consumer.heartbeat.interval.ms"))
 
+    def timing_of(self, group: Mapping[str, str]) -> tuple[int, int]:
+        """``session_of`` and ``heartbeat_of``: each heartbeat asks for both, and most groups have no settings."""
+        if group:
+            return self.session_of(group), self.heartbeat_of(group)
+        return self.session_timeout_ms.default, self.heartbeat_interval_ms.default
+
     def assignment_interval_of(self, group: Mapping[str, str]) -> int:
         """The least time between two target assignments, in milliseconds (KIP-1263)."""
         return self.assignment_interval_ms.of(group.get("consumer.assignment.interval.ms"))

@@ -127,6 +127,17 @@ def test_any_json_is_a_schema_or_refused(node: Any) -> None:
     assert found.cannot_read(found) == []
 
 
+def test_records_with_more_fields_than_the_library_can_tell_apart_are_refused() -> None:
+    """It looks for each name in a list of those before it."""
+    fields = [{"name": f"f{number}", "type": "int"} for number in range(10_001)]
+    record = {"type": "record", "name": "R", "fields": fields}
+    for schema in (record, {"type": "array", "items": ["null", record]}):
+        with pytest.raises(Malformed, match="more than 10000 fields"):
+            parse(json.dumps(schema), {})
+        with pytest.raises(Malformed, match="more than 10000 fields"):
+            parse('"int"', {"r": json.dumps(schema)})
+
+
 def test_records_with_too_many_fields_are_not_compared() -> None:
     fields = [{"name": f"f{number}", "type": "int"} for number in range(4600)]
     wide = parse(json.dumps({"type": "record", "name": "R", "fields": fields}), {})

@@ -84,18 +84,25 @@ def test_required_names_are_not_searched_for_each_added_property() -> None:
 
 def test_patterns_are_matched_with_names_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     matched = 0
-    search = json_object_diff.re2.search
+    compile_pattern = json_object_diff.compile_pattern
 
-    def counted(*given: Any) -> Any:
+    def counted(text: str) -> Any:
         nonlocal matched
         matched += 1
-        return search(*given)
+        return compile_pattern(text)
 
-    monkeypatch.setattr(json_object_diff.re2, "search", counted)
-    patterns = dict.fromkeys((f"^b{number}$" for number in range(150)), TEXT)
+    monkeypatch.setattr(json_object_diff, "compile_pattern", counted)
+    patterns = dict.fromkeys((f"^b{number}$" for number in range(100)), TEXT)
     with pytest.raises(Malformed, match="too complex"):
-        compared(thing(numbered(150)), thing([], patternProperties=patterns, additionalProperties=False))
-    assert matched < 150 * 150
+        compared(thing(numbered(250)), thing([], patternProperties=patterns, additionalProperties=False))
+    assert matched < 100 * 250
+
+
+def test_patterns_of_an_object_stay_compiled() -> None:
+    """To compile one holds everybody, so no object has more than are remembered."""
+    patterns = dict.fromkeys((f"^b{number}$" for number in range(101)), TEXT)
+    with pytest.raises(Malformed, match="more than 100 patterns"):
+        compared(thing(["a"]), thing([], patternProperties=patterns, additionalProperties=False))
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,13 @@ def test_references() -> None:
         '{"required":1}',
         '{"properties":[]}',
         '{"$ref":"#/definitions/missing"}',
+        '{"$ref":"#/allOf/' + "9" * 5000 + '","allOf":[{}]}',
         '{"$ref":"http://other.example/schema.json"}',
         '{"$ref":"file:///etc/passwd"}',
         '{"items":' * (DEEPEST + 1) + "{}" + "}" * (DEEPEST + 1),
+        '{"$schema":[]}',
+        '{"$schema":{}}',
+        '{"pattern":"a{99999999999999999999}"}',
     ],
 )
 def test_what_is_no_schema_is_refused(text: str) -> None:
@@ -160,6 +164,31 @@ def test_alternatives_within_alternatives_end_at_the_budget() -> None:
 def test_a_hostile_pattern_holds_nobody() -> None:
     hostile = thing({}, patternProperties={"(a+)+$": TEXT, "(?=x)": INT}, **CLOSED)
     assert rules(hostile, thing({"a" * 5000 + "b": TEXT}, **CLOSED)) == []
+
+
+def test_a_pattern_that_takes_long_to_compile_matches_nothing() -> None:
+    """RE2 lets nothing else run while it compiles: some of these takes a tenth of a second."""
+    dear, cheap = "(?:.{0,100}){0,10}" * 20 + "a", "(?:.{0,10}){0,10}a"
+    of_patterns = [thing({}, patternProperties={each: TEXT}, **CLOSED) for each in (dear, cheap)]
+    found = [rules(each, thing({"a": INT}, **CLOSED)) for each in of_patterns]
+    assert found == [[], [("TYPE_CHANGED", "#/properties/a"), ("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", "#/properties/a")]]  # fmt: skip
+
+
+@pytest.mark.parametrize("keyword", ["enum", "required"])
+def test_values_that_cannot_be_sorted_are_not_compared_with_each_other_without_end(keyword: str) -> None:
+    """Draft 4 wants them to be different."""
+    draft = "http://json-schema.org/draft-04/schema#"
+    mixed: list[Any] = [number if number % 2 else str(number) for number in range(3000)]
+    for schema in ({keyword: mixed}, {"properties": {"a": {keyword: mixed}}}):
+        with pytest.raises(Malformed, match=f"{keyword}: its values are of different kinds"):
+            parse(json.dumps({"$schema": draft, **schema}), {})
+    for alike in ([*range(50_000)], [*map(str, range(50_000))], mixed[:1000]):
+        parse(json.dumps({"$schema": draft, "enum": alike}), {})
+
+
+def test_numbers_that_no_float_is_as_large_as_are_refused_where_they_are_compared() -> None:
+    with pytest.raises(Malformed, match="cannot be compared"):
+        rules({"type": "number", "multipleOf": 10**400}, {"type": "number", "multipleOf": 0.5})
 
 
 _NODES = st.recursive(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import tracemalloc
 
 import pytest
 
@@ -12,6 +13,7 @@ pytest.importorskip("grpc_tools")
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
+from pykbroker.lake.values import protoc
 from pykbroker.registry.formats.parsed import Malformed
 from pykbroker.registry.formats.protobuf import Protobuf, parse
 from pykbroker.registry.formats.protobuf_text import text_of
@@ -124,3 +126,22 @@ def test_a_reference_names_no_file_elsewhere(name: str) -> None:
 def test_messages_within_each_other_end(original: Protobuf) -> None:
     loop = parse(proto("message M { M m = 1; N n = 2; } message N { M m = 1; }"), {})
     assert loop.cannot_read(loop) == []
+
+
+def test_of_what_protoc_says_little_is_read() -> None:
+    """It says a line about each word that it does not understand."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(Malformed, match="protoc refused"):
+            parse("x;" * 30_000, {})
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_protoc_has_so_much_of_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks at each reserved number with each before it."""
+    monkeypatch.setattr(protoc, "_LONGEST_CPU_S", 1)
+    numbers = ",".join(map(str, range(1, 100_000)))
+    with pytest.raises(Malformed, match="takes more than 1 seconds"):
+        parse(f"message A{{reserved {numbers};}}", {})
