@@ -27,6 +27,7 @@ def handle(
     check_served(broker)
     groups = broker.groups
     check_request(request, ctx.api_version, groups.settings.of(ConsumerSettings))
+    groups.check_fits(request.group_id, request.subscribed_topic_names or ())
     return groups.ask(request.group_id, heartbeat, ctx, request)
 
 

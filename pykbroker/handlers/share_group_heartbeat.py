@@ -25,6 +25,7 @@ def handle(
 ) -> ShareGroupHeartbeatResponse | Deferred[ShareGroupHeartbeatResponse]:
     check_served(broker)
     check_request(request)
+    broker.groups.check_fits(request.group_id, request.subscribed_topic_names or ())
     return broker.groups.ask(request.group_id, heartbeat, ctx, request)
 
 

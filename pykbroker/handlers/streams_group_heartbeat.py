@@ -13,7 +13,7 @@ from pykbroker.coordination.groups.streams.checking import check_request
 from pykbroker.coordination.groups.streams.configuring import StreamsStatus
 from pykbroker.coordination.groups.streams.requests import check_served, heartbeat
 from pykbroker.coordination.groups.streams.settings import StreamsSettings
-from pykbroker.coordination.groups.streams.topology import check_topics
+from pykbroker.coordination.groups.streams.topology import check_topics, words_of
 from pykbroker.handlers.charging import charged_client
 from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, in_slices
 from pykbroker.metadata.image import GROUP_RESOURCE
@@ -49,6 +49,8 @@ def failed(request: StreamsGroupHeartbeatRequest, version: int, error: KafkaErro
 def _work(
     broker: Broker, ctx: RequestContext, request: StreamsGroupHeartbeatRequest
 ) -> Work[StreamsGroupHeartbeatResponse]:
+    if request.topology is not None:
+        broker.groups.check_fits(request.group_id, (yield from words_of(request.topology)))
     yield from check_topics(request)
     check_request(request)
     asked = as_wait(broker.groups.ask(request.group_id, heartbeat, ctx, request))

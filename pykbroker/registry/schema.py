@@ -14,6 +14,7 @@ JSON: Final = "JSON"
 PROTOBUF: Final = "PROTOBUF"
 TYPES: Final = (JSON, PROTOBUF, AVRO)
 _MOST_CHARACTERS: Final = 300
+_COMPACT: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def abbreviated(text: str) -> str:
@@ -23,7 +24,7 @@ def abbreviated(text: str) -> str:
 
 def compact(value: Any) -> str:
     """JSON without spaces, as the registry writes it."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _COMPACT(value)
 
 
 class Reference(NamedTuple):

@@ -13,6 +13,7 @@ from pykbroker.process.life import LifeEnded
 from pykbroker.registry.errors import STORE, TOO_LARGE, RegistryError
 from pykbroker.registry.records import Change, Unreadable, decode, encode
 from pykbroker.registry.state import RegistryState
+from pykbroker.registry.turns import in_turns
 from pykbroker.wire.errors import ErrorCode, KafkaError, TooMuchContent, WireError
 from pykbroker.wire.records import Record, decode_some, unpacked
 
@@ -75,7 +76,12 @@ class SchemasTopic:
         try:
             partition = await self._existing(cluster)
             now_ms = cluster.runtime.clock.now_ms()
-            appended = append_internal(partition, [encode(each) for each in changes], now_ms)
+            records = [
+                encode(each) async for each in in_turns(changes)
+            ]  # a deleted subject may have thousands of versions
+            if cluster.partition(TOPIC, 0) is not partition:
+                raise RegistryError(STORE, "The brokers were reset meanwhile")
+            appended = append_internal(partition, records, now_ms)
             if appended.committed is not None:
                 await self._outcome(appended.committed)
         except KafkaError as error:

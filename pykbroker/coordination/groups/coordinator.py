@@ -7,7 +7,8 @@ in ``shard.py``, those of a protocol in the folder of its kind (``classic/reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,7 +39,12 @@ if TYPE_CHECKING:
     from pykbroker.runtime.slices import Steps, Work
     from pykbroker.storage.log.log import AppendResult
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
+
+#: Names of a request that are not counted: as many fit into a record.
+_MANY_NAMES = 1000
 
 
 class GroupCoordinator:
@@ -160,6 +166,17 @@ class GroupCoordinator:
 
         producer = (request.producer_id, request.producer_epoch)
         return admit(self.host, request.transactional_id, producer, [loaded.partition], dialect).chain(commit)
+
+    def check_fits(self, group_id: str, names: Sequence[str]) -> None:
+        """Raises KafkaError UNKNOWN_SERVER_ERROR for names, of a member's record, that are more than a record may have: the append would
+        refuse them, but only after all the work on them. Raises what ``ask`` raises.
+        """
+        if len(names) > _MANY_NAMES:
+            config = self._runtime.at(group_id).partition.log.config
+            room = min(config.max_message_bytes, config.segment_bytes)
+            if 2 * len(names) > room or sum(map(len, names)) + len(names) > room:
+                log.warning("A member of group %r names more than a record may have: %d names", group_id, len(names))
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def delete_group(self, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
         """DeleteGroups of one group, by one batch: of many offsets it is encoded in slices. More than a batch may have are removed by

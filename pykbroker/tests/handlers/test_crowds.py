@@ -19,6 +19,7 @@ from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMem
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
@@ -38,6 +39,7 @@ from pykbroker.wire.messages.offset_commit import (
 )
 from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, Topology
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 #: Turns in which anything ends.
@@ -480,3 +482,30 @@ def test_a_setting_of_the_broker_is_applied_to_many_topics() -> None:
     answered(world, IncrementalAlterConfigsRequest([AlterConfigsResource(4, "", [setting])]), 1)
     assert {log.config.retention_ms for log in logs} == {123_456}
     assert world.longest <= MOST
+
+
+@pytest.mark.parametrize("kind", ["consumer", "share", "streams", "subtopologies"])
+def test_a_member_that_names_more_than_a_record_may_have_is_refused_before_they_are_worked_on(kind: str) -> None:
+    """A frame may have a hundred megabytes of them, and the work on all is one turn. What fits is accepted."""
+    found = []
+    for count in (20, 40_000):
+        world = quiet(Counted(auto_create_topics_enable="false"))
+        world.coordinator("g")
+        alter(world.controller, TOPIC_RESOURCE, "__consumer_offsets", max_message_bytes="100000")
+        request = _naming(kind, [f"t-{number}" for number in range(count)])
+        begin(world)
+        world.counts = False  # the answer is read
+        found.append(answered(world, request, 1).error_code)
+        assert world.longest <= 1.3 * MOST  # to decode empty ones takes the most
+    assert [each == ErrorCode.UNKNOWN_SERVER_ERROR for each in found] == [False, True]
+
+
+def _naming(kind: str, names: list[str]) -> Message:
+    if kind == "consumer":
+        return ConsumerGroupHeartbeatRequest("g", "m", 0, rebalance_timeout_ms=1000, subscribed_topic_names=names, topic_partitions=[])  # fmt: skip
+    if kind == "share":
+        return ShareGroupHeartbeatRequest("g", "m", 0, None, names)
+    of_each = [Subtopology(name) for name in names] if kind == "subtopologies" else [Subtopology("0", names)]
+    return StreamsGroupHeartbeatRequest(
+        "g", "m", rebalance_timeout_ms=1000, topology=Topology(0, of_each), active_tasks=[], standby_tasks=[], warmup_tasks=[], process_id="p"
+    )  # fmt: skip
