@@ -140,7 +140,8 @@ final class ShareGroupCases {
             Cases.same(List.of(5L, 6L, 7L, 8L, 9L), ShareClients.offsets(records));
             ShareClients.say(consumer, records, AcknowledgeType.RELEASE);
         }
-        Clients.send(bootstrap, topic, 5);
+        // Of a batch whose beginning is deleted Apache Kafka delivers the whole, once it was read anew; each is one here.
+        Clients.send(bootstrap, topic, 5, "batch.size", "0");
         ShareClients.deleteRecords(bootstrap, topic, 14);
         try (var consumer = ShareClients.worker(bootstrap, group, topic)) {
             Cases.same(List.of("value4"), all(consumer, 1, AcknowledgeType.ACCEPT));

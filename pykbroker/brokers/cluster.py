@@ -19,7 +19,7 @@ from pykbroker.controller.start import open_metadata
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.runtime.runtime import Runtime
-from pykbroker.runtime.waits import gather
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.storage import checkpoints
 from pykbroker.storage.directories.manager import LogManager
 from pykbroker.wire.primitives import uuid_from_str, uuid_to_str
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.clock import Clock
-    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.disk import Disk
 
 
@@ -224,6 +223,14 @@ class Cluster:
         if replication is not None:
             self._own_stores[replication.node_id] = store
         return store
+
+    def recover(self, store: Store, node_id: int) -> Deferred[None]:
+        """The wait until the logs of a store that crashed are recovered, before ``usable_store`` takes its log directories up."""
+        if store.usable:
+            return Deferred.completed(None)
+        from pykbroker.brokers.recovering import recover_in_thread
+
+        return attempt(recover_in_thread, store.logs, self.metadata_of(node_id), self.config, node_id, self.runtime)
 
     def usable_store(self, store: Store, node_id: int) -> Store:
         """The store of a broker that stopped, or a new one on the same log directories if it crashed."""

@@ -55,10 +55,14 @@ class BrokerLifecycle:
 
     def start(self, node_id: int) -> Deferred[None]:
         """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids; after a crash its logs are
-        recovered.
+        recovered first, in a thread.
 
         Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written; the broker stays stopped.
         """
+        recovered = self.cluster.recover(self._stopped[node_id].store, node_id)
+        return recovered.chain(lambda _: self._register_again(node_id))
+
+    def _register_again(self, node_id: int) -> Deferred[None]:
         cluster, former = self.cluster, self._stopped[node_id]
         broker = cluster.new_broker(node_id, former.endpoints, former.rack, cluster.usable_store(former.store, node_id))
         broker.check_listeners = former.check_listeners

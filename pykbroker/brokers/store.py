@@ -56,6 +56,9 @@ class Store:
     def begin(self) -> None:
         """Take up what the log directories hold. Raises KafkaError KAFKA_STORAGE_ERROR."""
         self.logs.directories.put_strays_aside({key: each.topic_id for key, each in self._by_name.items()})
+        for partition in [each for key, each in self._by_name.items() if key in self.logs.logs]:  # recovered before
+            _ = partition.log
+            self.recovered += 1
         self.dormant.partitions.update(self._by_name[key] for key in self.logs.unopened(self._by_name))
         if not self.logs.clean:
             self._recover()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.storage import checkpoints
 from pykbroker.storage.checkpoints import TopicPartition
@@ -22,6 +22,7 @@ from pykbroker.storage.log import recovery
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.flushing import end_flushes
 from pykbroker.storage.log.log import Log
+from pykbroker.storage.log.old_formats import OldFormatError
 from pykbroker.storage.names import DELETE, strangers
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
 
 _Outcomes = Iterable[KafkaError | None]
+
+
+class LogToRecover(NamedTuple):
+    """A log with files, as ``LogManager.open`` would open it."""
+
+    key: TopicPartition
+    topic_id: bytes
+    config: LogConfig
+    has_other_replicas: bool
 
 
 class LogManager:
@@ -201,6 +211,30 @@ class LogManager:
         contents.note_cut(log)
         contents.closed.discard(key)
         return log
+
+    def plan_recovery(self, wanted: Iterable[LogToRecover]) -> Callable[[], list[Log]]:
+        """The work for a thread: recover logs that nobody uses meanwhile, for ``adopt``. One that cannot be recovered is left out."""
+        places = [(each, self.directories.of(each.key)) for each in wanted]
+
+        def recover() -> list[Log]:
+            recovered = []
+            for each, contents in places:
+                with contextlib.suppress(OSError, KafkaError, OldFormatError):  # told when it is opened
+                    log = self._load_log(contents, each.key, each.topic_id, each.config, each.has_other_replicas)
+                    if log.needs_flush_before_ack:
+                        log.flush()
+                    recovered.append(log)
+            return recovered
+
+        return recover
+
+    def adopt(self, log: Log, *, wanted: bool) -> None:
+        """Keep a log of ``plan_recovery`` open, or close it."""
+        if wanted:
+            self.logs[log.topic, log.partition] = log
+            return
+        for segment in log.segments:
+            segment.close()
 
     def needs_recovery(self, key: TopicPartition) -> bool:
         """Whether opening the log, which has files, would recover it. Raises KafkaError KAFKA_STORAGE_ERROR."""

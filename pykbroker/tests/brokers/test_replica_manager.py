@@ -8,6 +8,7 @@ from pykbroker.controller.reassignments import Reassignment
 from pykbroker.controller.topics import NewTopic
 from pykbroker.partitions.partition import Partition
 from pykbroker.runtime.waits import Deferred
+from pykbroker.storage.log import recovery
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.storage.support import contents
 from pykbroker.wire.errors import ErrorCode
@@ -282,3 +283,40 @@ def test_a_restart_of_all(world: OwnCopies) -> None:
         assert world.isr == [1, 2, 3]
     assert world.read() == [b"a", b"a"]
     assert world.copies() == [world.copies()[0]] * 3
+
+
+def test_a_broker_that_crashed_is_recovered_in_a_thread_while_others_serve(
+    world: OwnCopies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create(NewTopic("gone", assignments=[(0, [1])]))
+    world.create(NewTopic("made-again", assignments=[(0, [1, 2])]))
+    world.turns()
+    world.produce(b"x", topic="gone")
+    assert world.produced(b"a") == 0
+    world.kill_broker(1)
+    assert world.produced(b"b") == 0
+    read: list[str] = []
+    load = recovery.load
+    monkeypatch.setattr(recovery, "load", lambda log, **more: (read.append(log.path), load(log, **more)))
+    held = world.hold_threads(unless=lambda _, *args: bool(args))  # the metadata log's syncs have arguments
+    world.lifecycle.start(1)
+    world.turns()
+    assert 1 not in world.cluster.brokers
+    assert read == []
+    assert world.produced(b"c") == 0
+    world.delete_topic("gone")
+    world.delete_topic("made-again")
+    world.create(NewTopic("made-again", assignments=[(0, [2, 1])]))
+    held.run_all()
+    mine = sorted(path.removeprefix("/data/1/") for path in read if path.startswith("/data/1/"))
+    assert mine == ["gone-0", "made-again-0", "made-again-0", "t-0"]  # the one that was deleted, and the new one
+    assert 1 in world.cluster.brokers
+    read.clear()
+    for _ in range(20):
+        world.pass_time(500)
+        held.run_all()
+    assert "/data/1/t-0" not in read  # it stays open
+    assert world.isr == [1, 2, 3]
+    assert world.copies() == [[(0, b"a"), (1, b"b"), (2, b"c")]] * 3
+    assert world.on(1, "made-again").log.log_end_offset == 0
+    assert world.cluster.brokers[1].store.recovered == 2

@@ -67,6 +67,12 @@ class Bounds(NamedTuple):
     lost: int = 1
     min_in_sync: int = 1
     unclean: int = 0
+    #: Fetches while the answer to an earlier one is late.
+    late: int = 1_000
+    #: Whether a follower fetches by itself, as soon as it can, as its fetcher does; else at any time later, too.
+    eager: bool = False
+    #: All of these but the appends together.
+    faults: int = 1_000
 
 
 class ReplicaOfModel:
@@ -165,7 +171,8 @@ class ModelCluster:
 
     def key(self) -> tuple[object, ...]:
         return (
-            tuple(self.left.values()),
+            tuple(min(each, self.left["faults"]) for what, each in self.left.items() if what != "appends"),
+            self.left["appends"],
             self.now_ms,
             tuple(self.records),
             tuple(each.key() for each in self.replicas.values()),
@@ -193,32 +200,32 @@ class ModelCluster:
                 yield from self._changes_of_isr(node, replica)
             if self._fetches_now(replica):
                 yield "fetch", node
-            if left["crashes"]:
+            if self._may("crashes"):
                 yield "crash", node
         for number in range(len(self.fetches)):
             yield "answer", number
         for number, (node, epoch, _) in enumerate(self.answers):
             if self.replicas[node].alive and self.replicas[node].broker_epoch == epoch:
                 yield "receive", number
-                if left["duplicates"]:
+                if self._may("duplicates"):
                     yield "receive_again", number
         for number in range(len(self.proposals)):
             yield "alter", number
-            if left["lost"]:
+            if self._may("lost"):
                 yield "alter_lost", number
         for number, (node, epoch, *_) in enumerate(self.alter_answers):
             if self.replicas[node].alive and self.replicas[node].broker_epoch == epoch:
                 yield "altered", number
-                if left["duplicates"]:
+                if self._may("duplicates"):
                     yield "altered_again", number
-        if left["elections"]:
+        if self._may("elections"):
             for node in state.isr:
                 if node != state.leader and node in living:
                     yield "elect", node
-        if left["unclean"] and not set(state.isr) & set(living):
+        if self._may("unclean") and not set(state.isr) & set(living):
             for node in living:
                 yield "elect_unclean", node
-        if left["lags"]:
+        if self._may("lags"):
             yield ("lag",)
 
     def _fetches_now(self, replica: ReplicaOfModel) -> bool:
@@ -226,7 +233,16 @@ class ModelCluster:
         if replica.following is None or replica.following.place is None:
             return False
         epochs = replica.broker_epoch, replica.following.leader_epoch
-        return all((each[1], each[3].leader_epoch) != epochs for each in self.fetches if each[0] == replica.node_id)
+        asked = any((each[1], each[3].leader_epoch) == epochs for each in self.fetches if each[0] == replica.node_id)
+        return not asked and (not self._is_late(replica) or self._may("late"))
+
+    def _is_late(self, replica: ReplicaOfModel) -> bool:
+        """Whether an answer of this leader epoch is on its way to this incarnation."""
+        assert replica.following is not None
+        epochs = replica.broker_epoch, replica.following.leader_epoch
+        return any(
+            (each[1], each[2].asked.leader_epoch) == epochs for each in self.answers if each[0] == replica.node_id
+        )
 
     def _changes_of_isr(self, node: int, replica: ReplicaOfModel) -> Iterator[Event]:
         """Tried on a copy, since to propose changes the machine."""
@@ -243,12 +259,20 @@ class ModelCluster:
     def apply(self, event: Event) -> None:
         name, *arguments = event
         getattr(self, f"_on_{name}")(*arguments)
-        for replica in self.replicas.values():
+        for node, replica in self.replicas.items():
+            if self.bounds.eager and replica.alive and self._fetches_now(replica) and not self._is_late(replica):
+                self._on_fetch(node)
             self._advance(replica)
         self.check()
 
     def _spend(self, what: str) -> None:
         self.left[what] -= 1
+        if what != "appends":
+            self.left["faults"] -= 1
+
+    def _may(self, what: str) -> bool:
+        """Whether one more of these faults may happen."""
+        return self.left[what] > 0 and self.left["faults"] > 0
 
     # the leader
 
@@ -314,6 +338,8 @@ class ModelCluster:
         replica = self.replicas[node]
         assert replica.following is not None
         assert replica.following.place is not None
+        if self._is_late(replica):
+            self._spend("late")
         leader = self.records[replica.seen - 1].leader
         self.fetches.append((node, replica.broker_epoch, leader, replica.following.place))
 
