@@ -118,6 +118,8 @@ LONGER = {
     ApiKey.SHARE_GROUP_HEARTBEAT: 500_000,
     # 1,698,000, some 70 ms, once for a group: a topology is one record, and its 6,000 subtopologies are looked at together
     ApiKey.STREAMS_GROUP_HEARTBEAT: 2_000_000,
+    # 123,000 where that group is among those described: its 6,000 subtopologies are one item of the answer
+    ApiKey.STREAMS_GROUP_DESCRIBE: 150_000,
 }
 
 #: The most bytes of memory for a byte of the request and its answer: a partition that takes four bytes in a frame is an object of
