@@ -49,10 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "kafka(settings=None, *, brokers=1, served_only=False, as_version=None, seed=None, clock='real', "
-        "strict_faults=False, security=None, users=None, **settings): the broker that the "
+        "strict_faults=False, security=None, users=None, racks=None, **settings): the broker that the "
         "fixtures kafka and kafka_cluster give: Kafka's settings, with underscores for dots; seed is what there is at first, a "
         "path being one beside the test's file; served_only fails the test when a client sent what is not served; as_version "
-        "names the release of Kafka that the broker is taken for; clock, strict_faults, security and users are those of Kafka(...)",
+        "names the release of Kafka that the broker is taken for; clock, strict_faults, security, users and racks are those of Kafka(...)",
     )
 
 
@@ -148,7 +148,7 @@ def _marked(item: pytest.Item, brokers: int) -> tuple[dict[str, Any], int, str |
     return given, count, as_version, served_only, given.pop("seed", None)
 
 
-_OF_KAFKA = ("security", "users", "clock", "strict_faults")
+_OF_KAFKA = ("security", "users", "clock", "strict_faults", "racks")
 _OWN = ("brokers", "served_only", "as_version", "seed", *_OF_KAFKA)
 
 

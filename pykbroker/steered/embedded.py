@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What brokers are started with: ``name`` of their thread, settings as text, and how many they are.
+    """What brokers are started with: ``name`` of their thread, settings as text, how many they are, and the rack of each.
 
     Data is temporary without ``data_dir``. ``seed`` has the topics and records at the start and after each reset; ``time``
     is the manual clock, if there is one; ``log`` is the request log. ``followers`` follow the lives of the cluster; ``chaos`` befalls
@@ -51,6 +51,7 @@ class Setup:
     log: RequestLog | None = None
     followers: tuple[Callable[[Life], None], ...] = ()
     chaos: Chaos | None = None
+    racks: Sequence[str] | None = None
 
     def config(self, directory: Path) -> BrokerConfig:
         """The settings with data in ``directory``."""
@@ -140,6 +141,7 @@ class Embedded:
                 dispatcher=setup.dispatcher,
                 release=setup.release,
                 wrap_disk=self.disk.wrap,
+                racks=setup.racks,
                 clock=None if setup.time is None else setup.time.clock,
             )
             node.request_log = setup.log

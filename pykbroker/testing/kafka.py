@@ -10,7 +10,7 @@ import itertools
 import os
 import secrets
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -51,6 +51,8 @@ class Kafka(Judging, Actions, Observations):
     folder that is removed at the end, unless ``data_dir`` names one. Port 0 picks a free one. ``seed`` has the topics and
     records at the start and after each ``reset``: a file, a folder, or an equivalent object.
 
+    ``racks`` names the rack of each broker, in the order of their ids; without it all have ``broker.rack``.
+
     ``http`` opens the HTTP side: a port, or ``host:port`` (0 picks a free one); ``http_address`` is its address.
 
     ``schema_registry`` opens a schema registry, whose state is a topic: True, a port, or ``host:port``; ``schema_registry_url`` is what clients are
@@ -73,6 +75,7 @@ class Kafka(Judging, Actions, Observations):
         settings: Mapping[str, object] | None = None,
         *,
         brokers: int = 1,
+        racks: Sequence[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: str | Path | None = None,
@@ -88,11 +91,12 @@ class Kafka(Judging, Actions, Observations):
         schema_registry: bool | str | int = False,
         **more_settings: object,
     ) -> None:
-        """Raises ConfigError for an unknown setting or an invalid value, and BadSeed or OSError for a seed that cannot be
-        read.
+        """Raises ConfigError for an unknown setting or an invalid value, ValueError for racks that are not one for each broker, and BadSeed or
+        OSError for a seed that cannot be read.
         """
         super().__init__()
         _check(clock, process=process)
+        _check_racks(racks, brokers)
         #: The helpers for coroutines.
         self.aio = Aio(self)
         name = f"pykbroker-{next(_numbers)}"
@@ -115,7 +119,10 @@ class Kafka(Judging, Actions, Observations):
         befalls = _chaos(chaos)
         beside = (
             *(("--http", address), ("--schema-registry", registry), ("--as-version", as_version)),
-            ("--chaos", None if chaos is None else str(chaos)),
+            *(
+                ("--chaos", None if chaos is None else str(chaos)),
+                ("--racks", None if racks is None else ",".join(racks)),
+            ),
             ("--schema-registry-listener", secured_by),
         )
         self._separate = None
@@ -127,7 +134,18 @@ class Kafka(Judging, Actions, Observations):
         followers = (self._waits.follow, self._began)
         self._embedded = Embedded(
             Setup(
-                name, given, brokers, folder, self._dispatcher, release, sown, time, self._requests, followers, befalls
+                name,
+                given,
+                brokers,
+                folder,
+                self._dispatcher,
+                release,
+                sown,
+                time,
+                self._requests,
+                followers,
+                befalls,
+                racks,
             )
         )
         self._faults = Faults(self._embedded, strict=strict_faults)
@@ -298,6 +316,15 @@ def _check(clock: str, *, process: bool) -> None:
         raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
     if process and clock == "manual":
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
+
+
+def _check_racks(racks: Sequence[str] | None, brokers: int) -> None:
+    if racks is None:
+        return
+    if isinstance(racks, str) or len(racks) != brokers or not all(name.strip() and "," not in name for name in racks):
+        raise ValueError(
+            f'racks are {racks!r}; write a name without commas for each of the {brokers} brokers, as in ["a", "b"]'
+        )
 
 
 def _token(given: dict[str, str], release: Release | None) -> str | None:

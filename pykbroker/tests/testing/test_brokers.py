@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import AdminClient
 
 from pykbroker.testing import Kafka, KafkaCluster
 
@@ -69,3 +70,27 @@ def test_wrong_names(cluster: Kafka, wrong: tuple[int, ...]) -> None:
 def test_one_broker_has_no_others() -> None:
     with Kafka() as kafka, pytest.raises(ValueError, match="the others are: none"):
         kafka.broker(1).partition_from()
+
+
+def racks(kafka: Kafka) -> dict[int, str | None]:
+    client = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})  # it ends with its name
+    found = client.describe_cluster().result(20)
+    return {node.id: node.rack for node in found.nodes}
+
+
+def test_each_broker_has_its_rack_after_a_reset_too() -> None:
+    with KafkaCluster(racks=["a", "b", "c"]) as kafka:
+        assert racks(kafka) == {1: "a", 2: "b", 3: "c"}
+        kafka.reset()
+        assert racks(kafka) == {1: "a", 2: "b", 3: "c"}
+
+
+def test_a_process_of_its_own_has_racks_too() -> None:
+    with Kafka(brokers=2, racks=["a", "b"], process=True) as kafka:
+        assert racks(kafka) == {1: "a", 2: "b"}
+
+
+@pytest.mark.parametrize("wrong", [["a"], "ab", ["a", ""], ["a", "b,c"], []])
+def test_racks_are_one_for_each(wrong: list[str]) -> None:
+    with pytest.raises(ValueError, match="a name without commas for each of the 2 brokers"):
+        Kafka(brokers=2, racks=wrong)
