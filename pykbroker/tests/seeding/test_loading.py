@@ -146,6 +146,7 @@ def test_no_client_comes_before_the_seed() -> None:
     def look(broker: Broker, ctx: object, request: object, proceed: Callable[[], Any]) -> Any:
         partition = broker.store.partition("orders", 0)
         seen.append(0 if partition is None else partition.log.log_end_offset)
+        asked.set()
         return proceed()
 
     def ask() -> None:
@@ -153,16 +154,20 @@ def test_no_client_comes_before_the_seed() -> None:
             with contextlib.suppress(Unreachable):
                 BrokerConnection("127.0.0.1", port, timeout_s=5, client_id="c").close()
 
-    over = threading.Event()
+    asked, over = threading.Event(), threading.Event()
     with Kafka(seed={"topics": {"orders": [{"value": "v"}] * count}}) as kafka:
         kafka.node.server.dispatcher.places.fill(Place.INTERCEPT, through(look))
         port = int(kafka.bootstrap_servers.rpartition(":")[2])
         asking = threading.Thread(target=ask)
         asking.start()
-        for _ in range(3):
-            kafka.reset()
-        over.set()
-        asking.join()
+        try:
+            for _ in range(3):
+                kafka.reset()
+                asked.clear()
+                assert asked.wait(60)
+        finally:
+            over.set()
+            asking.join()
     assert set(seen) == {count}
 
 
