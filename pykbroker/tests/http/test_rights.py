@@ -183,6 +183,7 @@ def allowed(right: Right, name: str) -> Acl:
     return Acl(kind, resource, LITERAL, PRINCIPAL, "127.0.0.1", right.operation, ALLOW)
 
 
+@pytest.mark.deep(but=8)
 @pytest.mark.parametrize("name", ACTS)
 def test_the_rights_of_the_table_suffice(running: WithHttp, name: str) -> None:
     populate(running)

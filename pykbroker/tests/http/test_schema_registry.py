@@ -263,6 +263,7 @@ def test_large_schemas_come_in_pieces_with_what_clients_keep_with_them(client: C
     assert [each["metadata"]["properties"]["n"] for each in found] == ["0", "1", "2"]
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize(
     "said",
     [
@@ -280,6 +281,7 @@ def test_what_a_schema_says_beside_its_text_is_bounded(client: Client, said: dic
         assert client.code("POST", path, {"schema": INT, **said}) == (422, 42209)
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize(
     "said",
     [

@@ -79,6 +79,7 @@ async def come_and_go(node: SecuredNode, listener: str, token: bytes) -> None:
     await until(lambda: not node.node.server.sockets(1).connections)
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize(("delay", "lasting"), [("0", "0"), ("20", "60000")])
 def test_nothing_is_left(tmp_path: Path, delay: str, lasting: str) -> None:
     settings = tls_settings(tmp_path) | sasl_settings("sasl", "both")

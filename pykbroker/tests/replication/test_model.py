@@ -317,6 +317,7 @@ MUTATIONS: dict[str, tuple[type, str, Any, tuple[Event, ...] | None]] = {
 }
 
 
+@pytest.mark.deep(but=3)
 @pytest.mark.parametrize("rule", MUTATIONS)
 def test_each_rule_is_needed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, without, story = MUTATIONS[rule]

@@ -17,6 +17,7 @@ from pykbroker.seeding.seed import At, Seed, SeedRecord, SeedTopic
 from pykbroker.seeding.writing import document, write
 from pykbroker.seeding.writing import text as text_of
 from pykbroker.testing import Kafka
+from pykbroker.tests.kit.depth import examples
 
 FORMS = ("seed.yaml", "seed.json", "seed.jsonl", "folder of jsonl", "folder of csv")
 
@@ -78,7 +79,7 @@ _names = itertools.count()
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(50))
 @given(seed=seeds())
 def test_what_is_written_can_be_read(tmp_path: Path, form: str, seed: Seed) -> None:
     path, kind = way(tmp_path, form)

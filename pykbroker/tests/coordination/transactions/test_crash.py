@@ -75,6 +75,7 @@ def operations(protocol: int, **settings: str) -> int:
     return run.world.disk.operations - before
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
 @pytest.mark.parametrize("protocol", [1, 2])
 def test_death_at_every_operation(protocol, power):
@@ -94,6 +95,7 @@ def test_death_at_every_operation(protocol, power):
         run.check()
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("protocol", [1, 2])
 def test_a_disk_that_refuses_an_operation_for_a_while(protocol):
     """The client is told of it, or the end is brought about later; either way nothing is half done."""

@@ -131,6 +131,7 @@ def test_a_topic_that_does_not_exist(assignor):
         ASSIGNORS[assignor](GroupSpec({"a": MemberSpec(frozenset({TOPICS[0]}))}, {}))
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @pytest.mark.parametrize("same_topics", [True, False])
 def test_thousands_of_members_and_partitions(assignor, same_topics):
