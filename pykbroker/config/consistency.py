@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pykbroker.config.setting import ConfigError
+from pykbroker.runtime.digits import number
 
 _MEBIBYTE: Final = 1024 * 1024
 #: What ``cordoned.log.dirs`` says for all log directories.
@@ -30,7 +31,7 @@ def check_together(values: Mapping[str, Any]) -> None:
     )
 
 
-#: More is no limit, and int() refuses thousands.
+#: Of a limit.
 _MOST_DIGITS = 10
 
 
@@ -39,11 +40,12 @@ def connection_limits(text: str) -> dict[str, int]:
     limits: dict[str, int] = {}
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         host, colon, limit = entry.rpartition(":")
-        if not colon or not limit.strip().isdecimal() or len(limit) > _MOST_DIGITS:
+        most = number(limit.strip(), _MOST_DIGITS)
+        if not colon or most is None:
             raise ConfigError(
                 f"Error parsing configuration property 'max.connections.per.ip.overrides': {entry!r} is not HOST:NUMBER"
             )
-        limits[host.strip()] = int(limit)
+        limits[host.strip()] = most
     return limits
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from typing import Any, Final, NamedTuple
 
+from pykbroker.runtime.digits import number
+
 
 class ConfigError(ValueError):
     """An invalid value. The message is Kafka's: it names the setting and what is allowed."""
@@ -123,8 +125,8 @@ def value_text(value: object) -> str | None:
     return str(value)
 
 
-#: Java's integers take any zeros before a number, and Python's no more than 4,300 digits.
-_MOST_DIGITS: Final = 20
+#: Of 64 bits, after the zeros, of which Java's integers take any.
+_MOST_DIGITS: Final = 19
 
 
 def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
@@ -133,8 +135,8 @@ def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
     def parse(name: str, text: str) -> int:
         stripped = text.strip()
         sign, digits = (stripped[0], stripped[1:]) if stripped.startswith(("+", "-")) else ("", stripped)
-        counted = digits.lstrip("0") or "0"
-        if digits.isdecimal() and len(counted) < _MOST_DIGITS and low <= (value := int(sign + counted)) <= high:
+        size = number(digits.lstrip("0") or digits[:1], _MOST_DIGITS)
+        if size is not None and low <= (value := -size if sign == "-" else size) <= high:
             return value
         raise invalid(name, text, f"Not a number of type {kind.name}")
 

@@ -6,7 +6,7 @@ A key has its ``keytype`` and ``magic``; no value is a tombstone. Records of oth
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from pykbroker.registry.attached import CONFIG_FIELDS, misshapen
 from pykbroker.registry.schema import Schema, Version, compact
@@ -166,11 +166,11 @@ def _text_or_none(said: dict[str, Any], name: str) -> str | None:
 
 def _number(said: dict[str, Any], name: str) -> int:
     found = said.get(name)
-    if not isinstance(found, int) or not _is_number(found):
+    if not _is_number(found):
         raise Unreadable(f"{name} is no number")
     return found
 
 
-def _is_number(found: Any) -> bool:
+def _is_number(found: Any) -> TypeGuard[int]:
     """Whether this is a number of Java's int."""
     return isinstance(found, int) and not isinstance(found, bool) and -(2**31) <= found < 2**31

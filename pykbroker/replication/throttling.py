@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from pykbroker.runtime.digits import number
 from pykbroker.runtime.rates import SimpleRate, Windows
 
 #: All replicas of a topic, in place of some.
 _ALL = ("*",)
 
 
-#: More digits are no partition's and no broker's, and int() refuses thousands of them.
+#: Of a partition and of a broker, after zeros.
 _MOST_DIGITS = 10
 
 
@@ -38,9 +39,8 @@ class ReplicationQuota:
             self._throttled[topic] = None
         else:
             named = [pair.partition(":") for pair in pairs]
-            self._throttled[topic] = frozenset(
-                _number(index) for index, _, broker in named if _number(broker) == node_id
-            )
+            indices = (_number(index) for index, _, broker in named if _number(broker) == node_id)
+            self._throttled[topic] = frozenset(index for index in indices if index is not None)
 
     def is_throttled(self, topic: str, index: int) -> bool:
         """Whether the limit is for this partition's replica."""
@@ -68,6 +68,5 @@ class ReplicationQuota:
             self.record(size, now_ms)
 
 
-def _number(digits: str) -> int:
-    digits = digits.lstrip("0") or "0"
-    return int(digits) if len(digits) <= _MOST_DIGITS else -1
+def _number(digits: str) -> int | None:
+    return number(digits.lstrip("0") or "0", _MOST_DIGITS)

@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from pykbroker.registry.formats.parsed import Malformed
+from pykbroker.runtime.digits import number
 
-#: Of a place in a list, in a reference; int() refuses thousands of them.
-_MOST_DIGITS: Final = 10
+#: Of a place in a list, in a reference.
+_MOST_DIGITS: Final = 9
 EMPTY: Final = "empty"
 FALSE: Final = "false"
 ENUM: Final = "enum"
@@ -76,8 +77,8 @@ class Document:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(node, dict) and name in node:
                 node = node[name]
-            elif isinstance(node, list) and name.isdecimal() and len(name) < _MOST_DIGITS and int(name) < len(node):
-                node = node[int(name)]
+            elif isinstance(node, list) and (place := number(name, _MOST_DIGITS)) is not None and place < len(node):
+                node = node[place]
             else:
                 raise Malformed(f"$ref {reference[:200]!r} is to nothing")
         if pointer and not pointer.startswith("/"):
