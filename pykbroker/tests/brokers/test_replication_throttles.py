@@ -139,15 +139,3 @@ def test_limits_are_there_after_a_restart(world: Throttled) -> None:
     assert [of[node].follower.limit for node in (1, 3)] == [float("inf"), 2]
     assert [each.follower.is_throttled("u", 0) for each in of.values()] == [False, False, True]
     assert of[1].leader.is_throttled("u", 0)
-
-
-def test_a_topic_that_is_made_again_is_not_throttled_by_the_settings_of_before() -> None:
-    world = Throttled()
-    world.alter(TOPIC_RESOURCE, "u", leader_replication_throttled_replicas="*")
-    replication = world.cluster.brokers[1].store.replication
-    assert replication is not None
-    leader = replication.throttles.leader
-    assert leader.is_throttled("u", 0)
-    world.delete_topic("u")
-    world.create(NewTopic("u", assignments=[(0, [1])]))
-    assert not leader.is_throttled("u", 0)
