@@ -9,8 +9,7 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Kaf
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.confluent.conftest import dotted, read, send
-
-ROUNDS = 400
+from compat_tests.harness.awaiting import eventually
 
 
 @pytest.fixture
@@ -56,15 +55,16 @@ def consumer(quick: str) -> Iterator[Callable[..., Consumer]]:
 
 def poll_until(consumers: list[Consumer], done: Callable[[], bool]) -> list[KafkaError]:
     """Polls all in turn until ``done()``; the errors that came meanwhile."""
-    errors = []
-    for _ in range(ROUNDS):
+    errors: list[KafkaError] = []
+
+    def state() -> tuple[bool, list[KafkaError]]:
         for each in consumers:
             message = each.poll(0.05)
             if message is not None and message.error() is not None:
                 errors.append(message.error())
-        if done():
-            return errors
-    return pytest.fail(f"the group did not reach the expected state; errors: {errors}")
+        return done(), errors
+
+    return eventually(state, lambda found: found[0], pause_s=0)[1]
 
 
 def sizes(*consumers: Consumer) -> list[int]:

@@ -99,14 +99,14 @@ def topic_configs(admin, topic, which="all"):
     return by_name[topic]
 
 
-def settings_become(admin, topic, expected, rounds=500):
+def settings_become(admin, topic, expected):
     """Asks until the settings have the expected values: Apache Kafka answers a change before it can be read."""
-    for _ in range(rounds):
+
+    def seen():
         configs = topic_configs(admin, topic)
-        seen = {name: configs[name]["value"] for name in expected if name in configs}
-        if seen == expected:
-            break
-    assert seen == expected
+        return {name: configs[name]["value"] for name in expected if name in configs}
+
+    eventually(seen, lambda found: found == expected)
 
 
 def test_topic_settings_change_and_reset(admin, make_topic):
