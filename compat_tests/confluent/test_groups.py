@@ -69,7 +69,7 @@ def test_commit_and_resume(filled_topic, consumer, name):
 def test_committed_offset_keeps_metadata_and_epoch(filled_topic, consumer, name):
     one = consumer(name("group"))
     one.commit(offsets=[TopicPartition(filled_topic, 1, 3, metadata="note", leader_epoch=0)], asynchronous=False)
-    (at,) = one.committed([TopicPartition(filled_topic, 1)], timeout=20)
+    (at,) = one.committed([TopicPartition(filled_topic, 1)], timeout=60)
     assert (at.offset, at.metadata, at.leader_epoch) == (3, "note", 0)
 
 
@@ -111,7 +111,7 @@ def test_static_member_returns_to_its_partitions(filled_topic, consumer, admin, 
     again.subscribe([filled_topic])
     poll_until([again], lambda: sizes(again) == [2])
     assert {(tp.topic, tp.partition) for tp in again.assignment()} == before
-    described = admin.describe_consumer_groups([group])[group].result(20)
+    described = admin.describe_consumer_groups([group])[group].result(60)
     assert sorted(member.group_instance_id for member in described.members) == ["machine-1", "machine-2"]
 
 
@@ -140,24 +140,24 @@ def test_admin_lists_describes_deletes(filled_topic, consumer, admin, name):
     one = consumer(group, client_id="reader")
     one.subscribe([filled_topic])
     poll_until([one], lambda: sizes(one) == [4])
-    described = admin.describe_consumer_groups([group])[group].result(20)
+    described = admin.describe_consumer_groups([group])[group].result(60)
     assert described.state == ConsumerGroupState.STABLE
     assert [(m.client_id, m.host, len(m.assignment.topic_partitions)) for m in described.members] == [
         ("reader", "/127.0.0.1", 4)
     ]
-    stable = admin.list_consumer_groups(states={ConsumerGroupState.STABLE}).result(20)
+    stable = admin.list_consumer_groups(states={ConsumerGroupState.STABLE}).result(60)
     assert group in {listing.group_id for listing in stable.valid}
-    empty = admin.list_consumer_groups(states={ConsumerGroupState.EMPTY}).result(20)
+    empty = admin.list_consumer_groups(states={ConsumerGroupState.EMPTY}).result(60)
     assert group not in {listing.group_id for listing in empty.valid}
     with pytest.raises(KafkaException, match="NON_EMPTY_GROUP"):
-        admin.delete_consumer_groups([group])[group].result(20)
+        admin.delete_consumer_groups([group])[group].result(60)
     one.close()
-    admin.delete_consumer_groups([group])[group].result(20)
+    admin.delete_consumer_groups([group])[group].result(60)
 
 
 def test_admin_alters_offsets_and_lists_them(filled_topic, admin, name):
     group = name("group")
     wanted = [TopicPartition(filled_topic, partition, partition + 1) for partition in (0, 2)]
-    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(20)
-    listed = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(20)
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(60)
+    listed = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(60)
     assert {(tp.partition, tp.offset) for tp in listed.topic_partitions} == {(0, 1), (2, 3)}

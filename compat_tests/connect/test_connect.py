@@ -28,11 +28,11 @@ def test_two_workers_are_one_group(broker, workers):
 def test_the_topics_of_connect_are_compacted(broker, workers):
     topics = {f"{GROUP}-{what}": partitions for what, partitions in (("config", 1), ("offset", 3), ("status", 2))}
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    described = admin.list_topics(timeout=20).topics
+    described = admin.list_topics(timeout=60).topics
     assert {topic: len(described[topic].partitions) for topic in topics} == topics
     resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
     for answer in admin.describe_configs(resources).values():
-        assert answer.result(20)["cleanup.policy"].value == "compact"
+        assert answer.result(60)["cleanup.policy"].value == "compact"
 
 
 # ---- lines

@@ -34,7 +34,7 @@ def test_members_survive_a_restart_of_the_broker(start_target, kinds):
     broker = start_target(QUICK)
     base = {"bootstrap.servers": broker.bootstrap}
     admin = AdminClient(base)
-    admin.create_topics([NewTopic("t", 4, 1)])["t"].result(20)
+    admin.create_topics([NewTopic("t", 4, 1)])["t"].result(60)
     settings = base | {"group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False}
     strategy = {"partition.assignment.strategy": "cooperative-sticky"}
     one, two = (Consumer(settings | strategy | kind if kind is OLD else settings | kind) for kind in kinds)
@@ -52,7 +52,7 @@ def test_members_survive_a_restart_of_the_broker(start_target, kinds):
         poll_until([one, two], lambda: len(seen) >= 80, seen)
         assert [each.assignment() for each in (one, two)] == before
         assert len(set(seen)) == len(seen) == 80
-        found = admin.describe_consumer_groups(["g"])["g"].result(20)
+        found = admin.describe_consumer_groups(["g"])["g"].result(60)
         assert (found.state, len(found.members)) == (ConsumerGroupState.STABLE, 2)
         two.close()
         # The other hears of that before its own end, which hangs where a rebalance was not polled.

@@ -143,7 +143,7 @@ def test_delete_records(admin, make_topic, producer, consumer):
 
 def test_log_dirs(admin, make_topic, producer):
     topic = make_topic(partitions=2)
-    producer().send(topic, b"x" * 1000, partition=1).get(10)
+    producer().send(topic, b"x" * 1000, partition=1).get(60)
     (broker,) = admin.describe_log_dirs()
     (folder,) = broker["log_dirs"]
     sizes = {(t["name"], p["partition_index"]): p["partition_size"] for t in folder["topics"] for p in t["partitions"]}

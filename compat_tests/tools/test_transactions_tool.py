@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.kafka_tools import ToolResult
 
-LIMIT_S = 30
+LIMIT_S = 60
 
 
 def rows(result: ToolResult) -> list[dict[str, str]]:
