@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat_tests.harness.awaiting import LIMIT_S
+from compat_tests.harness.awaiting import LIMIT_S, eventually
 from compat_tests.oracle.connection import Connection
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -117,8 +117,10 @@ class Client:
         return answer
 
     def produce(self, topic: str, batch: bytes, partition: int = 0) -> int:
-        """Appends a batch; its base offset."""
-        answer = self.try_to_produce(topic, batch, partition)
+        """Appends a batch; its base offset. Apache Kafka leads nothing for a moment where its session ended, since this machine stood still."""
+        answer = eventually(
+            lambda: self.try_to_produce(topic, batch, partition), lambda found: found.error_code not in NOT_YET
+        )
         assert answer.error_code == 0, answer
         return answer.base_offset
 
