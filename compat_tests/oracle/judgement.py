@@ -15,8 +15,8 @@ from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.differences import Difference
 from compat_tests.oracle.requests import Ask
 
-#: How often Apache Kafka is asked.
-_ASKED = 3
+#: What stands for ``-v`` in names when Apache Kafka is asked again: as long, since lengths are answered, too.
+_AGAIN = ("-w", "-x")
 
 
 def answers(ask: Ask, case: Case) -> list[object]:
@@ -29,19 +29,20 @@ def answers(ask: Ask, case: Case) -> list[object]:
 
 
 def judged(
-    case: Case, prefix: str, theirs: Callable[[str], Ask], ours: Callable[[str], Ask], known: Sequence[Difference]
+    case: Case, version: int, theirs: Callable[[str], Ask], ours: Callable[[str], Ask], known: Sequence[Difference]
 ) -> tuple[list[str], set[int]]:
-    """The unexplained differences from the answer of Apache Kafka that is nearest to ours, and which ``known`` ones explain others.
+    """The unexplained differences from the answers of Apache Kafka that are nearest to ours, and which ``known`` ones explain others.
 
     ``theirs`` and ``ours`` make an Ask whose names begin with a prefix.
     """
+    prefix = f"{case.name.replace('/', '.')}-v{version}"
     expected, seen = answers(theirs(prefix), case), answers(ours(prefix), case)
     nearest, explained = _compared(case, expected, seen, known)
-    for again in range(1, _ASKED):
+    for again in _AGAIN:
         if not nearest:
             break
-        other = f"{prefix}-again{again}"
-        expected = renamed(answers(theirs(other), case), other, prefix)
+        asked, first = (f"{case.ask.__name__}{each}" for each in (again, "-v"))
+        expected = _renamed(answers(theirs(prefix.replace(first, asked)), case), asked, first)
         unexplained, reasons = _compared(case, expected, seen, known)
         explained |= reasons
         nearest = min(nearest, unexplained, key=len)
@@ -60,12 +61,12 @@ def _compared(
     return unexplained, explained
 
 
-def renamed(value: Any, name: str, to: str) -> Any:
+def _renamed(value: Any, name: str, to: str) -> Any:
     """Normalised answers, with the one text in place of the other."""
     if isinstance(value, dict):
-        return {renamed(key, name, to): renamed(inner, name, to) for key, inner in value.items()}
+        return {_renamed(key, name, to): _renamed(inner, name, to) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(renamed(inner, name, to) for inner in value)
+        return type(value)(_renamed(inner, name, to) for inner in value)
     if isinstance(value, bytes):
         return value.replace(name.encode(), to.encode())
     return value.replace(name, to) if isinstance(value, str) else value

@@ -25,9 +25,11 @@ class Scripted:
 
 
 def _judged(theirs: Callable[[str], Ask], *ours: Any) -> tuple[list[str], set[int]]:
-    asks_nothing = Case(ApiKey.METADATA, lambda _: None, range(1))
+    def asks_nothing(ask: Ask) -> None:
+        pass
+
     known = [Difference("*", "*.known", "it is known")]
-    return judged(asks_nothing, "case-v0", theirs, Scripted(*ours), known)
+    return judged(Case(ApiKey.METADATA, asks_nothing, range(1)), 0, theirs, Scripted(*ours), known)
 
 
 def test_kafka_is_asked_once_where_ours_are_its_first_answers() -> None:

@@ -33,9 +33,8 @@ def brokers(kafka: ApacheKafka, pykbroker: Pykbroker) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("case", "version"), _RUNS, ids=[f"{case.name}-v{version}" for case, version in _RUNS])
 def test_same_answers(brokers: tuple[str, str], case: Case, version: int) -> None:
-    prefix = f"{case.name.replace('/', '.')}-v{version}"
     theirs, ours = (partial(Ask, address, version) for address in brokers)
-    unexplained, explained = judged(case, prefix, theirs, ours, DIFFERENCES)
+    unexplained, explained = judged(case, version, theirs, ours, DIFFERENCES)
     _explained.update(explained)
     if unexplained:
         pytest.fail("\n".join([f"{len(unexplained)} unexplained differences:", *unexplained[:40]]), pytrace=False)
