@@ -19,7 +19,7 @@ from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMem
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
-from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from pykbroker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
@@ -509,3 +509,36 @@ def _naming(kind: str, names: list[str]) -> Message:
     return StreamsGroupHeartbeatRequest(
         "g", "m", rebalance_timeout_ms=1000, topology=Topology(0, of_each), active_tasks=[], standby_tasks=[], warmup_tasks=[], process_id="p"
     )  # fmt: skip
+
+
+def test_a_member_that_offers_more_protocols_than_any_client_is_refused() -> None:
+    """Those of all members are compared in one turn: 300,000 of one took a second. Apache Kafka has no limit."""
+    world = Counted()
+    world.coordinator("g")
+    world.traced = False
+    found = []
+    for count in (100, 101):
+        protocols = [JoinGroupRequestProtocol(f"p{number}", b"") for number in range(count)]
+        request = JoinGroupRequest(f"g{count}", 60_000, 60_000, "", None, "connect", protocols)
+        found.append(answered(world, request, 4).error_code)
+    assert found == [ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.INCONSISTENT_GROUP_PROTOCOL]
+
+
+def test_a_member_reports_more_partitions_than_there_are() -> None:
+    """As many as a frame holds, of a topic or of many, again and again."""
+    world = quiet(Counted())
+    world.create(NewTopic("t", 3, 1))
+    topic = world.image.topics["t"]
+    world.coordinator("g")
+    joins = ConsumerGroupHeartbeatRequest("g", "m", 0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[])  # fmt: skip
+    joined = answered(world, joins, 1)
+    assert joined.assignment.topic_partitions[0].partitions == [0, 1, 2]
+    reports = [
+        TopicPartitions(topic.id, list(range(150_000))),
+        *(TopicPartitions(topic.id, [1]) for _ in range(10_000)),
+    ]
+    request = ConsumerGroupHeartbeatRequest("g", "m", joined.member_epoch, topic_partitions=reports)
+    begin(world)
+    world.counts = False  # the answer is read
+    assert answered(world, request, 1).error_code == ErrorCode.NONE
+    assert world.longest <= MOST

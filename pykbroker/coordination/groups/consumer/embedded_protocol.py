@@ -47,14 +47,14 @@ def write_assignment(partitions: Mapping[bytes, list[int]], around: Surroundings
     return bytes(out)
 
 
-def reported(subscription: ConsumerProtocolSubscription, around: Surroundings) -> list[tuple[bytes, int]]:
-    """The partitions that a member reports to own, of existing topics."""
-    return [
-        (topic_id, partition)
-        for topic in subscription.owned_partitions
-        if (topic_id := around.topic_id(topic.topic)) is not None
-        for partition in topic.partitions
-    ]
+def reported(subscription: ConsumerProtocolSubscription, around: Surroundings) -> dict[bytes, set[int]]:
+    """The partitions that a member reports to own, of existing topics by id."""
+    found: dict[bytes, set[int]] = {}
+    for topic in subscription.owned_partitions:
+        topic_id = around.topic_id(topic.topic)
+        if topic_id is not None:
+            found.setdefault(topic_id, set()).update(topic.partitions)
+    return found
 
 
 def assigned_by_id(assignment: ConsumerProtocolAssignment, around: Surroundings, epoch: int) -> Owned:
