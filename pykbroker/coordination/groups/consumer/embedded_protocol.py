@@ -13,10 +13,16 @@ from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtoco
 from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
 
 _LATEST = 3
+#: The most bytes of a subscription, which is read in one turn.
+_MOST_BYTES = 256 * 1024
 
 
 def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """Decode a member's subscription; later versions begin with the fields of the latest known one. Raises WireError."""
+    """Decode a member's subscription; later versions begin with the fields of the latest known one. Raises WireError, for one of more
+    than 256 KiB, too.
+    """
+    if len(metadata) > _MOST_BYTES:
+        raise WireError(f"a subscription of {len(metadata)} bytes")
     return ConsumerProtocolSubscription.decode(metadata, 2, version_of(metadata))[0]
 
 
