@@ -57,5 +57,5 @@ def filtered(group: ShareGroup, target: Partitions, subscribed: frozenset[str]) 
 
 
 def _ids(group: ShareGroup, names: frozenset[str]) -> frozenset[bytes]:
-    found = (group.around.topic_id(name) for name in names)
-    return frozenset(topic_id for topic_id in found if topic_id is not None)
+    topics = group.around.image.topics
+    return frozenset([topics[name].id for name in names if name in topics])
