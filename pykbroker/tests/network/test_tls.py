@@ -364,11 +364,10 @@ def test_what_was_altered_before_the_start_is_in_force_after_it(tmp_path: Path) 
 
 
 def test_who_does_not_shake_hands_in_time_is_cut(tmp_path: Path, monkeypatch: Any, caplog: Any) -> None:
-    monkeypatch.setattr("pykbroker.network.admission.TIME_TO_AUTHENTICATE_MS", 50)
-
     async def scenario() -> None:
         async with secured_node(tmp_path, {"SSL": "SSL"}, tls_settings(tmp_path)) as node:
             good = await node.connect("SSL", client_context())
+            monkeypatch.setattr("pykbroker.network.admission.TIME_TO_AUTHENTICATE_MS", 50)  # of who comes from now on
             talk = await node.connect("SSL")
             talk.writer.write(_client_hello()[:20])
             assert await talk.closed_by_broker()
