@@ -104,6 +104,7 @@ def two() -> Iterator[tuple[Kafka, Kafka]]:
 @pytest.mark.parametrize("form", FORMS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, *BUSY], deadline=None, max_examples=10)
 @given(seed=seeds())
+@pytest.mark.deep(but=2)
 def test_what_is_exported_is_the_same_in_another_broker(
     tmp_path: Path, two: tuple[Kafka, Kafka], form: str, seed: Seed
 ) -> None:
