@@ -23,7 +23,6 @@ sys.exit(pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", sys.argv
 """
 
 
-@pytest.mark.deep
 def test_they_are_skipped_at_their_collection() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", HIDING, str(Path(__file__).parent)], capture_output=True, text=True, check=False
