@@ -112,10 +112,10 @@ LISTS = 6000
 #: APIs whose turn may be longer, with the lines that were measured and the reason. Apache Kafka handles each of these requests as one event
 #: of the thread that has the group's partition of ``__consumer_offsets``, too, and other groups of that partition wait; here all clients do.
 LONGER = {
-    # 246,000, some 10 ms: the names of one member are one record, which is written, replayed and hashed at once
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: 300_000,
-    # 223,000: the same, and the topics that are to be initialized
-    ApiKey.SHARE_GROUP_HEARTBEAT: 500_000,
+    # 139,000, some 6 ms: the names of one member are one record, which is written, replayed and hashed at once
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 180_000,
+    # 111,000: the same, and the topics that are to be initialized
+    ApiKey.SHARE_GROUP_HEARTBEAT: 180_000,
     # 1,698,000, some 70 ms, once for a group: a topology is one record, and its 6,000 subtopologies are looked at together
     ApiKey.STREAMS_GROUP_HEARTBEAT: 2_000_000,
     # 123,000 where that group is among those described: its 6,000 subtopologies are one item of the answer
