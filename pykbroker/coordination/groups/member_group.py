@@ -31,7 +31,10 @@ G = TypeVar("G", bound="MemberGroup[Any]")
 class MemberGroup(Group, Generic[M]):
     """See the module."""
 
-    __slots__ = ("around", "members")
+    __slots__ = ("around", "is_assigning", "members")
+
+    #: The epoch of its target assignment.
+    target_epoch: int
 
     #: The member of each ``group.instance.id``, in kinds that have static members.
     _static: Mapping[str, str] = {}
@@ -40,6 +43,8 @@ class MemberGroup(Group, Generic[M]):
         super().__init__(group_id)
         self.around = around
         self.members: dict[str, M] = {}
+        #: Whether a thread computes its target (``assigning``).
+        self.is_assigning = False
 
     def member(self, member_id: str) -> M:
         """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""

@@ -64,7 +64,6 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
         "deadlines",
         "epoch",
         "has_old_metadata",
-        "is_assigning",
         "is_dead",
         "metadata_hash",
         "metadata_is_stale",
@@ -89,8 +88,6 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
         self.regexes: dict[str, ResolvedRegex] = {}
         #: Whether the log holds the topics' metadata in Kafka 4.0's form, which needs a tombstone.
         self.has_old_metadata = False
-        #: Whether a target is being computed in a thread.
-        self.is_assigning = False
         self.is_dead = False
         self._static: dict[str, str] = {}
         #: The number of members that name a topic, a pattern, an assignor, and (classic members) a protocol.

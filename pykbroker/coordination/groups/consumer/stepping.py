@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
+from pykbroker.coordination.groups.assigning import Assigning
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
@@ -21,7 +22,7 @@ from pykbroker.coordination.groups.consumer.records import (
 )
 from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change, resolution
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
-from pykbroker.coordination.groups.consumer.targets import Assigning, assign, may_assign
+from pykbroker.coordination.groups.consumer.targets import assign, may_assign
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.security.context import RequestContext
 
