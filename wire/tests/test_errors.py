@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.tests.kafka_messages import run_java
 
 
+@pytest.mark.deep
 def test_codes_are_kafkas() -> None:
     ours = [
         f"{code.value}\t{code.name}\t{code.retriable}\t{code.stale_metadata}\t{code.default_message}"

@@ -247,6 +247,7 @@ def consumer_join(member_id: str) -> JoinGroupRequest:
     )
 
 
+@pytest.mark.deep
 def test_a_coordinator_of_many_groups_moves() -> None:
     """All members that wait there are answered: here one of each group for its rebalance."""
     world = quiet(Counted(brokers=2, offsets_topic_num_partitions="1", offsets_topic_replication_factor="2"))
@@ -486,6 +487,7 @@ def test_a_setting_of_the_broker_is_applied_to_many_topics() -> None:
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share", "streams", "subtopologies"])
+@pytest.mark.deep(but=1)
 def test_a_member_that_names_more_than_a_record_may_have_is_refused_before_they_are_worked_on(kind: str) -> None:
     """A frame may have a hundred megabytes of them, and the work on all is one turn. What fits is accepted."""
     found = []
