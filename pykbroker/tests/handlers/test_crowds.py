@@ -110,6 +110,22 @@ def test_a_group_of_many_offsets_is_deleted(batch: int) -> None:
     assert answered(world, DeleteGroupsRequest(["g"]), 2).results[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
+def test_topics_that_no_group_has_offsets_of_are_deleted_beside_many_groups() -> None:
+    """Topics times groups would be 90,000 looks."""
+    world = quiet(Counted(auto_create_topics_enable="false"))
+    names = [f"topic-{number}" for number in range(300)]
+    world.create(NewTopic("wide", 1, 1), *(NewTopic(name, 1, 1) for name in names))
+    world.coordinator("g")
+    for number in range(300):
+        commit(world, f"group-{number}", 1)
+    begin(world)
+    answered(world, DeleteTopicsRequest(topic_names=names), 5)
+    assert world.image.topics.keys() == {"wide", "__consumer_offsets"}
+    assert world.longest <= MOST
+    world.counts = False
+    assert world.committed("group-299") == {("wide", 0): 7}
+
+
 def deleting(world: Counted) -> Any:
     """A deletion of the group that is under way, and the wait for its answer."""
     waiting = world.post(DeleteGroupsRequest(["g"]), 2)
