@@ -584,3 +584,15 @@ def test_a_classic_member_subscribes_to_more_topics_than_are_read_in_a_turn(kind
     expected = ErrorCode.NONE if kind == "classic" else ErrorCode.UNKNOWN_SERVER_ERROR
     assert waiting.value.error_code == expected
     assert world.longest <= MOST
+
+
+def test_a_refusal_that_names_long_texts_of_a_stranger_has_room_in_its_answer() -> None:
+    """Of 20,000 characters each: together they are more than a string of Kafka's protocol has."""
+    world = MemoryCluster()
+    group, member = "g" * 20_000, "m" * 20_000
+    world.coordinator(group)
+    joins = ConsumerGroupHeartbeatRequest(group, "m", 0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[])  # fmt: skip
+    assert world.ask(joins, 1).error_code == ErrorCode.NONE
+    refused = world.ask(ConsumerGroupHeartbeatRequest(group, member, 5), 1)
+    assert refused.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert refused.error_message.startswith(f"Member {member} is not")
