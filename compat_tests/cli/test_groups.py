@@ -18,6 +18,7 @@ import pytest
 
 from compat_tests.cli.conftest import Result
 from compat_tests.harness.awaiting import eventually
+from compat_tests.harness.process import stop_turns
 from compat_tests.oracle.cases.consumer_groups import configure
 from compat_tests.oracle.cases.streams_groups import beats, commits, enters, reads
 from compat_tests.oracle.requests import Ask
@@ -156,7 +157,7 @@ def test_a_member_that_is_stopped_while_it_joins_leaves(run: Run, bootstrap: str
     with member(bootstrap, numbered, group) as one:
         one.read_line()
         (first,) = _wait_for_members(run, group, 1)
-        one.process.send_signal(signal.SIGSTOP)  # so that the second one's join has to wait
+        stop_turns(one.process.pid)  # so that the second one's join has to wait
         try:
             with member(bootstrap, numbered, group) as two:
                 _wait_for(run, group, lambda described: described["state"] == "PreparingRebalance")

@@ -158,6 +158,14 @@ class BrokerProcess(ServerProcess):
         return f"{self.host}:{self.port}"
 
 
+def stop_turns(pid: int) -> None:
+    """Send SIGSTOP to a process that this one has started, and return when none of its threads runs any more: the first of them that
+    gets a turn stops them all, and on a busy machine others run until then.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED)
+
+
 def answers_api_versions(host: str, port: int) -> bool:
     """Whether an ApiVersions v0 request to this address is answered."""
     request = struct.pack(">hhih", 18, 0, 1, -1)

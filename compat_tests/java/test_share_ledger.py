@@ -23,6 +23,7 @@ from compat_tests.conftest import LONG
 from compat_tests.directories.client import Client
 from compat_tests.harness.java import compile_java, java_command
 from compat_tests.harness.ours import Pykbroker
+from compat_tests.harness.process import stop_turns
 from compat_tests.java.share_ledger import Ledger, Process
 from pykbroker.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -170,7 +171,7 @@ class _Story:
     def stop_a_member(self, random: random.Random) -> None:
         """It is silent for longer than its locks hold."""
         process, _ = random.choice(self.members.running)
-        process.send_signal(signal.SIGSTOP)
+        stop_turns(process.pid)
         silent_until = time.monotonic() + _LOCK_S
         self.until(lambda: time.monotonic() > silent_until, "the locks' end")
         process.send_signal(signal.SIGCONT)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from compat_tests.harness.apache import ApacheBroker, ApacheKafka
+from compat_tests.harness.process import stop_turns
 from compat_tests.oracle.connection import Closed, Connection
 from compat_tests.testing_faults.cut_off import CutOff
 from pykbroker.faults.chaos_tape import ClusterOutcome, Decision, RequestOutcome, Tape
@@ -291,7 +292,7 @@ class Apache(Side):
     @contextmanager
     def _frozen(self, *, dies: bool = False) -> Iterator[None]:
         """The process of broker 2 gets no turn for a while, and then goes on, or ends and is started again."""
-        os.kill(self.second.pid, signal.SIGSTOP)
+        stop_turns(self.second.pid)
         end = self.second.kill if dies else lambda: os.kill(self.second.pid, signal.SIGCONT)
         timer = threading.Timer(0.8, end)
         timer.start()
