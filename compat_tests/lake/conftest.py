@@ -72,7 +72,13 @@ def form(request: pytest.FixtureRequest) -> Format:
 
 @pytest.fixture(params=[each if each is Format.PARQUET else pytest.param(each, marks=takes_long) for each in Format])
 def long_form(request: pytest.FixtureRequest) -> Format:
-    """The format of a test that takes a minute with each."""
+    """The format of a test that takes long with each and asks little of the table: plain files, and with PYKBROKER_LONG the others."""
+    return request.param
+
+
+@pytest.fixture(params=[pytest.param(each, marks=takes_long) if each is Format.DELTA else each for each in Format])
+def reader_form(request: pytest.FixtureRequest) -> Format:
+    """The format of a test that asks how files are read: Delta's with PYKBROKER_LONG alone, since Spark reads them as it does plain ones."""
     return request.param
 
 
