@@ -53,9 +53,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     places = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     files = tuple(map(str, jars("spark") + jars("lake")))
     end_java()  # another suite's, which has no jars of tables
-    session = start_session(SparkOptions("local[2]", {**SMALL, **places}, files), tuple(Format), folder)
-    yield session
-    session.stop()
+    with short_spark.names_remembered():
+        session = start_session(SparkOptions("local[2]", {**SMALL, **places}, files), tuple(Format), folder)
+        yield session
+        session.stop()
     end_java()
     gc.collect()  # what PySpark left open is closed here, where the warnings about it are expected
 
