@@ -1,4 +1,4 @@
-"""Many small batches: what a table keeps of its past does not grow. LAKE_BATCHES is their number (44 unless set; 2,000 take half an hour)."""
+"""Many small batches: what a table keeps of its past does not grow. LAKE_BATCHES is their number (80 unless set; 2,000 take half an hour)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pykbroker.lake.tables.delta import DeltaTable
 from pykbroker.lake.tables.iceberg import IcebergTable
 from pykbroker.lake.tables.table import SnapshotRetention, Table
 
-BATCHES = int(os.environ.get("LAKE_BATCHES", "44"))
+BATCHES = int(os.environ.get("LAKE_BATCHES", "80"))
 PERIOD = 20
 KEPT = SnapshotRetention(keep_s=3600, most=10, every=5)
 
