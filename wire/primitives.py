@@ -231,7 +231,11 @@ def write_compact_strings(out: bytearray, values: Sequence[str]) -> None:
     """Append strings with compact lengths."""
     for value in values:
         data = value.encode()
-        out += string_length(len(data) + 1)
+        size = len(data) + 1
+        if size < 128:
+            out.append(size)
+        else:
+            out += string_length(size)
         out += data
 
 

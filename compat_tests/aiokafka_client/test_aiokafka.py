@@ -51,11 +51,11 @@ class Clients:
 
 @pytest.fixture
 def run(bootstrap):
-    """Runs a coroutine function with the test's clients, a minute at most."""
+    """Runs a coroutine function with the test's clients, three minutes at most."""
 
     def run(body):
         async def whole():
-            async with asyncio.timeout(60), AsyncExitStack() as stack:
+            async with asyncio.timeout(180), AsyncExitStack() as stack:
                 return await body(Clients(bootstrap, stack))
 
         return asyncio.run(whole())
@@ -64,7 +64,7 @@ def run(bootstrap):
 
 
 async def take(consumer, count):
-    return [await asyncio.wait_for(consumer.getone(), 20) for _ in range(count)]
+    return [await asyncio.wait_for(consumer.getone(), 60) for _ in range(count)]
 
 
 @pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
@@ -148,7 +148,7 @@ def test_a_long_poll_is_woken_by_a_produce(run, name):
         consumer = await clients.consumer(topic, fetch_max_wait_ms=50_000)
         await take(consumer, 1)  # the next fetch goes out at once and waits
         await producer.send_and_wait(topic, b"wake up")
-        assert (await asyncio.wait_for(consumer.getone(), 20)).value == b"wake up"
+        assert (await asyncio.wait_for(consumer.getone(), 60)).value == b"wake up"
 
     run(body)
 
@@ -182,7 +182,7 @@ def test_offset_out_of_range(run, name):
         consumer.assign([TopicPartition(topic, 0)])
         consumer.seek(TopicPartition(topic, 0), 100)
         with pytest.raises(OffsetOutOfRangeError):
-            await asyncio.wait_for(consumer.getone(), 20)
+            await asyncio.wait_for(consumer.getone(), 60)
 
     run(body)
 

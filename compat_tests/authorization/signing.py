@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from compat_tests.harness.awaiting import LIMIT_S
 from compat_tests.oracle.connection import Connection
 from compat_tests.oracle.requests import Ask
 from pykbroker.security.acl import ALLOW, Acl
@@ -54,7 +55,7 @@ class Asker(Ask):
 
     def _wait_for_rights(self, count: int) -> None:
         mine = DescribeAclsRequest(_ANY, None, _ANY, f"User:{self.user}", None, _ANY, _ANY)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + LIMIT_S
         while sum(len(resource.acls) for resource in self.quietly(mine, 3).resources) != count:
             assert time.monotonic() < deadline, self.user
             time.sleep(0.01)
@@ -70,7 +71,7 @@ class Asker(Ask):
 
     def until_ready(self, request: Message, version: int) -> Any:
         """Asks as the administrator until the coordinator is ready."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + LIMIT_S
         while True:
             answer = self.quietly(request, version)
             if answer.error_code == 0:

@@ -87,7 +87,8 @@ def prepared(leader: str, follower: str) -> Pair:
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ApacheKafka, ApacheBroker, Pykbroker]]:
     """Two brokers of Apache Kafka, and a process with two of ours."""
-    settings = {"broker.rack": RACKS[0], **SELECTOR}
+    # Nobody is lost because this machine stands still.
+    settings = {"broker.rack": RACKS[0], **SELECTOR, "broker.session.timeout.ms": "60000"}
     first = ApacheKafka(tmp_path_factory.mktemp("first"), settings)
     second = ApacheBroker(tmp_path_factory.mktemp("second"), first, 2, {"broker.rack": RACKS[1], **SELECTOR})
     ours = Pykbroker(tmp_path_factory.mktemp("ours"), SELECTOR, brokers=2, racks=RACKS)

@@ -18,7 +18,7 @@ from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.harness.ours import Pykbroker
 
 PARTITIONS = 3
-LIMIT_S = 60
+LIMIT_S = 150
 _SETTINGS = {
     "offsets.topic.num.partitions": "6",
     "offsets.topic.replication.factor": "3",
@@ -89,7 +89,7 @@ def test_clients_go_on(protocol, cluster, bootstrap, kafka_tools, tmp_path):
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = ["java", "copies", "librdkafka"]
     for created in admin.create_topics([NewTopic(topic, PARTITIONS, 3) for topic in topics]).values():
-        created.result(20)
+        created.result(60)
     java = JavaTraffic(bootstrap, "java", PARTITIONS, "copies", "copiers", protocol)
     traffic = [java, LibrdkafkaTraffic(bootstrap, "librdkafka", PARTITIONS, "readers")]
     try:
@@ -99,7 +99,7 @@ def test_clients_go_on(protocol, cluster, bootstrap, kafka_tools, tmp_path):
             go_on(traffic)
             cluster.change_broker("start", broker)
             reassign(kafka_tools, bootstrap, "java", broker, tmp_path / "moves.json")
-            admin.elect_leaders(ElectionType.PREFERRED, None).result(30)
+            admin.elect_leaders(ElectionType.PREFERRED, None).result(60)
             go_on(traffic)
         totals = [each.stop_sending() for each in traffic]
         expected = {"java": totals[0], "copies": totals[0], "librdkafka": totals[1]}

@@ -20,7 +20,7 @@ def make_topic(admin: AdminClient, name: Callable[..., str]) -> Callable[..., st
 
     def make(partitions: int = 1, **configs: str) -> str:
         topic = name()
-        admin.create_topics([NewTopic(topic, partitions, 1, config=configs)])[topic].result(20)
+        admin.create_topics([NewTopic(topic, partitions, 1, config=configs)])[topic].result(60)
         return topic
 
     return make
@@ -71,10 +71,10 @@ def send(producer: Producer, topic: str, values: list[bytes | None], **options: 
 
 
 def read(consumer: Consumer, count: int) -> list[Message]:
-    """The next ``count`` records; fails when none comes for twenty seconds."""
+    """The next ``count`` records; fails when none comes for a minute."""
     messages: list[Message] = []
     while len(messages) < count:
-        batch = consumer.consume(count - len(messages), timeout=20)
+        batch = consumer.consume(count - len(messages), timeout=60)
         assert batch, f"only {len(messages)} of {count} records came"
         for message in batch:
             assert message.error() is None, message.error()

@@ -142,10 +142,10 @@ def test_offsets_by_time(make_topic, producer, consumer, name):
     reader = consumer(name("group"))
     found = {}
     for wanted in (-1, 0, 3500, 9000, 9001):
-        (at,) = reader.offsets_for_times([TopicPartition(topic, 0, base + wanted)], timeout=20)
+        (at,) = reader.offsets_for_times([TopicPartition(topic, 0, base + wanted)], timeout=60)
         found[wanted] = at.offset
     assert found == {-1: 0, 0: 0, 3500: 4, 9000: 9, 9001: OFFSET_END}
-    assert reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=20) == (0, 10)
+    assert reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=60) == (0, 10)
 
 
 def test_seek_and_pause(make_topic, producer, consumer, name):
@@ -168,11 +168,11 @@ def test_end_of_partition_and_offset_reset(make_topic, producer, consumer, name)
     send(producer(), topic, [b"only"])
     reader = consumer(name("group"), enable_partition_eof=True)
     reader.assign([TopicPartition(topic, 0, 500)])  # beyond the end: the reset takes it to 0
-    assert reader.poll(20).value() == b"only"
-    assert reader.poll(20).error().code() == KafkaError._PARTITION_EOF
+    assert reader.poll(60).value() == b"only"
+    assert reader.poll(60).error().code() == KafkaError._PARTITION_EOF
     strict = consumer(name("group"), auto_offset_reset="error")
     strict.assign([TopicPartition(topic, 0, 500)])
-    assert strict.poll(20).error().code() == KafkaError._AUTO_OFFSET_RESET
+    assert strict.poll(60).error().code() == KafkaError._AUTO_OFFSET_RESET
 
 
 def test_many_records_in_and_out(make_topic, producer, consumer, name):
@@ -205,4 +205,4 @@ def test_many_records_in_and_out(make_topic, producer, consumer, name):
             partition = message.partition()
             assert int(message.value()[:8]) == expected[partition]
             expected[partition] += 6
-    assert reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)[1] == len(range(0, count, 6))
+    assert reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)[1] == len(range(0, count, 6))

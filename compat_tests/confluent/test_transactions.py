@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from compat_tests.confluent.conftest import read
 
-LIMIT_S = 30
+LIMIT_S = 60
 
 
 @pytest.fixture

@@ -28,11 +28,11 @@ def test_two_workers_are_one_group(broker, workers):
 def test_the_topics_of_connect_are_compacted(broker, workers):
     topics = {f"{GROUP}-{what}": partitions for what, partitions in (("config", 1), ("offset", 3), ("status", 2))}
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    described = admin.list_topics(timeout=20).topics
+    described = admin.list_topics(timeout=60).topics
     assert {topic: len(described[topic].partitions) for topic in topics} == topics
     resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
     for answer in admin.describe_configs(resources).values():
-        assert answer.result(20)["cleanup.policy"].value == "compact"
+        assert answer.result(60)["cleanup.policy"].value == "compact"
 
 
 # ---- lines
@@ -73,9 +73,9 @@ def test_offsets_of_a_source_are_read_and_reset(broker, connector, topic, lines)
     source = connector("FileStreamSource", file=str(lines.path), topic=topic)
     lines.append(100)
     await_values(broker, topic, lines.written)
-    (offset,) = eventually(source.offsets, len)
-    assert offset["partition"] == {"filename": str(lines.path)}
-    assert offset["offset"] == {"position": lines.path.stat().st_size}
+    # The markers of one transaction come to its partitions one after another.
+    read = {"partition": {"filename": str(lines.path)}, "offset": {"position": lines.path.stat().st_size}}
+    eventually(source.offsets, lambda offsets: offsets == [read])
     source.stop()
     assert "have been reset successfully" in source.reset_offsets()
     assert source.offsets() == []

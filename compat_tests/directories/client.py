@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat_tests.harness.awaiting import LIMIT_S, eventually
 from compat_tests.oracle.connection import Connection
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -53,8 +54,8 @@ class Client:
         return self._connection.ask(request, version)
 
     def until(self, good: Callable[[Any], object], request: Message, version: int) -> Any:
-        """Asks until the answer is as wanted, for half a minute."""
-        deadline = time.monotonic() + 30
+        """Asks until the answer is as wanted, for LIMIT_S at most."""
+        deadline = time.monotonic() + LIMIT_S
         while not good(answer := self.ask(request, version)):
             assert time.monotonic() < deadline, answer
             time.sleep(0.02)
@@ -116,8 +117,10 @@ class Client:
         return answer
 
     def produce(self, topic: str, batch: bytes, partition: int = 0) -> int:
-        """Appends a batch; its base offset."""
-        answer = self.try_to_produce(topic, batch, partition)
+        """Appends a batch; its base offset. Apache Kafka leads nothing for a moment where its session ended, since this machine stood still."""
+        answer = eventually(
+            lambda: self.try_to_produce(topic, batch, partition), lambda found: found.error_code not in NOT_YET
+        )
         assert answer.error_code == 0, answer
         return answer.base_offset
 
@@ -149,8 +152,8 @@ def _no_error(found: Any) -> bool:
 
 
 def wait_until(fact: Callable[[], bool], what: str) -> None:
-    """Looks again and again, for half a minute."""
-    deadline = time.monotonic() + 30
+    """Looks again and again, for LIMIT_S at most."""
+    deadline = time.monotonic() + LIMIT_S
     while not fact():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.05)

@@ -6,6 +6,7 @@ kept, says something of most of it, and leaves the rest acquired. Each record th
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from contextlib import closing
 
@@ -17,6 +18,7 @@ from compat_tests.directories.files import faults
 from compat_tests.directories.log_directories import SharedLogDirectories
 from compat_tests.directories.new_groups import joined
 from compat_tests.directories.picture import records
+from compat_tests.harness.awaiting import LIMIT_S
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -100,8 +102,11 @@ class _Work:
         joined(client, ShareGroupHeartbeatRequest(_GROUP, _MEMBER, 0, None, [_TOPIC]), 1)
 
     def _acquire(self, client: Client) -> dict[int, int]:
-        """All that there is, by and by: the number of each one's delivery."""
+        """All that there is, by and by: the number of each one's delivery. A broker that has just started has none before it has read
+        the group's state.
+        """
         found: dict[int, int] = {}
+        deadline = time.monotonic() + LIMIT_S
         self._session = 0
         while True:
             part = self._fetch(client, self._session)
@@ -109,9 +114,10 @@ class _Work:
             if part is not None and part.error_code:
                 assert part.error_code in NOT_YET, part
                 continue
-            if part is None or not part.acquired_records:
+            acquired = [] if part is None else part.acquired_records
+            if not acquired and (found.keys() >= self.open.keys() or time.monotonic() > deadline):
                 return found
-            for each in part.acquired_records:
+            for each in acquired:
                 found |= dict.fromkeys(range(each.first_offset, each.last_offset + 1), each.delivery_count)
 
     def _fetch(self, client: Client, epoch: int):

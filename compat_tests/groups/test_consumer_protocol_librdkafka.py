@@ -9,8 +9,7 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Kaf
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.confluent.conftest import dotted, read, send
-
-ROUNDS = 400
+from compat_tests.harness.awaiting import eventually
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def admin(quick: str) -> AdminClient:
 def topic(admin: AdminClient, quick: str, name: Callable[..., str]) -> str:
     """A topic with four partitions of five records."""
     made = name()
-    admin.create_topics([NewTopic(made, 4, 1)])[made].result(20)
+    admin.create_topics([NewTopic(made, 4, 1)])[made].result(60)
     for partition in range(4):
         send(
             Producer({"bootstrap.servers": quick}),
@@ -56,15 +55,16 @@ def consumer(quick: str) -> Iterator[Callable[..., Consumer]]:
 
 def poll_until(consumers: list[Consumer], done: Callable[[], bool]) -> list[KafkaError]:
     """Polls all in turn until ``done()``; the errors that came meanwhile."""
-    errors = []
-    for _ in range(ROUNDS):
+    errors: list[KafkaError] = []
+
+    def state() -> tuple[bool, list[KafkaError]]:
         for each in consumers:
             message = each.poll(0.05)
             if message is not None and message.error() is not None:
                 errors.append(message.error())
-        if done():
-            return errors
-    return pytest.fail(f"the group did not reach the expected state; errors: {errors}")
+        return done(), errors
+
+    return eventually(state, lambda found: found[0], pause_s=0)[1]
 
 
 def sizes(*consumers: Consumer) -> list[int]:
@@ -72,7 +72,7 @@ def sizes(*consumers: Consumer) -> list[int]:
 
 
 def described(admin: AdminClient, group: str):
-    return admin.describe_consumer_groups([group])[group].result(20)
+    return admin.describe_consumer_groups([group])[group].result(60)
 
 
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
@@ -122,7 +122,7 @@ def test_a_pattern_meets_new_topics(topic, consumer, admin, name):
     one = consumer(name("group"))
     one.subscribe([f"^{topic}.*"])
     poll_until([one], lambda: sizes(one) == [4])
-    admin.create_topics([NewTopic(f"{topic}-later", 2, 1)])[f"{topic}-later"].result(20)
+    admin.create_topics([NewTopic(f"{topic}-later", 2, 1)])[f"{topic}-later"].result(60)
     one.subscribe([f"^{topic}.*", "another"])
     poll_until([one], lambda: sizes(one) == [6])
 
@@ -148,7 +148,7 @@ def test_a_group_in_use_is_protected(topic, consumer, admin, name):
     one.subscribe([topic])
     poll_until([one], lambda: sizes(one) == [4])
     with pytest.raises(KafkaException) as refused:
-        admin.delete_consumer_groups([group])[group].result(20)
+        admin.delete_consumer_groups([group])[group].result(60)
     assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
     one.close()
-    admin.delete_consumer_groups([group])[group].result(20)
+    admin.delete_consumer_groups([group])[group].result(60)

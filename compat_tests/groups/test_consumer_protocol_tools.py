@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import Consumer
 
+from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.kafka_tools import KafkaTools, ToolResult
 from compat_tests.tools.conftest import columns, table
 
@@ -37,10 +38,7 @@ def member(tool: Callable[..., ToolResult], quick: str, name: Callable[..., str]
     }
     consumer = Consumer(settings)
     consumer.subscribe([topic])
-    for _ in range(400):
-        consumer.poll(0.05)
-        if len(consumer.assignment()) == 2:
-            break
+    eventually(lambda: (consumer.poll(0.05), len(consumer.assignment()))[1], lambda assigned: assigned == 2, pause_s=0)
     yield group, topic
     consumer.close()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-LIMIT_S = 30
+LIMIT_S = 60
 
 
 def make_topics(bootstrap: str, *topics: str, partitions: int = 1, **configs: str) -> None:

@@ -18,7 +18,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 
 /** Clients, names and waits that the cases share. */
 final class Clients {
-    private static final long LIMIT_MS = 20_000;
+    private static final long LIMIT_MS = 60_000;
 
     private Clients() {}
 

@@ -42,9 +42,11 @@ final class ShareCases {
         try (var consumer = ShareClients.consumer(bootstrap, group, "share.acknowledgement.mode", "explicit")) {
             consumer.subscribe(List.of(topic));
             var seen = new ConcurrentHashMap<Long, List<Short>>();
-            long quietSince = System.currentTimeMillis() + 30_000;
-            long deadline = System.currentTimeMillis() + 30_000;
-            while (System.currentTimeMillis() < Math.min(deadline, quietSince)) {
+            var all = List.of((short) 1, (short) 2, (short) 3);
+            var once = List.of((short) 1);
+            var expected = Map.of(0L, once, 1L, all, 2L, once, 3L, once, 4L, all, 5L, once);
+            long deadline = System.currentTimeMillis() + 60_000;
+            while (!expected.equals(seen) && System.currentTimeMillis() < deadline) {
                 for (var record : consumer.poll(Duration.ofMillis(100))) {
                     seen.computeIfAbsent(record.offset(), o -> new ArrayList<>()).add(record.deliveryCount().get());
                     consumer.acknowledge(record, switch ((int) record.offset() % 3) {
@@ -52,13 +54,11 @@ final class ShareCases {
                         case 1 -> AcknowledgeType.RELEASE;
                         default -> AcknowledgeType.REJECT;
                     });
-                    quietSince = System.currentTimeMillis() + 1000;
                 }
                 consumer.commitSync().values().forEach(error -> Cases.check(error.isEmpty(), "" + error));
             }
-            var all = List.of((short) 1, (short) 2, (short) 3);
-            var once = List.of((short) 1);
-            Cases.same(Map.of(0L, once, 1L, all, 2L, once, 3L, once, 4L, all, 5L, once), Map.copyOf(seen));
+            Cases.same(expected, Map.copyOf(seen));
+            ShareClients.nothingMore(consumer);
         }
     }
 
@@ -72,7 +72,7 @@ final class ShareCases {
             other.subscribe(List.of(topic));
             var seen = new ArrayList<Long>();
             int[] each = new int[2];
-            long deadline = System.currentTimeMillis() + 30_000;
+            long deadline = System.currentTimeMillis() + 60_000;
             int sent = 0;
             while ((each[0] == 0 || each[1] == 0 || seen.size() < sent) && System.currentTimeMillis() < deadline) {
                 if (sent < 400) {

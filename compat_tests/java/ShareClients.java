@@ -21,7 +21,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 /** Members of share groups, and what their cases share. */
 final class ShareClients {
     static final String[] EXPLICIT = {"share.acknowledgement.mode", "explicit"};
-    private static final long LIMIT_MS = 30_000;
+    private static final long LIMIT_MS = 60_000;
 
     private ShareClients() {}
 
@@ -75,11 +75,18 @@ final class ShareClients {
         return records;
     }
 
+    /** The records of one poll. */
+    static List<ConsumerRecord<String, String>> polled(KafkaShareConsumer<String, String> consumer) {
+        var records = new ArrayList<ConsumerRecord<String, String>>();
+        consumer.poll(Duration.ofMillis(500)).forEach(records::add);
+        return records;
+    }
+
     /** The records of the next poll that has any. */
     static List<ConsumerRecord<String, String>> next(KafkaShareConsumer<String, String> consumer) {
         var records = new ArrayList<ConsumerRecord<String, String>>();
         until(() -> {
-            consumer.poll(Duration.ofMillis(500)).forEach(records::add);
+            records.addAll(polled(consumer));
             return !records.isEmpty();
         });
         return records;

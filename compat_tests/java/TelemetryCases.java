@@ -12,7 +12,7 @@ final class TelemetryCases {
     @Cases.Case
     static void clientsPushTheirMetrics(String bootstrap) throws Exception {
         String topic = Clients.topic(bootstrap, 1, Map.of());
-        var wait = Duration.ofSeconds(20);
+        var wait = Duration.ofSeconds(60);
         try (var producer = Clients.producer(bootstrap, "client.id", "java-producer", "compression.type", "lz4");
             var consumer = Clients.consumer(bootstrap, Clients.unique("group"), "client.id", "java-consumer");
             var silent = Clients.producer(bootstrap, "client.id", "java-silent", "enable.metrics.push", "false")) {

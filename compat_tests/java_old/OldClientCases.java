@@ -80,7 +80,7 @@ final class OldClientCases {
 
     static List<ConsumerRecord<String, String>> read(KafkaConsumer<String, String> consumer, int count) {
         List<ConsumerRecord<String, String>> records = new ArrayList<>();
-        long deadline = System.currentTimeMillis() + 20_000;
+        long deadline = System.currentTimeMillis() + 60_000;
         while (records.size() < count && System.currentTimeMillis() < deadline) {
             consumer.poll(Duration.ofMillis(100)).forEach(records::add);
         }
@@ -238,7 +238,7 @@ final class OldClientCases {
     }
 
     static void pollUntil(KafkaConsumer<String, String> consumer, int size) {
-        long deadline = System.currentTimeMillis() + 20_000;
+        long deadline = System.currentTimeMillis() + 60_000;
         while (consumer.assignment().size() != size && System.currentTimeMillis() < deadline) {
             consumer.poll(Duration.ofMillis(50));
         }

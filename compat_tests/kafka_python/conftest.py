@@ -53,7 +53,7 @@ def consumer(bootstrap: str) -> Iterator[Callable[..., KafkaConsumer]]:
     with ExitStack() as stack:
 
         def make(*topics: str, **settings: object) -> KafkaConsumer:
-            settings = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 20_000, **settings}
+            settings = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 60_000, **settings}
             return stack.enter_context(closing(KafkaConsumer(*topics, bootstrap_servers=bootstrap, **settings)))
 
         yield make

@@ -99,14 +99,14 @@ def topic_configs(admin, topic, which="all"):
     return by_name[topic]
 
 
-def settings_become(admin, topic, expected, rounds=500):
+def settings_become(admin, topic, expected):
     """Asks until the settings have the expected values: Apache Kafka answers a change before it can be read."""
-    for _ in range(rounds):
+
+    def seen():
         configs = topic_configs(admin, topic)
-        seen = {name: configs[name]["value"] for name in expected if name in configs}
-        if seen == expected:
-            break
-    assert seen == expected
+        return {name: configs[name]["value"] for name in expected if name in configs}
+
+    eventually(seen, lambda found: found == expected)
 
 
 def test_topic_settings_change_and_reset(admin, make_topic):
@@ -143,7 +143,7 @@ def test_delete_records(admin, make_topic, producer, consumer):
 
 def test_log_dirs(admin, make_topic, producer):
     topic = make_topic(partitions=2)
-    producer().send(topic, b"x" * 1000, partition=1).get(10)
+    producer().send(topic, b"x" * 1000, partition=1).get(60)
     (broker,) = admin.describe_log_dirs()
     (folder,) = broker["log_dirs"]
     sizes = {(t["name"], p["partition_index"]): p["partition_size"] for t in folder["topics"] for p in t["partitions"]}

@@ -30,7 +30,7 @@ def test_acks(make_topic, producer, consumer, acks):
     plain = producer(acks=acks, enable_idempotence=False)
     futures = [plain.send(topic, b"%d" % i) for i in range(20)]
     plain.flush()
-    offsets = [future.get(10).offset for future in futures]
+    offsets = [future.get(60).offset for future in futures]
     if acks != 0:  # without an answer the client makes offsets up
         assert offsets == list(range(20))
     assert [record.value for record in islice(consumer(topic), 20)] == [b"%d" % i for i in range(20)]
@@ -39,7 +39,7 @@ def test_acks(make_topic, producer, consumer, acks):
 def test_record_keeps_key_headers_timestamp(make_topic, producer, consumer):
     topic = make_topic()
     headers = [("trace", b"\x00\xff"), ("trace", b"again"), ("empty", b"")]
-    stored = producer().send(topic, b"v", key=b"k", headers=headers, timestamp_ms=1_600_000_000_123).get(10)
+    stored = producer().send(topic, b"v", key=b"k", headers=headers, timestamp_ms=1_600_000_000_123).get(60)
     record = next(consumer(topic))
     assert (record.offset, record.key, record.value) == (stored.offset, b"k", b"v")
     assert record.timestamp == 1_600_000_000_123
@@ -48,7 +48,7 @@ def test_record_keeps_key_headers_timestamp(make_topic, producer, consumer):
 
 def test_log_append_time_overrides_the_producers(make_topic, producer, consumer):
     topic = make_topic(**{"message.timestamp.type": "LogAppendTime"})
-    stored = producer(compression_type="gzip").send(topic, b"v", timestamp_ms=1_000).get(10)
+    stored = producer(compression_type="gzip").send(topic, b"v", timestamp_ms=1_000).get(60)
     record = next(consumer(topic))
     assert record.timestamp_type == 1
     assert record.timestamp == stored.timestamp > 1_600_000_000_000
@@ -80,46 +80,46 @@ def test_idempotent_producer_keeps_order(make_topic, producer, consumer):
     one = producer(enable_idempotence=True, batch_size=200)
     futures = [one.send(topic, b"%05d" % i) for i in range(1000)]
     one.flush()
-    assert [future.get(10).offset for future in futures] == list(range(1000))
+    assert [future.get(60).offset for future in futures] == list(range(1000))
     assert [r.value for r in islice(consumer(topic), 1000)] == [b"%05d" % i for i in range(1000)]
 
 
 def test_record_above_the_topics_limit_is_refused(make_topic, producer):
     topic = make_topic(**{"max.message.bytes": "1000"})
     with pytest.raises((MessageSizeTooLargeError, RecordListTooLargeError)):
-        producer(retries=0, enable_idempotence=False).send(topic, b"x" * 5000).get(20)
+        producer(retries=0, enable_idempotence=False).send(topic, b"x" * 5000).get(60)
 
 
 def test_large_record(make_topic, producer, consumer):
     topic = make_topic(**{"max.message.bytes": "6000000"})
     value = bytes(range(256)) * 20_000
-    producer(max_request_size=6_000_000).send(topic, value).get(30)
+    producer(max_request_size=6_000_000).send(topic, value).get(60)
     assert next(consumer(topic)).value == value, "a batch above every fetch limit is still delivered whole"
 
 
 def test_keyless_record_on_a_compacted_topic_is_refused(make_topic, producer):
     topic = make_topic(**{"cleanup.policy": "compact"})
     with pytest.raises(InvalidRecordError):
-        producer().send(topic, b"no key").get(20)
-    assert producer().send(topic, b"v", key=b"k").get(20).offset == 0
+        producer().send(topic, b"no key").get(60)
+    assert producer().send(topic, b"v", key=b"k").get(60).offset == 0
 
 
 def test_topic_is_created_by_producing(producer, consumer, name):
     topic = name()
-    assert producer().send(topic, b"first").get(20).offset == 0
+    assert producer().send(topic, b"first").get(60).offset == 0
     assert next(consumer(topic)).value == b"first"
 
 
 def test_invalid_topic_name(producer):
     with pytest.raises((InvalidTopicError, ValueError)):
-        producer(max_block_ms=5000).send("no spaces here", b"v").get(10)
+        producer(max_block_ms=5000).send("no spaces here", b"v").get(60)
 
 
 def test_offsets_by_time(make_topic, producer, consumer):
     topic, base = make_topic(), 1_700_000_000_000
     one = producer()
     for i in range(10):
-        one.send(topic, b"%d" % i, timestamp_ms=base + 1000 * i).get(10)
+        one.send(topic, b"%d" % i, timestamp_ms=base + 1000 * i).get(60)
     partition = TopicPartition(topic, 0)
     reader = consumer()
     found = {t: reader.offsets_for_times({partition: base + t})[partition] for t in (-1, 0, 3500, 9000)}

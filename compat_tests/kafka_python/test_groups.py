@@ -14,6 +14,8 @@ from kafka import ConsumerRebalanceListener, TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
+from compat_tests.harness.awaiting import until
+
 
 @pytest.fixture
 def filled_topic(make_topic, producer):
@@ -27,14 +29,15 @@ def filled_topic(make_topic, producer):
     return topic
 
 
-def poll_until(consumers, done, limit=200):
-    """Polls all consumers in turn until ``done()``; ``limit`` rounds of at most a tenth of a second each."""
-    for _ in range(limit):
+def poll_until(consumers, done):
+    """Polls all consumers in turn until ``done()``."""
+
+    def is_done():
         for each in consumers:
             each.poll(timeout_ms=50)
-        if done():
-            return
-    pytest.fail("the group did not reach the expected state")
+        return done()
+
+    until(is_done, "the group did not reach the expected state", pause_s=0)
 
 
 def test_commit_and_resume(filled_topic, consumer, name):

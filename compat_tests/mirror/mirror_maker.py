@@ -91,6 +91,6 @@ def translated(bootstrap: str, source: str, group: str) -> dict[tuple[str, int],
     classes = compile_java([Path(__file__).parent / "Translated.java"], "connect")
     flags = [*QUICK, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
     command = [*java_command("Translated", "connect", classes=classes, flags=flags), bootstrap, source, group]
-    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
     rows = [line.split() for line in out.splitlines()]
     return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}

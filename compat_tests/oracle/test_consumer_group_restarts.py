@@ -18,8 +18,8 @@ from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.cases import Case, all_cases
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.connection import Connection
+from compat_tests.oracle.judgement import answers
 from compat_tests.oracle.requests import Ask
-from compat_tests.oracle.test_oracle import answers
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.message import Message
 

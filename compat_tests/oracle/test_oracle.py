@@ -6,26 +6,19 @@ become is in ``normalise.py``; the differences there are, with their reasons, ar
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.cases import Case, all_cases
-from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.differences import DIFFERENCES
+from compat_tests.oracle.judgement import judged
 from compat_tests.oracle.requests import Ask
 
 _RUNS = [(case, version) for case in all_cases() for version in case.versions]
 _explained: set[int] = set()
-
-
-def answers(ask: Ask, case: Case) -> list[object]:
-    """What is answered to a case."""
-    try:
-        case.ask(ask)
-    finally:
-        ask.close()
-    return ask.answers
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +33,9 @@ def brokers(kafka: ApacheKafka, pykbroker: Pykbroker) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("case", "version"), _RUNS, ids=[f"{case.name}-v{version}" for case, version in _RUNS])
 def test_same_answers(brokers: tuple[str, str], case: Case, version: int) -> None:
-    prefix = f"{case.name.replace('/', '.')}-v{version}"
-    expected, seen = (answers(Ask(address, version, prefix), case) for address in brokers)
-    unexplained = []
-    for found in divergences(expected, seen):
-        reasons = [n for n, difference in enumerate(DIFFERENCES) if difference.explains(case.name, found)]
-        _explained.update(reasons)
-        if not reasons:
-            unexplained.append(str(found))
+    theirs, ours = (partial(Ask, address, version) for address in brokers)
+    unexplained, explained = judged(case, version, theirs, ours, DIFFERENCES)
+    _explained.update(explained)
     if unexplained:
         pytest.fail("\n".join([f"{len(unexplained)} unexplained differences:", *unexplained[:40]]), pytrace=False)
 

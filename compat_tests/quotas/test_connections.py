@@ -36,7 +36,7 @@ RATE: Final = "connection_creation_rate"
 LATE_S: Final = 0.35
 #: Who is not answered for so long waits.
 WAITS_S: Final = 1.0
-LIMIT_S: Final = 20.0
+LIMIT_S: Final = 60.0
 
 
 class Place:

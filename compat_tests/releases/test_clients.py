@@ -36,20 +36,20 @@ leftovers = pytest.fixture(autouse=True)(collect_leftovers)
 def test_confluent(ours: AsVersion) -> None:
     where = {"bootstrap.servers": ours.bootstrap}
     admin = AdminClient(where)  # whose end would end the request
-    admin.create_topics([NewTopic("confluent", 1, 1)])["confluent"].result(20)
+    admin.create_topics([NewTopic("confluent", 1, 1)])["confluent"].result(60)
     producer = Producer({**where, "transactional.id": "confluent"})
-    producer.init_transactions(20)
+    producer.init_transactions(60)
     for words, commit in ((_WORDS, True), ([b"never"], False)):
         producer.begin_transaction()
         for word in words:
             producer.produce("confluent", word)
-        producer.flush(20)
-        (producer.commit_transaction if commit else producer.abort_transaction)(20)
+        producer.flush(60)
+        (producer.commit_transaction if commit else producer.abort_transaction)(60)
     consumer = Consumer(
         {**where, "group.id": "confluent", "auto.offset.reset": "earliest", "enable.auto.commit": False}
     )
     consumer.subscribe(["confluent"])
-    assert [each.value() for each in consumer.consume(3, 30)] == _WORDS
+    assert [each.value() for each in consumer.consume(3, 60)] == _WORDS
     consumer.commit(asynchronous=False)
     consumer.close()
 

@@ -114,7 +114,7 @@ def test_kafka_python_with_a_token(secured: Listeners, name, listener: str) -> N
         sasl_mechanism="OAUTHBEARER",
         sasl_oauth_token_provider=Tokens(),
     )
-    producer.send(name(), RECORD).get(20)
+    producer.send(name(), RECORD).get(60)
     producer.close()
 
 
@@ -134,7 +134,7 @@ def test_aiokafka_with_a_token(secured: Listeners, name) -> None:
         await producer.send_and_wait(name(), RECORD)
         await producer.stop()
 
-    asyncio.run(asyncio.wait_for(send(), 40))
+    asyncio.run(asyncio.wait_for(send(), 120))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -145,7 +145,7 @@ def test_librdkafka(secured: Listeners, name, way: Way) -> None:
     assert producer.flush(120) == 0
     consumer = confluent_kafka.Consumer({**settings, "group.id": name("g"), "auto.offset.reset": "earliest"})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-    message = consumer.poll(20)
+    message = consumer.poll(60)
     assert message is not None
     assert message.value() == RECORD
     consumer.close()
@@ -163,9 +163,9 @@ def test_librdkafka_with_a_wrong_password(secured: Listeners, way: Way) -> None:
 def test_kafka_python(secured: Listeners, name, way: Way) -> None:
     topic, settings = name(), python(way, secured)
     producer = kafka.KafkaProducer(**settings)
-    producer.send(topic, RECORD).get(20)
+    producer.send(topic, RECORD).get(60)
     producer.close()
-    consumer = kafka.KafkaConsumer(topic, **settings, auto_offset_reset="earliest", consumer_timeout_ms=20_000)
+    consumer = kafka.KafkaConsumer(topic, **settings, auto_offset_reset="earliest", consumer_timeout_ms=60_000)
     assert next(consumer).value == RECORD
     consumer.close()
 
@@ -183,4 +183,4 @@ def test_aiokafka(secured: Listeners, name, way: Way) -> None:
         assert (await consumer.getone()).value == RECORD
         await consumer.stop()
 
-    asyncio.run(asyncio.wait_for(there_and_back(), 40))
+    asyncio.run(asyncio.wait_for(there_and_back(), 120))

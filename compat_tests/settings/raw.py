@@ -22,7 +22,7 @@ class Raw:
     """One connection to one broker."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._stream = self._socket.makefile("rb")
         self._asked = 0
 

@@ -24,7 +24,7 @@ from compat_tests.settings.raw import BROKER, Raw
 from compat_tests.settings.steps import SCENES, Step
 from pykbroker.config.differences import OUR_DEFAULTS
 
-_PROPAGATION_S = 10.0
+_PROPAGATION_S = 60.0
 _DEFAULT_CONFIG = 5
 
 

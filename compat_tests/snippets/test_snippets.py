@@ -180,7 +180,7 @@ def test_brokers_start_as_printed(place: str, line: str, fresh: Path, tmp_path: 
             wanted = re.search(r"--brokers (\d+)", line)
             assert brokers_of(ready) == (int(wanted[1]) if wanted else 1)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
         finally:
             process.kill()
 

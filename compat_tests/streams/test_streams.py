@@ -18,7 +18,7 @@ from compat_tests.streams.app import StreamsApp
 
 WORDS = 7
 RECORDS = 6000
-LIMIT_S = 90
+LIMIT_S = 180
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeR
 WORDS = 7
 PARTITIONS = 4
 PART = 1200  # records that are fed at a time
-LIMIT_S = 90
+LIMIT_S = 180
 #: Tasks move fast, and who was killed is given up soon.
 FAST = {
     "group.streams.min.heartbeat.interval.ms": "200",

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer
 from compat_tests.harness.java import compile_java, java_command
 
 #: Seconds until a test gives up; none of them waits for it.
-LIMIT_S = 20
+LIMIT_S = 60
 
 
 #: How long a client waits for an answer before it asks again, in milliseconds: soon, where it is to ask again, and otherwise not because

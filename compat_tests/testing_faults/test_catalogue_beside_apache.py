@@ -348,9 +348,10 @@ def transaction_timed_out(side: Side, kind: str, topic: str) -> Any:
         producer = Transacting(ask, topic, 700)
         producer.add((topic, 0))
         side.silent(kind, 1500)
+        ask.reconnect()  # an idle one would be closed
         described = DescribeTransactionsRequest([producer.id])
         quiet_until(ask, lambda found: found.transaction_states[0].transaction_state == "CompleteAbort", described, 0)
-        ended: Any = side.connect(node).ask(producer.ending(commit=True), 3)  # an idle one would be closed
+        ended: Any = side.connect(node).ask(producer.ending(commit=True), 3)
         init = InitProducerIdRequest(producer.id, 700)
         began = quiet_until(ask, lambda found: found.error_code not in NOT_YET, init, 4)
         return ErrorCode(ended.error_code).name, began.error_code, began.producer_epoch - producer.epoch
@@ -361,10 +362,10 @@ def transaction_timed_out(side: Side, kind: str, topic: str) -> Any:
 def records_expired(side: Side, kind: str, topic: str) -> Any:
     name = f"{topic}-short"
     side.topic(name, 2, 1, retention_ms="1")
-    connection = side.connect()
-    written = code(connection.ask(producing(name), 9))
+    written = code(side.connect().ask(producing(name), 9))
     with side.rounds(kind):
         wait_until(lambda: end_of(side, name, EARLIEST) == 1, "it is not deleted")
+    connection = side.connect()  # an idle one would be closed
     found = connection.ask(fetching(name), 12).responses[0].partitions[0]
     return written, ErrorCode(found.error_code).name, code(connection.ask(producing(name), 9))
 

@@ -19,7 +19,7 @@ from compat_tests.harness.kafka_tools import KafkaTools, ToolResult
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.tools.by_name import ours_here
 
-LIMIT_S = 30
+LIMIT_S = 60
 Both = Callable[..., tuple[ToolResult, ToolResult]]
 
 

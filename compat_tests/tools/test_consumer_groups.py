@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as At
 
+from compat_tests.harness.awaiting import eventually
 from compat_tests.tools.conftest import columns, table
 
 
@@ -42,10 +43,7 @@ def member(group, bootstrap):
     }
     consumer = Consumer({"bootstrap.servers": bootstrap, "auto.offset.reset": "error", **settings})
     consumer.subscribe([group[1]])
-    for _ in range(400):
-        consumer.poll(0.05)
-        if len(consumer.assignment()) == 2:
-            break
+    eventually(lambda: (consumer.poll(0.05), len(consumer.assignment()))[1], lambda assigned: assigned == 2, pause_s=0)
     yield consumer
     consumer.close()
 

@@ -25,7 +25,7 @@ def folder(start_target):
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     small = {"segment.bytes": "1048576", "index.interval.bytes": "1000"}
     for created in admin.create_topics([NewTopic(codec, 1, 1, config=small) for codec in _CODECS]).values():
-        created.result(20)
+        created.result(60)
     for codec in _CODECS:
         settings = {"compression.codec": codec, "batch.size": 20_000, "enable.idempotence": True, "linger.ms": 1}
         producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})

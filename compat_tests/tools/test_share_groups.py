@@ -10,7 +10,7 @@ def test_a_share_group_from_its_first_record_to_its_deletion(tool, make_topic, f
     of_group = ("--group", group)
     tool("configs", "--alter", *of_group, "--add-config", "share.auto.offset.reset=earliest")
     fill(topic)
-    read = tool("console-share-consumer", "--topic", topic, *of_group, "--max-messages", "10", "--timeout-ms", "30000")
+    read = tool("console-share-consumer", "--topic", topic, *of_group, "--max-messages", "10", "--timeout-ms", "60000")
     assert [line for line in read.lines if line.startswith("value")] == [f"value {number}" for number in range(10)]
 
     def offset() -> list[tuple[str, ...]]:

@@ -10,6 +10,7 @@ import json
 
 import pytest
 
+from compat_tests.harness.awaiting import eventually
 from compat_tests.tools.conftest import columns, table
 
 # ---- topics
@@ -63,7 +64,7 @@ def test_console_producer_and_consumer(tool, make_topic):
     lines = "".join(f"k{i}:v{i}\n" for i in range(20))
     keyed = ["--reader-property", "parse.key=true", "--reader-property", "key.separator=:"]
     tool("console-producer", "--topic", topic, *keyed, stdin=lines)
-    read = ["--topic", topic, "--from-beginning", "--max-messages", "20", "--timeout-ms", "20000"]
+    read = ["--topic", topic, "--from-beginning", "--max-messages", "20", "--timeout-ms", "60000"]
     shown = [
         "print.key=true",
         "print.offset=true",
@@ -83,14 +84,14 @@ def test_console_producer_and_consumer(tool, make_topic):
 def test_console_producer_compresses(tool, make_topic, codec):
     topic = make_topic()
     tool("console-producer", "--topic", topic, "--compression-codec", codec, stdin="one\ntwo\n")
-    read = ["--topic", topic, "--from-beginning", "--max-messages", "2", "--timeout-ms", "20000"]
+    read = ["--topic", topic, "--from-beginning", "--max-messages", "2", "--timeout-ms", "60000"]
     assert tool("console-consumer", *read).lines == ["one", "two"]
 
 
 def test_console_consumer_of_one_partition_from_an_offset(tool, make_topic, fill):
     topic = make_topic(partitions=2)
     fill(topic, 1)
-    read = ["--topic", topic, "--partition", "1", "--offset", "7", "--max-messages", "3", "--timeout-ms", "20000"]
+    read = ["--topic", topic, "--partition", "1", "--offset", "7", "--max-messages", "3", "--timeout-ms", "60000"]
     assert tool("console-consumer", *read).lines == ["value 7", "value 8", "value 9"]
 
 
@@ -100,9 +101,14 @@ def test_console_consumer_reads_the_offsets_topic(tool, make_topic, fill, name):
     tool("consumer-groups", "--reset-offsets", "--group", group, "--topic", topic, "--to-offset", "4", "--execute")
     formatter = "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
     read = ["--topic", "__consumer_offsets", "--from-beginning", "--formatter", formatter, "--timeout-ms", "3000"]
-    shown = tool("console-consumer", *read).out.replace('}{"key"', '}\n{"key"')  # the formatter ends no line
-    records = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
-    (commit,) = [record for record in records if record["key"]["data"].get("group") == group]
+
+    def commits() -> list[dict]:
+        """What the consumer sees before nothing has come for three seconds, which may be before the first."""
+        shown = tool("console-consumer", *read).out.replace('}{"key"', '}\n{"key"')  # the formatter ends no line
+        records = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
+        return [record for record in records if record["key"]["data"].get("group") == group]
+
+    (commit,) = eventually(commits, len)
     assert commit["key"]["data"]["topic"] == topic
     assert commit["value"]["data"]["offset"] == 4
 

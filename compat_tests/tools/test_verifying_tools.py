@@ -28,7 +28,7 @@ def test_what_the_verifiable_producer_sent_the_verifiable_consumer_gets(tool, ma
     # In a process of its own: it reports what was acknowledged while its process ends.
     command = [*tool_command("verifiable-producer"), "--bootstrap-server", bootstrap]
     command += ["--topic", topic, "--max-messages", "500", "--repeating-keys", "20", "--value-prefix", "7"]
-    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=150).stdout
     sent = {(sent["partition"], sent["offset"]): sent["value"] for sent in events(out, "producer_send_success")}
     assert sorted(sent.values(), key=lambda value: int(value[2:])) == [f"7.{number}" for number in range(500)]
     options = ["--topic", topic, "--group-id", group, "--group-protocol", "classic", "--max-messages", "500"]

@@ -9,16 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.consumer.checking import check_request
+from pykbroker.coordination.groups.consumer.heartbeats import reported_in
 from pykbroker.coordination.groups.consumer.requests import check_served, heartbeat
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
+from pykbroker.handlers.in_slices import around_a_handler, is_small
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
+    from pykbroker.coordination.groups.coordinator import GroupCoordinator
+    from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
-    from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+    from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 
 def handle(
@@ -28,7 +32,20 @@ def handle(
     groups = broker.groups
     check_request(request, ctx.api_version, groups.settings.of(ConsumerSettings))
     groups.check_fits(request.group_id, request.subscribed_topic_names or ())
-    return groups.ask(request.group_id, heartbeat, ctx, request)
+    topics = request.topic_partitions
+    if topics is None or is_small(topics):
+        return groups.ask(request.group_id, heartbeat, ctx, request)
+    return around_a_handler(broker, ctx, _with_partitions(groups, ctx, request, topics))
+
+
+def _with_partitions(
+    groups: GroupCoordinator,
+    ctx: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    topics: list[TopicPartitions],
+) -> Work[ConsumerGroupHeartbeatResponse]:
+    reported = yield from reported_in(topics)
+    return groups.ask(request.group_id, heartbeat, ctx, request, reported)
 
 
 def failed(request: ConsumerGroupHeartbeatRequest, version: int, error: KafkaError) -> ConsumerGroupHeartbeatResponse:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.classic.requests import check_session_timeout, join
+from pykbroker.coordination.groups.classic.requests import check_protocols, check_session_timeout, join
 from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.runtime.waits import apply
 from pykbroker.wire.errors import ErrorCode
@@ -33,6 +33,7 @@ def handle(
     check_group_id(request.group_id)
     groups = broker.groups
     check_session_timeout(request, groups.settings)
+    check_protocols(request)
     answer = groups.ask(request.group_id, join, ctx, request)
     return apply(_without_null, answer) if ctx.api_version < _PROTOCOL_MAY_BE_NULL_SINCE else answer
 

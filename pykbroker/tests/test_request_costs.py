@@ -52,6 +52,7 @@ COSTS = {
     "produce of six batches": Calls(140, 159),
     "fetch of one batch": Calls(34, 51),
     "fetch of two batches, not the newest": Calls(41, 57),
+    "fetch of 200 batches, not the newest": Calls(61, 76),
     "fetch of six partitions": Calls(109, 168),
     "fetch of six partitions in a session": Calls(148, 195),
     "fetch that waits, and its produce": Calls(120, 114),
@@ -75,7 +76,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster.controller.create_topics(
         [
             NewTopic(name, parts, 1)
-            for name, parts in (("one", 1), ("newest", 1), ("six", 6), ("large", 6), ("session", 6), ("waited", 1))
+            for name, parts in (
+                ("one", 1),
+                ("newest", 1),
+                ("six", 6),
+                ("large", 6),
+                ("session", 6),
+                ("waited", 1),
+                ("many", 1),
+            )
         ]
     )
     Client(cluster, Dispatcher()).ask(FindCoordinatorRequest(coordinator_keys=[GROUP]), 4)
@@ -134,6 +143,12 @@ def older_fetch(client: Client) -> Callable[[], Calls]:
     for _ in range(4):
         client.ask(produced("one", 1, 100), 9)
     return plain(client, fetched("one", 1, 0, 400), 11)
+
+
+def fetch_of_many(client: Client) -> Callable[[], Calls]:
+    for _ in range(300):
+        client.ask(produced("many", 1, 1000), 9)
+    return plain(client, fetched("many", 1, 0, 200_000), 11)
 
 
 def session_fetch(client: Client) -> Callable[[], Calls]:
@@ -242,6 +257,7 @@ KINDS: dict[str, Kind] = {
     "produce of six batches": of_produce("six", 6, 1000),
     "fetch of one batch": of_fetch("newest", 1, 100),
     "fetch of two batches, not the newest": older_fetch,
+    "fetch of 200 batches, not the newest": fetch_of_many,
     "fetch of six partitions": of_fetch("large", 6, 16_384),
     "fetch of six partitions in a session": session_fetch,
     "fetch that waits, and its produce": waiting_fetch,

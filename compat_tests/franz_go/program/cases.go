@@ -14,7 +14,7 @@ import (
 type cases struct{ bootstrap string }
 
 func limit() context.Context {
-	background, _ := context.WithTimeout(context.Background(), 20*time.Second)
+	background, _ := context.WithTimeout(context.Background(), 60*time.Second)
 	return background
 }
 
@@ -157,7 +157,7 @@ func assigned(admin *kadm.Client, group string, each int) bool {
 }
 
 func until(done func() bool) {
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(30 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(30 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			panic("the group did not reach the expected state")
 		}

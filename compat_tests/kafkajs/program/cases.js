@@ -11,7 +11,7 @@ const { CompressionTypes, ConfigResourceTypes, Kafka, logLevel } = kafkajs
 
 const [bootstrap, ...wanted] = process.argv.slice(2)
 const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING })
-const LIMIT_MS = 20_000
+const LIMIT_MS = 60_000
 
 const unique = what => `js-${what}-${randomUUID()}`
 

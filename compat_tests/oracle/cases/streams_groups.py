@@ -474,7 +474,8 @@ def internal_topics_cannot_be_created(ask: Ask) -> None:
     name = f"{group}-store-changelog"
     changelog = TopicInfo(name, 0, 7, [])
     topology = Topology(0, [Subtopology("0", [topic], state_changelog_topics=[changelog])])
-    epoch = ask(enters(group, "first", topology)).member_epoch
+    # Not kept: Apache Kafka's first answer says that the creation failed where its controller was faster than the answer.
+    epoch = ask.quietly(enters(group, "first", topology), ask.version).member_epoch
     ask.until(lambda found: "failed" in found.status[0].status_detail, beats(group, "first", epoch))
 
 

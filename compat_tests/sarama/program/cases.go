@@ -63,7 +63,7 @@ func (c cases) read(topic string, from int64, count int) (messages []*sarama.Con
 		select {
 		case message := <-partition.Messages():
 			messages = append(messages, message)
-		case <-time.After(20 * time.Second):
+		case <-time.After(60 * time.Second):
 			panic(fmt.Sprintf("only %d of %d records came", len(messages), count))
 		}
 	}
@@ -209,7 +209,7 @@ func (c cases) GroupCommitsAndResumes() {
 	c.fill(topic, 30, c.config())
 	all := map[string]bool{}
 	for _, count := range []int{12, 18} {
-		limit, done := context.WithTimeout(context.Background(), 20*time.Second)
+		limit, done := context.WithTimeout(context.Background(), 60*time.Second)
 		one := &member{places: map[string]bool{}, most: count, done: done}
 		c.consume(limit, group, topic, one)
 		for place := range one.places {
@@ -236,7 +236,7 @@ func (c cases) GroupSharesPartitions() {
 		defer m.lock.Unlock()
 		return m.holds
 	}
-	for deadline := time.Now().Add(20 * time.Second); held(one) != 2 || held(two) != 2; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); held(one) != 2 || held(two) != 2; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			panic(fmt.Sprintf("the members hold %d and %d partitions", held(one), held(two)))
 		}
@@ -276,7 +276,7 @@ func (c cases) AdminOfGroups() {
 	defer admin.Close()
 	topic, group := c.topic(1, nil), unique("group")
 	c.fill(topic, 3, c.config())
-	limit, done := context.WithTimeout(context.Background(), 20*time.Second)
+	limit, done := context.WithTimeout(context.Background(), 60*time.Second)
 	c.consume(limit, group, topic, &member{places: map[string]bool{}, most: 3, done: done})
 	same("consumer", must(admin.ListConsumerGroups())[group])
 	offsets := must(admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}}))
@@ -286,7 +286,7 @@ func (c cases) AdminOfGroups() {
 }
 
 func until(done func() bool) {
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			panic("the expected state did not come")
 		}

@@ -10,8 +10,8 @@ GROUPS = {
     "topic, or only described there.",
     "errors.deadletterqueue.topic.name": "The topic that describes records which the share group gave up; empty is none.",
     "share.assignment.interval.ms": "The least time between two assignments of a share group.",
-    "share.assignor.offload.enable": "Whether assignments of a share group are computed in the background. Not used by this "
-    "broker.",
+    "share.assignor.offload.enable": "Whether assignments of a share group are computed in the background. This broker "
+    "computes those of large groups there, and others at once.",
     "share.auto.offset.reset": "Where a share group starts on a partition: latest, earliest, or by_duration:<ISO 8601> "
     "before now.",
     "share.delivery.count.limit": "How often a record is delivered to a share group before it is given up.",
@@ -25,8 +25,8 @@ GROUPS = {
     "streams.acceptable.recovery.lag": "A client with no more than this many offsets to restore may get a task at once.",
     "streams.assignment.interval.ms": "The least time between two assignments of a streams group.",
     "streams.assignor.name": "The assignor of the streams group, one of group.streams.assignors.",
-    "streams.assignor.offload.enable": "Whether assignments of a streams group are computed in the background. Not used by "
-    "this broker.",
+    "streams.assignor.offload.enable": "Whether assignments of a streams group are computed in the background. This broker "
+    "computes those of large groups there, and others at once.",
     "streams.heartbeat.interval.ms": "How often members of a streams group are told to send heartbeats.",
     "streams.initial.rebalance.delay.ms": "How long a new streams group waits for more members before its first "
     "assignment.",

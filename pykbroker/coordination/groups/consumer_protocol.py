@@ -13,15 +13,22 @@ log = logging.getLogger(__name__)
 #: The protocol type of consumer groups; Connect and others have their own, which the coordinator does not read.
 PROTOCOL_TYPE = "consumer"
 
+#: Topics that the subscriptions of a group may name together: they are read in one turn, and a frame holds a million names.
+_MOST_NAMES = 50_000
+
 
 def subscribed_topics(subscriptions: Iterable[bytes], group_id: str) -> frozenset[str] | None:
-    """The topics that any of these subscriptions names, or None if one cannot be decoded.
+    """The topics that any of these subscriptions names, or None if one cannot be decoded or they name more than 50,000.
 
     All versions are read as version 0, with whose fields every later one begins.
     """
     topics: set[str] = set()
+    left = _MOST_NAMES
     try:
-        for metadata in subscriptions:
+        for metadata in set(subscriptions):
+            left -= int.from_bytes(metadata[2:6], "big")  # the length of the list, which is the first field
+            if left < 0:
+                raise WireError(f"all of them name more than {_MOST_NAMES} topics")
             subscription, _ = ConsumerProtocolSubscription.decode(metadata, 2, 0)
             topics.update(subscription.topics)
     except WireError as error:

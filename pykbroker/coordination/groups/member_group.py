@@ -5,7 +5,9 @@ Error codes and messages are Kafka's, with the type of the group in them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pykbroker.coordination.groups.group import Find, Group, group_not_found
@@ -29,7 +31,10 @@ G = TypeVar("G", bound="MemberGroup[Any]")
 class MemberGroup(Group, Generic[M]):
     """See the module."""
 
-    __slots__ = ("around", "members")
+    __slots__ = ("around", "is_assigning", "members")
+
+    #: The epoch of its target assignment.
+    target_epoch: int
 
     #: The member of each ``group.instance.id``, in kinds that have static members.
     _static: Mapping[str, str] = {}
@@ -38,6 +43,8 @@ class MemberGroup(Group, Generic[M]):
         super().__init__(group_id)
         self.around = around
         self.members: dict[str, M] = {}
+        #: Whether a thread computes its target (``assigning``).
+        self.is_assigning = False
 
     def member(self, member_id: str) -> M:
         """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""
@@ -73,6 +80,23 @@ class MemberGroup(Group, Generic[M]):
             f"The {self.type_name} group member has a {compared} member epoch ({epoch}) than the one known by the group "
             f"coordinator ({member.epoch}){previous}. The member must abandon all its partitions and rejoin.",
         )
+
+
+def count_down(counts: Counter[str], names: frozenset[str]) -> None:
+    """Count the names of a member that is gone down, and remove what reaches zero: few lines for each, since there may be 100,000."""
+    last = [name for name in names if counts[name] <= 1]
+    if len(last) < len(names):
+        counts.subtract(names)
+    deque(map(counts.pop, last, repeat(0)), maxlen=0)
+
+
+def names_after(counts: Counter[str], before: Iterable[Iterable[str]], after: Iterable[str] = ()) -> set[str]:
+    """The names that are counted once some that were counted are not, and others are."""
+    gone = Counter(chain.from_iterable(before))
+    names = set(counts)
+    names.difference_update([name for name, count in gone.items() if counts[name] <= count])
+    names.update(after)
+    return names
 
 
 def check_instance(member: MemberWithEpoch, member_id: str, instance_id: str) -> None:

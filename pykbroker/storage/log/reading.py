@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_BASE = Struct(">q")
 _BASE_AND_LENGTH = Struct(">qi")
 _length_at = Struct(">8xi").unpack_from
 
@@ -72,7 +73,7 @@ class ReadPlan:
         #: -1 if the segment's size must be read from the disk.
         self._end = segment.size if segment.size_known else -1
         self._data: Buffer | StoredRecords | None = None
-        self._after = -1  # the offset after batches that are left in their file
+        self._after = -1  # the offset after what was read
         self._inline = _ALL  # more bytes than these are left in their file
         self._shut_out = False  # the first batch is larger than the limit
 
@@ -85,12 +86,12 @@ class ReadPlan:
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last batch that was read; before the read, the upper offset."""
+        """The offset after the last batch that was read, or after those that compaction removed behind it; before the read, the upper
+        offset.
+        """
         if self._data is None:
             return self._upper
-        if isinstance(self._data, StoredRecords):
-            return self._after
-        return last_offset(self._data) + 1 if self._data else self._offset
+        return self._after if self._data else self._offset
 
     @property
     def limited(self) -> bool:
@@ -120,6 +121,7 @@ class ReadPlan:
                 return None
             except OSError as error:
                 raise self._failed(error) from error
+            self._after = self._segment_end(self._number)
             return self._data
         try:
             self._data = self._read(read_cached)
@@ -175,8 +177,13 @@ class ReadPlan:
                     stored = self._leave(number, position, end, read)
                     if stored is not None:
                         return stored
-                return self._read_from(segment, position, end, read)
+                return self._read_from(number, position, end, read)
         return b""
+
+    def _segment_end(self, number: int) -> int:
+        """Where readers find the segment to end: the next one begins there, or the upper offset is there."""
+        following = number + 1
+        return self._upper if following == len(self._segments) else self._segments[following].base_offset
 
     def _leave(self, number: int, position: int, end: int, read: Reader) -> Buffer | StoredRecords | None:
         """The batches from ``position`` up to the limit, left in their file; None if they are few enough to be read."""
@@ -187,9 +194,8 @@ class ReadPlan:
         if first > self._max_bytes and not self._at_least_one:
             self._shut_out = True
             return b""
-        is_last = number + 1 == len(self._segments)
-        after = self._upper if is_last else self._segments[number + 1].base_offset
-        if not self._to_end and (is_last or self._upper < after):
+        after = self._segment_end(number)
+        if not self._to_end and self._upper <= after:
             upper = segment.find(self._upper, end, read)
             if 0 <= upper < end:
                 end, after = upper, self._upper
@@ -220,8 +226,8 @@ class ReadPlan:
                 return start, base
             start = following
 
-    def _read_from(self, segment: Segment, position: int, end: int, read: Reader) -> Buffer:
-        available = end - position
+    def _read_from(self, number: int, position: int, end: int, read: Reader) -> Buffer:
+        segment, available = self._segments[number], end - position
         size = min(available, max(self._max_bytes, HEADER_SIZE))
         data = read(segment.log, size, position)
         if size < HEADER_SIZE:
@@ -231,31 +237,27 @@ class ReadPlan:
             if not self._at_least_one or first > available:
                 self._shut_out = first <= available
                 return b""
+            base, _, delta = PLACE.unpack_from(data)
+            self._after = base + delta + 1
             return data if first == size else read(segment.log, first, position)
         if size == available and self._to_end:
+            self._after = self._segment_end(number)
             return data
         start = 0
         if size > MOST_WALKED and self._to_end and segment.indexes_loaded:
             start = max(segment.indexes.batch_before(position + size, read) - position, 0)
         kept, after = batches.whole(data, self._upper, start)
-        if read is read_cached and kept > start and kept < available:
+        if kept and after < 0:  # the one that the index has is cut off
+            (after,) = _BASE.unpack(read(segment.log, _BASE.size, position + kept))
+        if read is read_cached and 0 < kept < available:
             segment.note_read(after, position + kept)
+        self._after = after
         return data if kept == len(data) else memoryview(data)[:kept]
 
     def _failed(self, error: OSError) -> KafkaError:
         if self._log.deleted:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._log.name} was deleted meanwhile.")
         return self._log.directory.unread(error, f"reading {self._log.name}")
-
-
-def last_offset(data: Buffer) -> int:
-    """The last offset in ``data``, which has at least one whole batch."""
-    last, position, size = -1, 0, len(data)
-    while position < size:
-        base, length, delta = PLACE.unpack_from(data, position)
-        last = base + delta
-        position += length + LOG_OVERHEAD
-    return last
 
 
 def ask_segments(log: LogState, question: Callable[[list[Segment]], T], doing: str) -> T:

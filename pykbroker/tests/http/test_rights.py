@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from pykbroker.access.table import CHECKS
 from pykbroker.faults.fault import Fault
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.console import router
@@ -19,9 +20,10 @@ from pykbroker.http.principal import PRINCIPAL, denied
 from pykbroker.http.rights import ANY, API, BY_KIND, CONSOLE, EACH, Right
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
-from pykbroker.security.operations import ALTER, DESCRIBE, READ
-from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, LITERAL, TOPIC, WILDCARD
+from pykbroker.security.operations import ALTER, CLUSTER_ACTION, DESCRIBE, READ
+from pykbroker.security.resources import CLUSTER, CLUSTER_NAME, GROUP, LITERAL, TOPIC, TRANSACTIONAL_ID, WILDCARD
 from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
+from pykbroker.wire.apis import ApiKey
 
 _ACLS = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
 _SECRET = "swordfish"
@@ -141,6 +143,69 @@ def test_every_act_stands_in_the_table() -> None:
     assert set(API) == {route.name for route in ROUTES}
     assert set(CONSOLE) == {*router._LOOKS, *router._CHANGES}
     assert all(rights for rights in (*API.values(), *CONSOLE.values()))
+
+
+_DESCRIBED, _READ = ((ApiKey.DESCRIBE_TOPIC_PARTITIONS, TOPIC),), ((ApiKey.FETCH, TOPIC),)
+_OF_SETTINGS = (TOPIC, GROUP, CLUSTER)
+#: The requests of Kafka's protocol that do the same as an act, and the types of the resources that it concerns.
+REQUESTS: dict[str, tuple[tuple[ApiKey, int], ...]] = {
+    "loadSeed": ((ApiKey.CREATE_TOPICS, TOPIC), (ApiKey.PRODUCE, TOPIC)),
+    "dumpSeed": (*_READ, (ApiKey.DESCRIBE_CONFIGS, TOPIC)),
+    "listLoggers": ((ApiKey.DESCRIBE_CONFIGS, CLUSTER),),
+    "setLevel": ((ApiKey.INCREMENTAL_ALTER_CONFIGS, CLUSTER),),
+    "/topics": _DESCRIBED,
+    "/topic": _DESCRIBED,
+    "/partitions": _DESCRIBED,
+    "/records": _READ,
+    "/record": _READ,
+    "/tail": _READ,
+    "/groups": ((ApiKey.LIST_GROUPS, GROUP),),
+    "/group": ((ApiKey.DESCRIBE_GROUPS, GROUP),),
+    "/transactions": ((ApiKey.LIST_TRANSACTIONS, TRANSACTIONAL_ID),),
+    "/settings": tuple((ApiKey.DESCRIBE_CONFIGS, kind) for kind in _OF_SETTINGS),
+    "/acls": ((ApiKey.DESCRIBE_ACLS, CLUSTER),),
+    "/quotas": ((ApiKey.DESCRIBE_CLIENT_QUOTAS, CLUSTER),),
+    "/topics/create": ((ApiKey.CREATE_TOPICS, TOPIC),),
+    "/topics/delete": ((ApiKey.DELETE_TOPICS, TOPIC),),
+    "/topics/partitions": ((ApiKey.CREATE_PARTITIONS, TOPIC),),
+    "/topics/empty": ((ApiKey.DELETE_RECORDS, TOPIC),),
+    "/records/produce": ((ApiKey.PRODUCE, TOPIC),),
+    "/groups/delete": ((ApiKey.DELETE_GROUPS, GROUP),),
+    "/groups/reset": ((ApiKey.OFFSET_COMMIT, GROUP), (ApiKey.OFFSET_COMMIT, TOPIC)),
+    "/transactions/abort": ((ApiKey.INIT_PRODUCER_ID, TRANSACTIONAL_ID),),
+    "/settings/alter": tuple((ApiKey.INCREMENTAL_ALTER_CONFIGS, kind) for kind in _OF_SETTINGS),
+    "/acls/add": ((ApiKey.CREATE_ACLS, CLUSTER),),
+    "/acls/remove": ((ApiKey.DELETE_ACLS, CLUSTER),),
+    "/quotas/alter": ((ApiKey.ALTER_CLIENT_QUOTAS, CLUSTER),),
+}
+#: What those requests check of what no act does: topics named by their ids, and settings that an answer shows.
+_NOT_DONE = ("each topic by its id, unless DELETE on the cluster", "each of `topics` that is created, from version 5")
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_an_act_requires_what_its_request_requires(name: str) -> None:
+    required = {
+        (operation, row.resource_type)
+        for api, kind in REQUESTS[name]
+        for check in CHECKS[api]
+        for row in check.rows
+        for operation in row.operations
+        if row.resource_type == kind and row.which not in _NOT_DONE
+    }
+    asked = {
+        (right.operation, kind)
+        for right in API.get(name) or CONSOLE[name]
+        for kind in (_OF_SETTINGS if right.resource_type == BY_KIND else (right.resource_type,))
+    }
+    assert asked == required
+
+
+def test_what_kafka_lacks_is_changed_by_who_may_change_the_cluster() -> None:
+    acts = [(route.name, API[route.name]) for route in ROUTES if route.method != "GET"]
+    own = dict((*acts, *((name, CONSOLE[name]) for name in router._CHANGES)))
+    for name, rights in own.items():
+        if name not in REQUESTS:
+            assert rights in ((Right(ALTER),), (Right(CLUSTER_ACTION),)), name
 
 
 def test_an_act_without_rights_is_not_done(running: WithHttp, monkeypatch: pytest.MonkeyPatch) -> None:

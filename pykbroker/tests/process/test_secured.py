@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,20 @@ def test_a_weak_certificate_is_told_of_once(tmp_path: Path, caplog: pytest.LogCa
 
     asyncio.run(scenario())
     assert ["weak.pem holds a weak certificate" in record.message for record in caplog.records].count(True) == 1
+
+
+def test_suites_that_are_offered_besides_are_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    suite = "TLS_AES_256_GCM_SHA384"
+    settings = tls_settings(tmp_path) | {"ssl.cipher.suites": suite}
+
+    async def scenario() -> None:
+        async with secured_node(tmp_path, {"SSL": "SSL"}, settings, brokers=2):
+            pass
+
+    asyncio.run(scenario())
+    told = [each.getMessage() for each in caplog.records if "cannot be chosen one by one" in each.getMessage()]
+    assert bool(told) != hasattr(ssl.SSLContext, "set_ciphersuites")
+    assert all("Listener SSL offers TLS_" in line and suite not in line for line in told)
 
 
 def test_a_cluster_that_was_left_alters_nothing() -> None:

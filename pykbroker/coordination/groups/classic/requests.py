@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
     from pykbroker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
     from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+log = logging.getLogger(__name__)
+
+#: Assignment protocols that a member offers at most; clients offer a few. The coordinator compares those of all members in one turn.
+MOST_PROTOCOLS = 100
+
+
+def check_protocols(request: JoinGroupRequest) -> None:
+    """Raise KafkaError INCONSISTENT_GROUP_PROTOCOL for more protocols than MOST_PROTOCOLS; Apache Kafka has no such limit."""
+    if len(request.protocols) > MOST_PROTOCOLS:
+        log.warning("A member offers %d protocols to group %r", len(request.protocols), request.group_id)
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def check_session_timeout(request: JoinGroupRequest, settings: GroupSettings) -> None:

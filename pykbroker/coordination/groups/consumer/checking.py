@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, ConsumerMember
+from pykbroker.coordination.groups.consumer.reconciling import Reported
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.coordination.groups.member_group import check_not_blank, invalid
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 _OWN_MEMBER_ID_SINCE = 1
 
@@ -43,9 +44,7 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
         raise invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
 
 
-def check_epoch(
-    group: ConsumerGroup, member: ConsumerMember, epoch: int, reported: list[TopicPartitions] | None
-) -> None:
+def check_epoch(group: ConsumerGroup, member: ConsumerMember, epoch: int, reported: Reported | None) -> None:
     """Raises KafkaError FENCED_MEMBER_EPOCH unless the epoch is the member's; 0, to rejoin, is always valid.
 
     The previous epoch is valid too if the member reports no more than it has: the answer with the new one was lost.
@@ -57,10 +56,8 @@ def check_epoch(
     raise group.fenced(member, epoch)
 
 
-def _owns_all(member: ConsumerMember, reported: list[TopicPartitions] | None) -> bool:
+def _owns_all(member: ConsumerMember, reported: Reported | None) -> bool:
     if reported is None:
         return False
-    return all(
-        topic.topic_id in member.assigned and member.assigned[topic.topic_id].keys() >= set(topic.partitions)
-        for topic in reported
-    )
+    owned = member.assigned
+    return all(topic_id in owned and owned[topic_id].keys() >= some for topic_id, some in reported.items())

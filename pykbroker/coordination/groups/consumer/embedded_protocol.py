@@ -13,10 +13,16 @@ from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtoco
 from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
 
 _LATEST = 3
+#: The most bytes of a subscription, which is read in one turn.
+_MOST_BYTES = 256 * 1024
 
 
 def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """Decode a member's subscription; later versions begin with the fields of the latest known one. Raises WireError."""
+    """Decode a member's subscription; later versions begin with the fields of the latest known one. Raises WireError, for one of more
+    than 256 KiB, too.
+    """
+    if len(metadata) > _MOST_BYTES:
+        raise WireError(f"a subscription of {len(metadata)} bytes")
     return ConsumerProtocolSubscription.decode(metadata, 2, version_of(metadata))[0]
 
 
@@ -47,14 +53,14 @@ def write_assignment(partitions: Mapping[bytes, list[int]], around: Surroundings
     return bytes(out)
 
 
-def reported(subscription: ConsumerProtocolSubscription, around: Surroundings) -> list[tuple[bytes, int]]:
-    """The partitions that a member reports to own, of existing topics."""
-    return [
-        (topic_id, partition)
-        for topic in subscription.owned_partitions
-        if (topic_id := around.topic_id(topic.topic)) is not None
-        for partition in topic.partitions
-    ]
+def reported(subscription: ConsumerProtocolSubscription, around: Surroundings) -> dict[bytes, set[int]]:
+    """The partitions that a member reports to own, of existing topics by id."""
+    found: dict[bytes, set[int]] = {}
+    for topic in subscription.owned_partitions:
+        topic_id = around.topic_id(topic.topic)
+        if topic_id is not None:
+            found.setdefault(topic_id, set()).update(topic.partitions)
+    return found
 
 
 def assigned_by_id(assignment: ConsumerProtocolAssignment, around: Surroundings, epoch: int) -> Owned:

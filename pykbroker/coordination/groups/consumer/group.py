@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from pykbroker.coordination.groups.consumer.deadlines import MemberDeadlines
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
-from pykbroker.coordination.groups.member_group import MemberGroup
+from pykbroker.coordination.groups.member_group import MemberGroup, count_down, names_after
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
 
@@ -64,7 +64,6 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
         "deadlines",
         "epoch",
         "has_old_metadata",
-        "is_assigning",
         "is_dead",
         "metadata_hash",
         "metadata_is_stale",
@@ -89,8 +88,6 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
         self.regexes: dict[str, ResolvedRegex] = {}
         #: Whether the log holds the topics' metadata in Kafka 4.0's form, which needs a tombstone.
         self.has_old_metadata = False
-        #: Whether a target is being computed in a thread.
-        self.is_assigning = False
         self.is_dead = False
         self._static: dict[str, str] = {}
         #: The number of members that name a topic, a pattern, an assignor, and (classic members) a protocol.
@@ -173,18 +170,19 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
         return self._patterns.copy()
 
     def topics_after(
-        self, before: Iterable[ConsumerMember], after: ConsumerMember | None = None, without: Iterable[str] = ()
+        self, before: Collection[ConsumerMember], after: ConsumerMember | None = None, without: Iterable[str] = ()
     ) -> set[str]:
         """The topics to which the group is subscribed after members change or leave (``without``: their patterns)."""
-        named = self._named.copy()
         patterns = self._patterns.copy()
         for member in before:
-            named.subtract(member.subscribed_names)
             patterns.subtract(_pattern_of(member))
         if after is not None:
-            named.update(after.subscribed_names)
             patterns.update(_pattern_of(after))
-        topics = {topic for topic, count in named.items() if count > 0}
+        topics = names_after(
+            self._named,
+            [member.subscribed_names for member in before],
+            () if after is None else after.subscribed_names,
+        )
         forgotten = set(without)
         for pattern, regex in self.regexes.items():
             if pattern not in forgotten and (patterns[pattern] > 0 or pattern not in self._patterns):
@@ -239,7 +237,7 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
     def _forget(self, member: ConsumerMember | None) -> None:
         if member is None:
             return
-        _take(self._named, member.subscribed_names)
+        count_down(self._named, member.subscribed_names)
         _take(self._patterns, _pattern_of(member))
         _take(self._assignors, _assignor_of(member))
         _take(self._classic_protocols, _protocols_of(member))

@@ -8,6 +8,7 @@ assignment if it changed or the request is a full one.
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from pykbroker.coordination.groups.consumer.member import (
     MemberState,
     partitions_of,
 )
+from pykbroker.coordination.groups.consumer.reconciling import Reported
 from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
@@ -45,6 +47,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Reply = Deferred[ConsumerGroupHeartbeatResponse]
+
+#: Partitions of a report that are looked at in a step, and the weights of these and of a topic (``runtime/slices.py``).
+_AT_ONCE = 2000
+_WEIGHT_OF_MANY = 5
+_WEIGHT_OF_A_TOPIC = 0.2
 
 
 def nothing_new(
@@ -96,10 +103,32 @@ def is_alive(
     return interval_ms
 
 
+def reported_in(topics: Iterable[TopicPartitions]) -> Generator[float, None, dict[bytes, set[int]]]:
+    """What ``Heartbeat.reported`` is: a stranger may report a million partitions, and all of them as often as a frame holds."""
+    found: dict[bytes, set[int]] = {}
+    for topic in topics:
+        known, partitions = found.setdefault(topic.topic_id, set()), topic.partitions
+        for begin in range(0, len(partitions), _AT_ONCE):
+            known.update(partitions[begin : begin + _AT_ONCE])
+            yield _WEIGHT_OF_MANY
+        yield _WEIGHT_OF_A_TOPIC
+    return found
+
+
+def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
+    """The same of a few partitions."""
+    if request.topic_partitions is None:
+        return None
+    found: dict[bytes, set[int]] = {}
+    for topic in request.topic_partitions:
+        found.setdefault(topic.topic_id, set()).update(topic.partitions)
+    return found
+
+
 class Heartbeat:
     """One ConsumerGroupHeartbeat; ``around`` are the surroundings of the shard."""
 
-    __slots__ = ("around", "context", "find", "reply", "request")
+    __slots__ = ("around", "context", "find", "reply", "reported", "request")
 
     def __init__(
         self,
@@ -108,12 +137,15 @@ class Heartbeat:
         reply: Reply,
         find: Find,
         around: Surroundings,
+        reported: Reported | None = None,
     ) -> None:
         self.context = context
         self.request = request
         self.reply = reply
         self.find = find
         self.around = around
+        #: The partitions that the member says it owns; None if it says nothing.
+        self.reported = _reported(request) if reported is None else reported
 
     @property
     def leaves(self) -> bool:
@@ -133,7 +165,7 @@ class Heartbeat:
         request = self.request
         group.check_room(request.member_id, group.settings.max_size)
         before = self._member(group, records)
-        step = GroupStep(group, before, self._stated(before), self._reported(), records)
+        step = GroupStep(group, before, self._stated(before), self.reported, records)
         step.change_subscription()
         step.get_on()
         return Outcome(step.records, [(self.reply, self._answer(step))], then=partial(self._settle, step))
@@ -158,7 +190,7 @@ class Heartbeat:
             member = group.members.get(member_id) or ConsumerMember(member_id)
         else:
             member = group.member(member_id)
-        checking.check_epoch(group, member, request.member_epoch, request.topic_partitions)
+        checking.check_epoch(group, member, request.member_epoch, self.reported)
         if joins:
             log.info("Group %s: member %s joins", group.group_id, member_id)
         return member
@@ -200,12 +232,6 @@ class Heartbeat:
             client_host=f"/{self.context.client_host}",
             classic=None,
         )
-
-    def _reported(self) -> list[tuple[bytes, int]] | None:
-        topics = self.request.topic_partitions
-        if topics is None:
-            return None
-        return [(topic.topic_id, partition) for topic in topics for partition in topic.partitions]
 
     def _answer(self, step: GroupStep) -> ConsumerGroupHeartbeatResponse:
         request = self.request

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pykbroker.coordination.groups.assigning import Assigning, TargetComputing
 from pykbroker.coordination.groups.consumer import classic_members, member_epochs, replaying
-from pykbroker.coordination.groups.consumer.assigning import TargetComputing
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.leaving import tick
 from pykbroker.coordination.groups.consumer.records import group_tombstones
 from pykbroker.coordination.groups.consumer.regexes import Resolution
 from pykbroker.coordination.groups.consumer.resolving import RegexResolving
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
-from pykbroker.coordination.groups.consumer.targets import Assigning
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 

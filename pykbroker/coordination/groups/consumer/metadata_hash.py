@@ -22,7 +22,8 @@ _Racks = tuple[tuple[str, ...], ...]
 def metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
     """The hash of the topics that exist among these (int64); 0 when none does."""
     racks = {broker.id: broker.rack for broker in image.brokers.values() if broker.rack is not None}
-    found = [topic for name in sorted(topics) if (topic := image.topic(name)) is not None]
+    known = image.topics
+    found = [known[name] for name in sorted([name for name in topics if name in known])]
     if not found:
         return 0
     stream = b"".join(

@@ -11,12 +11,15 @@ target's epoch and gets all of it that no other member holds. So no partition is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, MemberState, Owned, Target
 from pykbroker.wire.errors import ErrorCode, KafkaError
+
+#: Partitions that a member reports to own, by topic id.
+Reported = Mapping[bytes, AbstractSet[int]]
 
 
 @dataclass(slots=True)
@@ -30,7 +33,7 @@ class Goal:
     #: Whether no member of the group holds a partition.
     is_free: Callable[[bytes, int], bool]
     #: The partitions that the member reports to own; None if it reports none.
-    reported: Iterable[tuple[bytes, int]] | None
+    reported: Reported | None
     #: Whether its subscription changed with this request, so that topics may have to be revoked under the same target.
     subscription_changed: bool = False
 
@@ -47,7 +50,7 @@ def reconcile(member: ConsumerMember, goal: Goal) -> ConsumerMember:
         return _next(member, goal, member.epoch)
     if member.state is MemberState.UNRELEASED_PARTITIONS:
         return _next(member, goal, member.epoch)
-    if goal.reported is None or any(True for _ in goal.reported):
+    if goal.reported is None or any(goal.reported.values()):
         raise KafkaError(
             ErrorCode.FENCED_MEMBER_EPOCH,
             "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin.",
@@ -98,9 +101,10 @@ def _drop_unsubscribed(member: ConsumerMember, goal: Goal) -> ConsumerMember:
 
 def _still_owns(revoking: Owned, goal: Goal) -> bool:
     """Whether the member may still use any of these: it reports one of them, or does not report at all."""
-    if goal.reported is None:
+    reported = goal.reported
+    if reported is None:
         return True
-    return any(partition in revoking.get(topic_id, ()) for topic_id, partition in goal.reported)
+    return any(topic_id in reported and owned.keys() & reported[topic_id] for topic_id, owned in revoking.items())
 
 
 def _moved(member: ConsumerMember, state: MemberState, epoch: int, assigned: Owned, revoking: Owned) -> ConsumerMember:

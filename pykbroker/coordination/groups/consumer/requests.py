@@ -18,6 +18,7 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.coordination.groups.consumer.reconciling import Reported
     from pykbroker.coordination.groups.group import Group
     from pykbroker.coordination.groups.shard import GroupShard
     from pykbroker.coordination.host import CoordinationHost
@@ -37,9 +38,12 @@ def check_served(host: CoordinationHost) -> None:
 
 
 def heartbeat(
-    shard: GroupShard, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    shard: GroupShard,
+    context: RequestContext,
+    request: ConsumerGroupHeartbeatRequest,
+    reported: Reported | None = None,
 ) -> ConsumerGroupHeartbeatResponse | Decision[ConsumerGroupHeartbeatResponse]:
-    """ConsumerGroupHeartbeat, already validated (``checking.check_request``). A new member creates the group; in a classic group
+    """ConsumerGroupHeartbeat, already validated (``checking.check_request``), with what is ``reported_in`` it if that is much. A new member creates the group; in a classic group
     it replaces an empty one and upgrades one with members. Raises KafkaError GROUP_ID_NOT_FOUND, and what ``Heartbeat.beat``,
     ``leaving.leave`` and ``upgrade_for`` raise.
     """
@@ -49,7 +53,7 @@ def heartbeat(
         if alive is not None:
             return alive
     reply: Deferred[ConsumerGroupHeartbeatResponse] = Deferred()
-    beat = Heartbeat(context, request, reply, shard.groups.get, shard.around)
+    beat = Heartbeat(context, request, reply, shard.groups.get, shard.around, reported)
     return Decision(reply, _beat(group, beat))
 
 

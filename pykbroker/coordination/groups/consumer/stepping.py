@@ -7,13 +7,13 @@ in the log (deadlines) is noted once they are replayed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from pykbroker.coordination.groups.assigning import Assigning
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
-from pykbroker.coordination.groups.consumer.reconciling import Goal, reconcile
+from pykbroker.coordination.groups.consumer.reconciling import Goal, Reported, reconcile
 from pykbroker.coordination.groups.consumer.records import (
     assignment_record,
     epoch_record,
@@ -22,7 +22,7 @@ from pykbroker.coordination.groups.consumer.records import (
 )
 from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change, resolution
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
-from pykbroker.coordination.groups.consumer.targets import Assigning, assign, may_assign
+from pykbroker.coordination.groups.consumer.targets import assign, may_assign
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.security.context import RequestContext
 
@@ -37,7 +37,7 @@ class GroupStep:
     before: ConsumerMember
     member: ConsumerMember
     #: The partitions that the member reports to own; None if it reports none.
-    reported: Iterable[tuple[bytes, int]] | None
+    reported: Reported | None
     records: list[CoordinatorRecord] = field(default_factory=list)
     epoch: int = 0
     regex: RegexChange = field(default_factory=RegexChange)

@@ -24,6 +24,6 @@ class Subscriptions:
             regex = self._group.regexes.get(member.subscribed_regex) if member.subscribed_regex else None
             if regex is not None:
                 names |= regex.topics
-            ids = (self._group.around.topic_id(name) for name in names)
-            known = self._known[key] = frozenset(topic_id for topic_id in ids if topic_id is not None)
+            topics = self._group.around.image.topics
+            known = self._known[key] = frozenset([topics[name].id for name in names if name in topics])
         return known

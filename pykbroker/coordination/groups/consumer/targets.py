@@ -7,9 +7,10 @@ with later heartbeats.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.assigning import MANY, Assigning
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
 from pykbroker.coordination.groups.consumer.records import target_epoch_record, target_record
@@ -19,20 +20,6 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.assignors.spec import GroupSpec
-
-
-#: Subscriptions of members to topics, and partitions, from which on a target is computed in a thread: 40,000 lines of an assignor.
-_MANY = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Assigning:
-    """An effect: the target of a large group is to be computed, for the group epoch ``epoch``."""
-
-    group_id: str
-    epoch: int
-    assignor: str
-    spec: GroupSpec
 
 
 def may_assign(group: ConsumerGroup, epoch: int, now_ms: int) -> bool:
@@ -65,25 +52,25 @@ def assign(
     wanted = frozenset().union(*(member.subscribed for member in members.values()))
     image = group.around.image
     partitions = {topic_id: len(image.topics_by_id[topic_id].partitions) for topic_id in wanted}
-    assigning = Assigning(group.group_id, epoch, group.assignor_after(before, after), GroupSpec(members, partitions))
-    if sum(len(member.subscribed) for member in members.values()) + sum(partitions.values()) > _MANY:
-        return assigning
+    compute = partial(computed, group.assignor_after(before, after), GroupSpec(members, partitions))
+    if sum(len(member.subscribed) for member in members.values()) + sum(partitions.values()) > MANY:
+        return Assigning(ConsumerGroup, group.group_id, epoch, compute, target_records)
     try:
-        given = computed(assigning)
+        given = compute()
     except AssignmentFailed as error:
         message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
     return target_records(group, epoch, given), given.get(after.member_id, {})
 
 
-def computed(assigning: Assigning) -> dict[str, Target]:
+def computed(assignor: str, spec: GroupSpec) -> dict[str, Target]:
     """The target of each member. In any thread. Raises AssignmentFailed."""
     from pykbroker.coordination.groups.assignors import ASSIGNORS
 
-    given = ASSIGNORS[assigning.assignor](assigning.spec)
+    given = ASSIGNORS[assignor](spec)
     return {
         member_id: {topic: frozenset(some) for topic, some in given.get(member_id, {}).items() if some}
-        for member_id in assigning.spec.members
+        for member_id in spec.members
     }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pykbroker.coordination.groups.member_group import MemberGroup
+from pykbroker.coordination.groups.member_group import MemberGroup, count_down, names_after
 from pykbroker.coordination.groups.share.settings import ShareSettings
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
@@ -149,12 +149,8 @@ class ShareGroup(MemberGroup[ShareMember]):
 
     def topics_after(self, before: Iterable[ShareMember], after: ShareMember | None = None) -> set[str]:
         """The topics to which the group is subscribed after members change or leave."""
-        names = self._names.copy()
-        for member in before:
-            names.subtract(member.subscribed)
-        if after is not None:
-            names.update(after.subscribed)
-        return {name for name, count in names.items() if count > 0}
+        joining = () if after is None else after.subscribed
+        return names_after(self._names, [member.subscribed for member in before], joining)
 
     def has_initialized_unassigned(self) -> bool:
         """Whether initialized partitions of subscribed topics are in nobody's target, or the other way round."""
@@ -189,10 +185,8 @@ class ShareGroup(MemberGroup[ShareMember]):
         self._sessions.pop(member_id, None)
 
     def _forget_names(self, member: ShareMember | None) -> None:
-        for name in () if member is None else member.subscribed:
-            self._names[name] -= 1
-            if not self._names[name]:
-                del self._names[name]
+        if member is not None:
+            count_down(self._names, member.subscribed)
 
     # Life in the shard
 

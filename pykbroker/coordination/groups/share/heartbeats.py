@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pykbroker.coordination.groups.assigning import Assigning
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.groups.member_group import check_not_blank, invalid
@@ -61,9 +62,12 @@ class ShareHeartbeat:
         stated = self._stated(before)
         epoch, bumped = self._epoch(group, before, stated)
         target_epoch, target = group.target_epoch, group.targets.get(stated.member_id, {})
-        if may_assign(group, epoch):
-            target_epoch = epoch
-            records, target = assign(group, epoch, stated)
+        effects: list[Any] = []
+        found = assign(group, epoch, stated) if may_assign(group, epoch) else None
+        if isinstance(found, Assigning):
+            effects.append(found)
+        elif found is not None:
+            target_epoch, (records, target) = epoch, found
             self.records += records
         after = stated
         if stated.epoch != target_epoch:
@@ -77,13 +81,15 @@ class ShareHeartbeat:
             after = replace(stated, assigned=filtered(group, target, stated.subscribed))
         if after != stated:
             self.records.append(assignment_record(group.group_id, after))
-        effect = initializing.begin(group, group.topics_after([before], after), epoch, self.records)
+        to_initialize = initializing.begin(group, group.topics_after([before], after), epoch, self.records)
+        if to_initialize is not None:
+            effects.append(to_initialize)
         answer = self._answer(group, before, after)
         return Outcome(
             self.records,
             [(self.reply, answer)],
             then=partial(self._settle, group.group_id),
-            effects=[] if effect is None else [effect],
+            effects=effects,
         )
 
     def _stated(self, member: ShareMember) -> ShareMember:

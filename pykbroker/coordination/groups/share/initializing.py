@@ -42,9 +42,10 @@ def begin(
     """Note subscribed partitions without state as being initialized; None if there are none."""
     now_ms = group.around.clock.now_ms()
     new: dict[bytes, TopicState] = {}
-    for name in names:
-        topic = group.around.image.topic(name)
-        if topic is None or topic.id in group.deleting:
+    topics = group.around.image.topics
+    for name in [name for name in names if name in topics]:
+        topic = topics[name]
+        if topic.id in group.deleting:
             continue
         missing = frozenset(range(len(topic.partitions))) - _begun(group, topic.id, now_ms)
         if missing:

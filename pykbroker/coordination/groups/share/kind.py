@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pykbroker.coordination.groups.assigning import Assigning, TargetComputing
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.groups.share import heartbeats, replaying
 from pykbroker.coordination.groups.share.group import ShareGroup
@@ -23,7 +24,7 @@ class ShareKind(GroupKind[ShareGroup]):
     group_class = ShareGroup
     record_keys = replaying.KEYS
     settings = ShareSettings
-    effects: ClassVar = {Initialization: Initializing}
+    effects: ClassVar = {Initialization: Initializing, Assigning: TargetComputing}
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:
         """A record of a group, or the end of one."""

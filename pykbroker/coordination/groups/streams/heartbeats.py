@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from pykbroker.coordination.groups.assigning import Assigning
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.groups.member_group import check_instance
@@ -66,6 +67,8 @@ class StreamsHeartbeat:
     find: Find
     records: list[CoordinatorRecord] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
+    #: What a thread does after this one: a large group's target.
+    effects: list[Assigning] = field(default_factory=list)
     #: The static member that this one replaces.
     former: StreamsMember | None = None
 
@@ -103,6 +106,7 @@ class StreamsHeartbeat:
             self.records,
             [(self.reply, StreamsAnswer(answer, missing))],
             then=partial(settle, group.group_id),
+            effects=self.effects,
         )
 
     # The member
@@ -259,18 +263,19 @@ class StreamsHeartbeat:
         if delayed:
             self._delayed("initial rebalance delay")
             return group.target_epoch, NO_TARGET
-        if group.target_epoch < facts.epoch and interval_is_over(group):
+        former = stated if self.former is None else self.former
+        if group.target_epoch < facts.epoch and not group.is_assigning and interval_is_over(group):
             members = {each.member_id: each for each in group.members.values() if each is not self.former}
             members[stated.member_id] = stated
             reported: Mapping[str, TaskOffsets] = {**group.offsets, stated.member_id: offsets}
-            records, given = assign(
-                group, facts.epoch, members, configured, facts.assignment_configs, reported, self.former
-            )
-            self.records += records
-            return facts.epoch, given[stated.member_id]
-        if group.target_epoch < facts.epoch:
+            found = assign(group, facts.epoch, members, configured, facts.assignment_configs, reported, self.former)
+            if not isinstance(found, Assigning):
+                records, given = found
+                self.records += records
+                return facts.epoch, given[stated.member_id]
+            self.effects.append(found)
+        elif group.target_epoch < facts.epoch and not group.is_assigning:
             self._delayed("assignment interval")
-        former = stated if self.former is None else self.former
         return group.target_epoch, group.target_of(former.member_id)
 
     def _delayed(self, setting: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from pykbroker.coordination.groups.assigning import Assigning, TargetComputing
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.groups.streams import leaving, member_epochs, replaying
 from pykbroker.coordination.groups.streams.group import StreamsGroup
@@ -25,6 +26,7 @@ class StreamsKind(GroupKind[StreamsGroup]):
     group_class = StreamsGroup
     record_keys = replaying.KEYS
     settings = StreamsSettings
+    effects: ClassVar = {Assigning: TargetComputing}
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:
         """A record of a group, which takes the place of a classic group that only holds offsets, or the end of one."""

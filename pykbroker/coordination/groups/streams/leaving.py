@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.assigning import Assigning
 from pykbroker.coordination.groups.group import Find, find_of_kind
 from pykbroker.coordination.groups.member_group import check_instance
 from pykbroker.coordination.groups.streams.group import StreamsGroup
@@ -82,12 +83,17 @@ def fence(group: StreamsGroup, members: list[StreamsMember]) -> list[Coordinator
 def tick(group: StreamsGroup) -> Outcome:
     """Compute the first assignment when the wait for further members is over, and fence members that are late."""
     records: list[CoordinatorRecord] = []
+    effects: list[Assigning] = []
     configured = group.configured
     if group.deadlines.initial_delay_is_over() and group.members and configured is not None:
         facts = group.facts
         if facts.epoch > group.target_epoch:
-            records, _ = assign(group, facts.epoch, group.members, configured, facts.assignment_configs, group.offsets)
+            found = assign(group, facts.epoch, group.members, configured, facts.assignment_configs, group.offsets)
+            if isinstance(found, Assigning):
+                effects.append(found)
+            else:
+                records, _ = found
     over = group.deadlines.due(group.members)
     for member, reason in over:
         log.info("Streams group %s: member %s is fenced: %s", group.group_id, member.member_id, reason)
-    return Outcome([*records, *fence(group, [member for member, _ in over])])
+    return Outcome([*records, *fence(group, [member for member, _ in over])], effects=effects)

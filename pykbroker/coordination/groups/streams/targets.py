@@ -1,10 +1,14 @@
-"""The target assignment of a streams group, computed when the group epoch has risen, no more often than the interval allows."""
+"""The target assignment of a streams group, computed when the group epoch has risen, no more often than the interval allows; that of a
+large group in a thread.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.assigning import MANY, Assigning
 from pykbroker.coordination.groups.streams.group import NO_OFFSETS, StreamsGroup, TaskOffsets
 from pykbroker.coordination.groups.streams.member import StreamsMember
 from pykbroker.coordination.groups.streams.records import target_epoch_record, target_record
@@ -33,9 +37,9 @@ def assign(
     configs: Mapping[str, str],
     offsets: Mapping[str, TaskOffsets],
     former: StreamsMember | None = None,
-) -> tuple[list[CoordinatorRecord], dict[str, TaskTuple]]:
-    """The records of a new target for these members, and the target of each: nothing as long as topics are missing. One may replace
-    the static member ``former``, whose target is recorded as its already.
+) -> tuple[list[CoordinatorRecord], dict[str, TaskTuple]] | Assigning:
+    """The records of a new target for these members, and the target of each: nothing as long as topics are missing; or what is to be
+    computed in a thread. One may replace the static member ``former``, whose target is recorded as its already.
     """
     from pykbroker.coordination.groups.streams.sticky import (
         TaskGroupSpec,
@@ -55,15 +59,28 @@ def assign(
             )
             for member_id, member in members.items()
         }
-        given = assign_sticky(TaskGroupSpec(specs, configured.tasks, frozenset(stateful), int(configs[_STANDBYS])))
+        spec = TaskGroupSpec(specs, configured.tasks, frozenset(stateful), int(configs[_STANDBYS]))
+        if len(members) + sum(configured.tasks.values()) > MANY:
+            return Assigning(StreamsGroup, group.group_id, epoch, partial(assign_sticky, spec), _adopted)
+        given = assign_sticky(spec)
     known: Mapping[str, TaskTuple] = group.targets
     if former is not None:
         replacing = next(each for each in members.values() if each.instance_id == former.instance_id)
         known = {**known, replacing.member_id: group.target_of(former.member_id)}
+    return _records(group, epoch, given, known), given
+
+
+def _adopted(group: StreamsGroup, epoch: int, given: Mapping[str, TaskTuple]) -> list[CoordinatorRecord]:
+    return _records(group, epoch, given, group.targets)
+
+
+def _records(
+    group: StreamsGroup, epoch: int, given: Mapping[str, TaskTuple], known: Mapping[str, TaskTuple]
+) -> list[CoordinatorRecord]:
+    """The records of the targets that change, and of their epoch."""
     records = [
         target_record(group.group_id, member_id, given[member_id])
-        for member_id in in_map_order(members, hash_of_text, at_least=16)
+        for member_id in in_map_order(given, hash_of_text, at_least=16)
         if given[member_id] != known.get(member_id)
     ]
-    records.append(target_epoch_record(group.group_id, epoch, group.around.clock.now_ms()))
-    return records, given
+    return [*records, target_epoch_record(group.group_id, epoch, group.around.clock.now_ms())]

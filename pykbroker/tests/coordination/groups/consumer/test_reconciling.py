@@ -18,7 +18,7 @@ def member(epoch=5, state=STABLE, assigned=None, revoking=None) -> ConsumerMembe
 
 def goal(epoch, *partitions, reported=None, held=(), subscribed=frozenset({T, U}), changed=False) -> Goal:
     target = {T: frozenset(partitions)} if partitions else {}
-    owned = None if reported is None else [(T, partition) for partition in reported]
+    owned = None if reported is None else {T: set(reported)}
     return Goal(epoch, target, subscribed, lambda _, partition: partition not in held, owned, changed)
 
 

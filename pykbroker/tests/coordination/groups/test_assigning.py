@@ -11,8 +11,11 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.message import Message
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
 TOPICS = 300
 ALL = [f"topic-{number}" for number in range(TOPICS)]
@@ -162,3 +165,82 @@ def test_a_target_that_cannot_be_computed_is_asked_for_again(caplog: pytest.LogC
     assert beat(world, "a", 1, None).error_code == ErrorCode.NONE
     held.work()
     assert group(world).target_epoch == 2
+
+
+#: Of each of two topics; a topic of more is created by several changes.
+WIDE = 1100
+#: Of a heartbeat, for each partition of a topic; with the assignor 41 and 101.
+LINES = 5
+
+
+def wide(**settings: str) -> Counted:
+    """A cluster with the topics ``w0`` and ``w1``, and targets without an interval between them."""
+    world = Counted(auto_create_topics_enable="false", **settings)
+    world.traced = False
+    world.create(NewTopic("w0", WIDE, 1), NewTopic("w1", WIDE, 1))
+    world.coordinator("g")
+    return world
+
+
+def asked(world: Counted, request: Message, version: int) -> Any:
+    """The answer, decoded, of a turn that is counted if others are."""
+    answer = world.post(request, version)
+    while not answer.done:
+        world.run_turn()
+    return answer.value
+
+
+def stream(member: str, epoch: int) -> StreamsGroupHeartbeatRequest:
+    if epoch:
+        return StreamsGroupHeartbeatRequest("g", member, epoch)
+    topology = Topology(0, [Subtopology("0", ["w0"]), Subtopology("1", ["w1"])])
+    return StreamsGroupHeartbeatRequest(
+        "g", member, 0, rebalance_timeout_ms=60_000, topology=topology, active_tasks=[], standby_tasks=[], warmup_tasks=[], process_id=member
+    )  # fmt: skip
+
+
+def share(member: str, epoch: int) -> ShareGroupHeartbeatRequest:
+    return ShareGroupHeartbeatRequest("g", member, epoch, None, None if epoch else ["w0", "w1"])
+
+
+@pytest.mark.parametrize("kind", ["share", "streams"])
+def test_the_assignor_of_a_large_group_of_another_kind_does_not_hold_the_loop(kind: str) -> None:
+    request, version = (share, 1) if kind == "share" else (stream, 0)
+    world = wide(
+        group_streams_initial_rebalance_delay_ms="0",
+        group_streams_assignment_interval_ms="0",
+        group_share_assignment_interval_ms="0",
+    )
+    answer = asked(world, request("a", 0), version)
+    for _ in range(3):
+        for _ in range(100):  # the share coordinator makes the state of the partitions
+            world.run_turn()
+        answer = asked(world, request("a", answer.member_epoch), version)
+    former = group(world).target_epoch
+    assert former == epoch_of(world)
+    assert size(group(world).targets["a"]) == 2 * WIDE
+    held = Held(world)
+    world.traced, world.longest = True, 0
+    assert asked(world, request("b", 0), version).error_code == ErrorCode.NONE
+    assert world.longest <= WIDE * LINES
+    world.traced = False
+    asked(world, request("a", answer.member_epoch), version)
+    assert len(held.asked) == 1  # one at a time
+    assert group(world).target_epoch == former < epoch_of(world)
+    held.work()
+    present = group(world)
+    assert present.target_epoch == epoch_of(world)
+    assert {size(target) for target in present.targets.values()} == {WIDE}
+    assert not held.asked
+
+
+def epoch_of(world: Counted) -> int:
+    """The group epoch."""
+    present = group(world)
+    found: int = present.facts.epoch if hasattr(present, "facts") else present.epoch
+    return found
+
+
+def size(target: Any) -> int:
+    """The partitions of a share group's target, or the tasks of a streams group's."""
+    return sum(map(len, target.values() if isinstance(target, dict) else target))

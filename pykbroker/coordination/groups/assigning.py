@@ -1,25 +1,42 @@
-"""Computes the targets of large groups in a thread: the effect of a heartbeat that needs one."""
+"""Computes the targets of large groups in a thread, as Apache Kafka computes all: the effect of a heartbeat that needs one.
+
+Members get the target with later heartbeats.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.targets import Assigning, computed, target_records
-from pykbroker.coordination.outcome import Outcome
+from pykbroker.coordination.groups.member_group import MemberGroup
+from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.runtime.waits import attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pykbroker.coordination.groups.consumer.member import Target
     from pykbroker.coordination.groups.group import Group
     from pykbroker.coordination.groups.kind import EffectContext
     from pykbroker.coordination.shards import Loaded
     from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
+
+#: Subscriptions of members to topics, and partitions or tasks, from which on a target is computed in a thread: 40,000 lines of an assignor.
+MANY = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Assigning:
+    """An effect: the target of a large group of a kind is to be computed, for the group epoch ``epoch``."""
+
+    kind: type[MemberGroup[Any]]
+    group_id: str
+    epoch: int
+    #: The target of each member. Called in a thread.
+    compute: Callable[[], dict[str, Any]]
+    #: The records of it, for a group that may have other members by then; called with the group, the epoch and the target.
+    records: Callable[[Any, int, dict[str, Any]], list[CoordinatorRecord]]
 
 
 class TargetComputing:
@@ -31,11 +48,11 @@ class TargetComputing:
     def __call__(self, loaded: Loaded[Any], assigning: Assigning) -> None:
         """Compute the target; one of a group at a time, and the next heartbeat asks for the next one."""
         group = loaded.shard.groups.get(assigning.group_id)
-        if not isinstance(group, ConsumerGroup) or group.is_assigning:
+        if not isinstance(group, assigning.kind) or group.is_assigning:
             return
         group.is_assigning = True
 
-        def over(done: Deferred[dict[str, Target]]) -> None:
+        def over(done: Deferred[dict[str, Any]]) -> None:
             group.is_assigning = False
             if done.error is not None:
                 log.warning(
@@ -44,18 +61,18 @@ class TargetComputing:
                 )
                 return
             self._coordinator.go_on(
-                loaded, assigning.group_id, lambda present: _adopted(present, group, assigning.epoch, done.value)
+                loaded, assigning.group_id, lambda present: _adopted(present, group, assigning, done.value)
             )
 
-        work = attempt(self._coordinator.host.runtime.offload_read, computed, assigning)
+        work = attempt(self._coordinator.host.runtime.offload_read, assigning.compute)
         work.fold(over).or_log("assigning partitions in group %s", assigning.group_id)
 
 
-def _adopted(present: Group | None, group: ConsumerGroup, epoch: int, given: Mapping[str, Target]) -> Outcome:
+def _adopted(present: Group | None, group: MemberGroup[Any], assigning: Assigning, given: dict[str, Any]) -> Outcome:
     """The records of a target, unless the group has ended (there may be another of its name, which began anew with its epochs) or has it
     already; members that are gone get none.
     """
-    if present is not group or epoch <= group.target_epoch:
+    if present is not group or assigning.epoch <= group.target_epoch:
         return Outcome()
     found = {member_id: target for member_id, target in given.items() if member_id in group.members}
-    return Outcome(target_records(group, epoch, found))
+    return Outcome(assigning.records(group, assigning.epoch, found))
