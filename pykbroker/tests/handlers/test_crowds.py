@@ -110,6 +110,22 @@ def test_a_group_of_many_offsets_is_deleted(batch: int) -> None:
     assert answered(world, DeleteGroupsRequest(["g"]), 2).results[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
+def test_topics_that_no_group_has_offsets_of_are_deleted_beside_many_groups() -> None:
+    """Topics times groups would be 90,000 looks."""
+    world = quiet(Counted(auto_create_topics_enable="false"))
+    names = [f"topic-{number}" for number in range(300)]
+    world.create(NewTopic("wide", 1, 1), *(NewTopic(name, 1, 1) for name in names))
+    world.coordinator("g")
+    for number in range(300):
+        commit(world, f"group-{number}", 1)
+    begin(world)
+    answered(world, DeleteTopicsRequest(topic_names=names), 5)
+    assert world.image.topics.keys() == {"wide", "__consumer_offsets"}
+    assert world.longest <= MOST
+    world.counts = False
+    assert world.committed("group-299") == {("wide", 0): 7}
+
+
 def deleting(world: Counted) -> Any:
     """A deletion of the group that is under way, and the wait for its answer."""
     waiting = world.post(DeleteGroupsRequest(["g"]), 2)
@@ -568,3 +584,15 @@ def test_a_classic_member_subscribes_to_more_topics_than_are_read_in_a_turn(kind
     expected = ErrorCode.NONE if kind == "classic" else ErrorCode.UNKNOWN_SERVER_ERROR
     assert waiting.value.error_code == expected
     assert world.longest <= MOST
+
+
+def test_a_refusal_that_names_long_texts_of_a_stranger_has_room_in_its_answer() -> None:
+    """Of 20,000 characters each: together they are more than a string of Kafka's protocol has."""
+    world = MemoryCluster()
+    group, member = "g" * 20_000, "m" * 20_000
+    world.coordinator(group)
+    joins = ConsumerGroupHeartbeatRequest(group, "m", 0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[])  # fmt: skip
+    assert world.ask(joins, 1).error_code == ErrorCode.NONE
+    refused = world.ask(ConsumerGroupHeartbeatRequest(group, member, 5), 1)
+    assert refused.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert refused.error_message.startswith(f"Member {member} is not")
