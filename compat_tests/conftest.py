@@ -20,12 +20,14 @@ from compat_tests.harness.apache import METRICS_TAKER, ApacheKafka
 from compat_tests.harness.java import compile_java
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import BrokerProcess
+from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess
 
 _KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "pykbroker": Pykbroker}
 TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
 #: Tests that take long beside what they show more than others.
 LONG = "PYKBROKER_LONG" in os.environ
+#: Ten minutes after its start, a broker for a whole session would otherwise remove groups without offsets, at which a test may look.
+_KEEPING_GROUPS = {"offsets.retention.check.interval.ms": NO_RETENTION_MS}
 takes_long = pytest.mark.skipif(not LONG, reason="it takes long: PYKBROKER_LONG=1 has it run")
 
 
@@ -62,8 +64,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
 
 @pytest.fixture(scope="session")
 def pykbroker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pykbroker]:
-    """pykbroker with default settings: one for the whole session."""
-    yield from _run(Pykbroker(tmp_path_factory.mktemp("pykbroker")))
+    """pykbroker, but for that with default settings: one for the whole session."""
+    yield from _run(Pykbroker(tmp_path_factory.mktemp("pykbroker"), _KEEPING_GROUPS))
 
 
 @pytest.fixture(scope="session")

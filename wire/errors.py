@@ -219,13 +219,26 @@ _RETRIABLE = _STALE_METADATA | {
 }
 
 
+#: Characters and bytes of a text that every answer has room for: Kafka's strings have at most 32767 bytes.
+_ALWAYS_FITS = 8000
+_FITS = 32_764
+
+
+def _that_fits(message: str) -> str:
+    """The beginning of a message that names what strangers named, each of which may have 32767 bytes itself."""
+    encoded = message[: _FITS + 1].encode("utf-8", "replace")
+    return message if len(encoded) <= _FITS else encoded[:_FITS].decode("utf-8", "ignore") + "..."
+
+
 class KafkaError(Exception):
-    """A request or one item of it has failed. ``code`` is for clients, ``message`` for people."""
+    """A request or one item of it has failed. ``code`` is for clients, ``message`` for people, cut off where no answer has room for it."""
 
     #: How long the client has to wait before it asks again, where a quota says so.
     throttle_time_ms = 0
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        if message is not None and len(message) > _ALWAYS_FITS:
+            message = _that_fits(message)
         super().__init__(code, message)
         self.code = code
         self.given_message = message

@@ -62,7 +62,7 @@ def shell(request: pytest.FixtureRequest, bootstrap: str, tmp_path: Path) -> Ite
         "PYKBROKER_BOOTSTRAP": bootstrap,
     }
     spawned = pexpect.spawn(
-        program, arguments, env=environment, cwd=tmp_path, encoding="utf-8", timeout=20, dimensions=(50, 400)
+        program, arguments, env=environment, cwd=tmp_path, encoding="utf-8", timeout=60, dimensions=(50, 400)
     )
     spawned.sendline(prompt)
     spawned.expect_exact(PROMPT)

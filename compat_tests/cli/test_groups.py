@@ -84,7 +84,7 @@ def member(bootstrap: str, topic: str, group: str) -> Iterator[Member]:
 
 def _wait_for_members(run: Run, group: str, count: int) -> list[dict[str, Any]]:
     """The members, once there are ``count`` and each knows its partitions."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while time.monotonic() < deadline:
         result = run("groups", "describe", group, "--json")  # the group is not there before its first member
         described = json.loads(result.out)[0] if result.status == 0 else {"state": result.err}
@@ -95,7 +95,7 @@ def _wait_for_members(run: Run, group: str, count: int) -> list[dict[str, Any]]:
 
 def _wait_for(run: Run, group: str, condition: Callable[[dict[str, Any]], bool]) -> None:
     """Until the group is as it should be."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while not condition(described := run("groups", "describe", group, "--json").json[0]):
         assert time.monotonic() < deadline, described
 

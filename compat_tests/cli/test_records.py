@@ -306,7 +306,7 @@ def test_a_broker_that_goes_away_is_told_with_what_was_written(start_target: Cal
     broker = start_target()
     with _process(broker.bootstrap, "topics", "create", "t") as creating:
         assert creating.wait() == 0  # whoever reads it finds it
-    arguments = ("produce", "t", "--timeout", "2")
+    arguments = ("produce", "t", "--timeout", "5")
     with _process(broker.bootstrap, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         _three_lines(broker.bootstrap, "t", process)
         broker.kill()

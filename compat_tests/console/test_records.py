@@ -164,7 +164,7 @@ def test_ten_thousand_partitions_are_paged(opened, kafka):
     expect(page.locator(".pager")).to_contain_text(re.compile("1.50 of 10,000"))
     page.keyboard.press("]")
     expect(page.locator(".pager")).to_contain_text(re.compile("51.100 of 10,000"))
-    assert page.locator("tbody tr").count() == 50
+    expect(page.locator("tbody tr")).to_have_count(50)
     page.click("tbody a >> nth=3")
     expect(page.locator("[aria-label^='Partitions, as']")).to_have_value("53")
     expect(page.locator(".status")).to_contain_text("0 records · that is all")

@@ -32,6 +32,7 @@ def test_subjects_and_the_versions_of_one(opened, registered):
     page.click("a:text-is('orders-value')")
     expect(page.locator("h1")).to_have_text("orders-value")
     expect(page.locator(".view")).to_contain_text("Compatibility: BACKWARD")
+    expect(page.locator(".versions section")).to_have_count(2)
     left, right = page.locator(".versions section").all()
     expect(left).to_contain_text("Version 1: AVRO, id 1")
     expect(right).to_contain_text("Version 2: AVRO, id 2")

@@ -126,7 +126,7 @@ class Transactions:
         )
         consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
         found = []
-        while (message := consumer.poll(30)) is not None and message.error() is None:
+        while (message := consumer.poll(60)) is not None and message.error() is None:
             found.append(message.value())
         assert message is not None and message.error().code() == KafkaError._PARTITION_EOF, message  # noqa: PT018
         consumer.close()

@@ -23,7 +23,7 @@ def kcat(bootstrap: str) -> Callable[..., str]:
     def run(*arguments: str, stdin: str = "", status: int = 0) -> str:
         assert KCAT is not None
         done = subprocess.run(
-            [KCAT, "-b", bootstrap, *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False
+            [KCAT, "-b", bootstrap, *arguments], input=stdin, capture_output=True, text=True, timeout=150, check=False
         )
         assert done.returncode == status, done.stderr
         return done.stderr if status else done.stdout

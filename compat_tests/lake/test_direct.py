@@ -29,7 +29,7 @@ NOTING = {
     "log.flush.offset.checkpoint.interval.ms": "100",
     "log.initial.task.delay.ms": "0",
 }
-LIMIT_S = 60
+LIMIT_S = 150
 
 
 class Side(NamedTuple):

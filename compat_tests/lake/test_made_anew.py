@@ -22,7 +22,7 @@ NOTING = {
     "log.initial.task.delay.ms": "0",
 }
 VALUE = StructType().add("value", BinaryType())
-LIMIT_S = 60
+LIMIT_S = 150
 
 
 def stream(broker: BrokerProcess, topic: str, **options: str) -> SegmentsStream:

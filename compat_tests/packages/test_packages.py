@@ -140,7 +140,7 @@ def serving(command: list[str], folder: Path) -> Iterator[str]:
             assert ready.startswith("pykbroker ready"), process.stderr.read()
             yield ready.rpartition(" ")[2].strip()
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
         finally:
             process.kill()
 

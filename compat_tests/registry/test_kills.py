@@ -22,7 +22,7 @@ KIND = "application/vnd.schemaregistry.v1+json"
 def ask(url: str, path: str, body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data, {"Content-Type": KIND})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return json.load(answer)
 
 
@@ -68,14 +68,14 @@ def test_answers_outlive_kills(tmp_path: Path) -> None:
             request = urllib.request.Request(
                 f"{url}/config", b'{"compatibility":"NONE"}', {"Content-Type": KIND}, method="PUT"
             )
-            urllib.request.urlopen(request, timeout=30).close()
+            urllib.request.urlopen(request, timeout=120).close()
         begun = threading.Semaphore(0)
         arguments = [(url, client, 10_000 * round_, answered, begun) for client in range(4)]
         threads = [threading.Thread(target=register, args=each) for each in arguments]
         for each in threads:
             each.start()
         for _ in range(random.Random(round_).randrange(5, 40)):
-            assert begun.acquire(timeout=30)
+            assert begun.acquire(timeout=120)
         process.send_signal(signal.SIGKILL)
         for each in threads:
             each.join()

@@ -34,7 +34,7 @@ class Secured:
             f"security.protocol={'SASL_SSL' if listener == 'SASL_SSL' else 'SASL_PLAINTEXT'}\n"
             f"ssl.truststore.type=PEM\nssl.truststore.location={self._listeners.files.authority}\n"
             f"sasl.mechanism={mechanism}\nsasl.jaas.config={jaas}\n"
-            "default.api.timeout.ms=15000\nrequest.timeout.ms=10000\n"
+            "default.api.timeout.ms=60000\nrequest.timeout.ms=30000\n"
         )
         return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import Any
 
 from compat_tests.oracle.connection import Connection
 from pykbroker.wire.messages.alter_user_scram_credentials import (
@@ -32,6 +33,13 @@ def add_users(address: str, users: Mapping[str, str] = SCRAM_USERS) -> None:
         ]
         answer = connection.ask(AlterUserScramCredentialsRequest([], upsertions), 0)
         assert [result.error_code for result in answer.results] == [0] * len(users)
-    while len(connection.ask(DescribeUserScramCredentialsRequest(None), 0).results) < len(users):
+    both = dict.fromkeys(users, 2)  # the second mechanism is known later than the first
+    while not both.items() <= _mechanisms(connection).items():
         pass
     connection.close()
+
+
+def _mechanisms(connection: Connection) -> dict[str, int]:
+    """How many each user has that the broker knows."""
+    answer: Any = connection.ask(DescribeUserScramCredentialsRequest(None), 0)
+    return {each.user: len(each.credential_infos) for each in answer.results}

@@ -80,7 +80,7 @@ def batches(query: StreamingQuery) -> list[dict[str, Any]]:
     return [report for report in reports if report["numInputRows"]]
 
 
-def await_that(condition: Callable[[], bool], query: StreamingQuery, seconds: float = 60) -> None:
+def await_that(condition: Callable[[], bool], query: StreamingQuery, seconds: float = 150) -> None:
     """Waits until the condition holds while the query lives; fails with the query's own error where it died."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -162,7 +162,7 @@ def test_retention_by_time_takes_old_segments_from_a_stream(
     read = len(source.stored(tmp_path))
     assert 0 < read < 3000
     topics.configure(topic, retention_ms="3600000")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while (kept := topics.log_start(topic)) < 3000:
         assert time.monotonic() < deadline, f"retention has not moved the log start offset, it is {kept}"
         time.sleep(0.1)
@@ -183,9 +183,9 @@ def test_gaps_that_compaction_leaves_are_no_loss(
         for key in range(10):
             padded = [f"{round_}-{key}-{number}".ljust(1000, ".") for number in range(100)]
             topics.send(topic, padded, key=str(key).encode())
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while len(kept := topics.receive(topic)) > 2000:
-        assert time.monotonic() < deadline, f"compaction has left {len(kept)} of 4000 records after 60 s"
+        assert time.monotonic() < deadline, f"compaction has left {len(kept)} of 4000 records after two minutes"
         time.sleep(0.2)
     left = {message.offset() for message in kept}
     start = min(offset for offset in range(4000) if offset not in left)

@@ -61,7 +61,7 @@ def test_a_driver_killed_inside_a_batch(source: KafkaSource, topics: Topics, tmp
         start_new_session=True,
     )
     commits = tmp_path / "checkpoint" / "commits"
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 150
     try:
         while not (commits / "2").exists():
             assert driver.poll() is None, "the driver ended by itself"
@@ -125,10 +125,10 @@ def test_a_broker_killed_under_a_batch_write(
     options = {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic, "kafka.batch.size": "2000"}
     with ThreadPoolExecutor(1) as background:
         written = background.submit(frame.write.format("kafka").options(**options).save)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 150
         while topics.latest(topic) == 0:
             assert not written.done(), "the write was over before the broker could be killed"
-            assert time.monotonic() < deadline, "nothing was written within 60 s"
+            assert time.monotonic() < deadline, "nothing was written"
         broker.kill()
         before_end = not written.done()
         broker.start()

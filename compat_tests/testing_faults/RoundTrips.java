@@ -51,10 +51,10 @@ public final class RoundTrips {
     private static String consume(String bootstrap, String topic, String group) {
         var properties = properties(bootstrap);
         properties.putAll(Map.of("group.id", group, "auto.offset.reset", "earliest", "fetch.max.wait.ms", "200",
-            "enable.auto.commit", "false", "default.api.timeout.ms", "10000"));
+            "enable.auto.commit", "false", "default.api.timeout.ms", "30000"));
         try (var consumer = new KafkaConsumer<>(properties, new StringDeserializer(), new StringDeserializer())) {
             consumer.subscribe(List.of(topic));
-            long ends = System.currentTimeMillis() + 20_000;
+            long ends = System.currentTimeMillis() + 60_000;
             while (System.currentTimeMillis() < ends) {
                 for (var record : consumer.poll(Duration.ofMillis(100))) {
                     consumer.commitSync();

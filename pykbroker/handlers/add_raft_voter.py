@@ -6,6 +6,7 @@ added it is said at once that it is not ready, where Kafka would try to reach it
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from pykbroker.handlers.raft_voters import check_dynamic, check_voter, key, keys
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.add_raft_voter import AddRaftVoterRequest
 
 _LISTENERS = "controller.listener.names"
+#: Listeners of a request that its refusal names; of more than these it is cut off.
+_MOST_SHOWN = 1000
 
 
 def handle(broker: Broker, ctx: RequestContext, request: AddRaftVoterRequest) -> Deferred[AddRaftVoterResponse]:
     check_voter(broker, request, "Add")
     listener = broker.config[_LISTENERS][0]
-    if listener not in [each.name for each in request.listeners]:
-        named = ", ".join(f"ListenerName({e.name})={e.host}/<unresolved>:{e.port}" for e in request.listeners)
+    if listener not in map(attrgetter("name"), request.listeners):
+        shown = request.listeners[:_MOST_SHOWN]
+        named = ", ".join(f"ListenerName({e.name})={e.host}/<unresolved>:{e.port}" for e in shown)
         text = (
             f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{named}}})) for the default listener "
             f"ListenerName({listener})"

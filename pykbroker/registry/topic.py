@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.partitions.internal_records import append_internal
+from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.process.life import LifeEnded
 from pykbroker.registry.errors import STORE, TOO_LARGE, RegistryError
 from pykbroker.registry.records import Change, Unreadable, decode, encode
@@ -76,12 +76,12 @@ class SchemasTopic:
         try:
             partition = await self._existing(cluster)
             now_ms = cluster.runtime.clock.now_ms()
-            records = [
-                encode(each) async for each in in_turns(changes)
-            ]  # a deleted subject may have thousands of versions
+            batch = CoordinatorBatch()
+            async for each in in_turns(changes):  # a deleted subject may have thousands of versions
+                batch.add([encode(each)])
             if cluster.partition(TOPIC, 0) is not partition:
                 raise RegistryError(STORE, "The brokers were reset meanwhile")
-            appended = append_internal(partition, records, now_ms)
+            appended = batch.append(partition, now_ms)
             if appended.committed is not None:
                 await self._outcome(appended.committed)
         except KafkaError as error:

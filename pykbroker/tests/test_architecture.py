@@ -186,6 +186,7 @@ def too_large(tree: ast.AST) -> Iterator[str]:
                 yield node.name
 
 
+@pytest.mark.deep
 def test_functions_are_short_and_take_what_belongs_together_as_values() -> None:
     """What scripts/wiregen writes is left out."""
     repository = ROOT.parent

@@ -59,6 +59,7 @@ OTHERS = {
     "storage/test_repeatable.py": "all models of the store",
     "test_architecture.py": "all modules",
     "test_docstrings.py": "all docstrings",
+    "test_examples.py": "all property tests",
     "test_late_imports.py": "all modules",
     "test_mirror.py": "all tests",
     "test_names.py": "names of the whole project",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from pykbroker.tests.kit.properties import load_profile
 
-settings.register_profile("pykbroker", deadline=None)  # a busy machine is not a failure
-settings.load_profile("pykbroker")
+load_profile()

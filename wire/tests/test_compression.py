@@ -60,6 +60,7 @@ def test_output_is_bounded(codec: Compression) -> None:
 
 
 @pytest.mark.parametrize("codec", REAL_CODECS)
+@pytest.mark.deep(but=1)
 def test_a_bomb_costs_little_memory(codec: Compression) -> None:
     """In a process of its own that may not have the memory which the bomb would take."""
     program = f"""

@@ -55,6 +55,7 @@ def test_kafka_reads_what_we_write() -> None:
         assert_says(message, kafka.content, plain_name(kafka))
 
 
+@pytest.mark.deep
 def test_api_table_is_kafkas() -> None:
     rows = kafka_apis()
     assert [(key.value, key.name) for key in ApiKey] == [(int(row[0]), row[1]) for row in rows]
@@ -71,6 +72,7 @@ def test_api_table_is_kafkas() -> None:
         assert ours == headers.split(","), name
 
 
+@pytest.mark.deep
 def test_kafka_reads_our_request_headers() -> None:
     names = (None, "", "client-é")
     asked = [

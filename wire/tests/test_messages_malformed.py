@@ -87,6 +87,7 @@ def test_hostile_bytes_anywhere_are_read_or_refused() -> None:
         (OffsetCommitRequest, 9),
     ],
 )
+@pytest.mark.deep(but=3)
 def test_hostile_lengths_allocate_nothing(cls: type, version: int) -> None:
     data = encoded(build(cls.__name__, version, random.Random(11)), version)
     tracemalloc.start()
@@ -107,6 +108,7 @@ _COUNTS, _ZEROS = (b"\xd1\x0f", b"\x00\x00\x07\xd0"), (4000, 12_000)
 _PLACES = 12
 
 
+@pytest.mark.deep
 def test_a_request_takes_a_small_multiple_of_its_bytes() -> None:
     """An array of the smallest elements, at any place of any request."""
     source = random.Random(17)

@@ -74,6 +74,7 @@ def test_damage_is_found_where_decoding_finds_it(
 
 
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
+@pytest.mark.deep(but=1)
 def test_a_record_of_any_size_needs_the_memory_of_some_pieces(codec: Compression) -> None:
     batch = of([Record(timestamp=0, key=b"k", value=bytes(100_000_000))], compression=codec)
     tracemalloc.start()

@@ -34,7 +34,7 @@ SETTINGS = {
         f"org.apache.kafka.common.security.plain.PlainLoginModule required {USERS};"
     ),
 }
-LIMIT_S = 300
+LIMIT_S = 800
 
 _ADDRESS = re.compile(r'(?<=")(localhost|127\.0\.0\.1):9092(?=")')
 _SIGNED_IN = re.compile(r'(?<=")(localhost|127\.0\.0\.1):9093(?=")')

@@ -28,7 +28,7 @@ SETTINGS = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "0",
 }
-LIMIT_S = 300
+LIMIT_S = 800
 
 _EXCUSES = {
     r"test_consumer_integration::test_kafka_consumer_offsets_for_time_old": "for brokers before 0.10.1",

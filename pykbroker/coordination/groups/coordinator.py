@@ -7,7 +7,6 @@ in ``shard.py``, those of a protocol in the folder of its kind (``classic/reques
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.runtime.slices import Steps, Work
     from pykbroker.storage.log.log import AppendResult
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -175,8 +172,8 @@ class GroupCoordinator:
             config = self._runtime.at(group_id).partition.log.config
             room = min(config.max_message_bytes, config.segment_bytes)
             if 2 * len(names) > room or sum(map(len, names)) + len(names) > room:
-                log.warning("A member of group %r names more than a record may have: %d names", group_id, len(names))
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+                message = f"The member names more than a record may have: {len(names)} names."
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
     def delete_group(self, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
         """DeleteGroups of one group, by one batch: of many offsets it is encoded in slices. More than a batch may have are removed by

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from pykbroker.share_partitions.leading import LedSharePartition
 
 
-#: The weight of a batch, and the most records that a setting lets a share partition have in flight.
+#: The weight of a batch and of one of its types, and the most records that a setting lets a share partition have in flight.
 _WEIGHT = 0.3
+_WEIGHT_OF_A_TYPE = 0.005
 _MOST_TYPES = 10_000
 
 
@@ -81,7 +82,7 @@ def checked(
             if len(batches) > _MOST_TYPES:
                 raise KafkaError(ErrorCode.INVALID_RECORD_STATE)
             batches.append(Acknowledged(first, last, types))
-        yield _WEIGHT
+        yield _WEIGHT + _WEIGHT_OF_A_TYPE * len(types)
     return batches
 
 

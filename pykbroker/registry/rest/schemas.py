@@ -37,7 +37,7 @@ async def types(_: Call) -> list[str]:
 async def by_id(call: Call) -> dict[str, Any]:
     """A schema by its id."""
     state = await call.registry.state()
-    found = _with_id(state, call)[0]
+    found = (await _with_id(state, call))[0]
     answer = found.as_json()
     for name in ("subject", "version", "id"):
         del answer[name]
@@ -47,19 +47,21 @@ async def by_id(call: Call) -> dict[str, Any]:
 
 async def text(call: Call) -> SchemaText:
     """The text of a schema."""
-    found = _with_id(await call.registry.state(), call)[0]
+    found = (await _with_id(await call.registry.state(), call))[0]
     return SchemaText(await text_of(call, found))
 
 
 async def subjects(call: Call) -> list[str]:
     """The subjects that have a schema."""
-    found = _with_id(await call.registry.state(), call)
+    found = await _with_id(await call.registry.state(), call)
     return call.page(list(dict.fromkeys(each.subject for each in found if call.flag("deleted") or not each.deleted)))
 
 
 async def versions(call: Call) -> list[dict[str, Any]]:
     """The versions that have a schema."""
-    found = [each for each in _with_id(await call.registry.state(), call) if call.flag("deleted") or not each.deleted]
+    found = [
+        each for each in await _with_id(await call.registry.state(), call) if call.flag("deleted") or not each.deleted
+    ]
     return call.page([{"subject": each.subject, "version": each.version} for each in found])
 
 
@@ -82,18 +84,18 @@ async def _with_guid(call: Call) -> Version:
     if found is None:
         raise schema_not_found(call.path["guid"][:100])
     same = (each for each in state.with_id(context_of(found.subject), found.id) if each.guid == found.guid)
-    return _readable(call, found.guid, [found, *same])[0]
+    return (await _readable(call, found.guid, [found, *same]))[0]
 
 
-def _readable(call: Call, what: object, found: list[Version]) -> list[Version]:
-    """The versions that who asks may read. Raises RegistryError if there are none."""
-    allowed = [each for each in found if call.may_read(each.subject)]
+async def _readable(call: Call, what: object, found: list[Version]) -> list[Version]:
+    """The versions that who asks may read; thousands of subjects may share a schema. Raises RegistryError if there are none."""
+    allowed = [each async for each in in_turns(found) if call.may_read(each.subject)]
     if not allowed:
         raise denied(f"Schema: {what}")
     return allowed
 
 
-def _with_id(state: RegistryState, call: Call) -> list[Version]:
+async def _with_id(state: RegistryState, call: Call) -> list[Version]:
     """The versions with an id: in the context of the query's subject, else in any. Raises RegistryError."""
     said = call.path["id"]
     if not re.fullmatch(r"[0-9]{1,10}", said):
@@ -107,4 +109,4 @@ def _with_id(state: RegistryState, call: Call) -> list[Version]:
         found = next(filter(None, (state.with_id(each, int(said)) for each in state.contexts())), [])
     if not found:
         raise schema_not_found(said)
-    return _readable(call, said, found)
+    return await _readable(call, said, found)

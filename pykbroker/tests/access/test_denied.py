@@ -11,6 +11,7 @@ import pytest
 
 from pykbroker.access.step import authorise
 from pykbroker.access.table import CHECKS
+from pykbroker.faults.checks import ACTIONS
 from pykbroker.faults.fault import BadFault, Fault
 from pykbroker.faults.injector import Injector
 from pykbroker.handlers.contract import CloseConnection, NotYet
@@ -29,7 +30,7 @@ REFUSALS = {code for code in ErrorCode if code.name.endswith("_AUTHORIZATION_FAI
 EFFECTS: list[dict[str, Any]] = [
     {"error": INJECTED.name},
     {"error": INJECTED.name, "after": True},
-    *({effect: True} for effect in ("hold", "drop", "close", "corrupt", "duplicate", "stale")),
+    *({effect: True} for effect in ("hold", "drop", "close", "corrupt", "duplicate", "short", "stale")),
     {"drop": True, "after": True},
     {"close": True, "after": True},
     {"truncate": 6},
@@ -69,6 +70,12 @@ class Denying(MemoryCluster):
 @cache
 def denying(name: str) -> Denying:
     return Denying(release(name))
+
+
+def test_every_effect_of_a_fault_is_tried() -> None:
+    """``status`` is of the schema registry, which asks for rights by itself."""
+    tried = {name for effect in EFFECTS for name in effect}
+    assert tried == {*ACTIONS, "delay", "after"} - {"status"}
 
 
 @pytest.mark.parametrize(("name", "api"), EVERY, ids=lambda value: getattr(value, "handler", value))

@@ -257,7 +257,7 @@ QUESTIONS: list[Question] = [
 ]
 
 
-@pytest.mark.deep(but=4)
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
 def test_nobody_waits_for_the_cold_reads_of_others(tmp_path: Path, question: Question) -> None:
     async def scenario() -> None:

@@ -54,6 +54,7 @@ def test_a_topic_that_is_made_again_at_once_has_none_of_the_old_files():
 
 
 @pytest.mark.parametrize("how", ["stop", "kill", "power"])
+@pytest.mark.deep(but=1)
 def test_what_was_not_put_aside_when_the_process_ended_does_not_come_back(how):
     world = MemoryCluster()
     world.cluster.controller.delete_topics([wide(world)])

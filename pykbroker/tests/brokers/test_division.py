@@ -112,7 +112,7 @@ def test_the_next_start_completes_what_a_crash_interrupted(power_loss: bool) -> 
     stopped.disk = copy.deepcopy(disk)
     stopped.disk.fail = count
     stopped.divide()
-    step = operations // examples(16)
+    step = max(1, operations // examples(16))
     for number in range(1, operations, step):
         stopped.disk = copy.deepcopy(disk)
         left = number

@@ -286,7 +286,7 @@ def test_refused_at(number: int, code: int) -> None:
     check(world, acknowledged)
 
 
-@pytest.mark.deep(but=4)
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("number", range(1, OPERATIONS + 1, 31))
 def test_ended_again_while_it_starts(number: int) -> None:
     """The power goes, and goes again at each operation of the start that follows."""

@@ -4,16 +4,15 @@ quiet end all replicas are alike.
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
 
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.brokers.test_replica_manager import OwnCopies
-from pykbroker.tests.kit.depth import examples
+from pykbroker.tests.kit.depth import of_depths
 
-_SEEDS = 500 if os.environ.get("PYKBROKER_LONG") else examples(12)
+_SEEDS = of_depths(5, 12, 500)
 _STEPS = 40
 
 

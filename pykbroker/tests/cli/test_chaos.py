@@ -88,6 +88,7 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_started(run: Run, tmp_pa
         (("--set", "listeners=PLAINTEXT://192.0.2.1:0"), "do not start"),
     ],
 )
+@pytest.mark.deep(but=4)
 def test_what_cannot_be_is_said_and_nothing_run(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     found = run("chaos", "--tapes", str(tmp_path), *words, "--", "touch", str(tmp_path / "ran"))
     assert found.status in (1, 2)
@@ -117,6 +118,7 @@ TAPE = b'{"tape": 1, "chaos": "7"}\n'
     ],
 )
 @pytest.mark.parametrize("how", ["--replay", "--shrink"])
+@pytest.mark.deep(but=4)
 def test_a_tape_that_cannot_be_played(run: Run, tmp_path: Path, how: str, tape: bytes, said: str) -> None:
     (tmp_path / "a.tape").write_bytes(tape)
     found = run(
@@ -132,6 +134,7 @@ def test_a_program_that_is_not_there(run: Run, tmp_path: Path, program: str, sai
     assert (found.status > 0, said in found.err) == (True, True)
 
 
+@pytest.mark.deep
 def test_a_tape_by_which_the_program_passes_leaves_no_least_one(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.tape").write_bytes(TAPE)
     found = run("chaos", *AT, "--shrink", str(tmp_path / "a.tape"), "--tapes", str(tmp_path / "tapes"), "--", "true")

@@ -69,6 +69,7 @@ def test_a_quorum_of_itself_in_the_older_words_is_good_too(shipped: Path, capsys
 
 @pytest.mark.parametrize("command", ["check", "serve"])
 @pytest.mark.parametrize("line", ["num.partitions=WORD", "listeners=PLAINTEXT://WORD:0", "log.dirs=/proc/WORD"])
+@pytest.mark.deep(but=2)
 def test_a_file_of_others_does_nothing_to_a_terminal(command: str, line: str, tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     own_port = "" if line.startswith("listeners") else "listeners=PLAINTEXT://127.0.0.1:0\n"

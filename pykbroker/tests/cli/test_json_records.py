@@ -24,6 +24,7 @@ blobs = st.none() | st.binary(max_size=50) | st.text(max_size=20).map(str.encode
     timestamp=st.integers(0, 2**50),
     partition=st.integers(0, 1000),
 )
+@pytest.mark.deep
 def test_what_is_printed_can_be_read(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], timestamp: int, partition: int
 ) -> None:

@@ -137,6 +137,7 @@ def test_a_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize(("options", "told"), [([], "localhost"), (["--advertise", "as-reached"], "127.0.0.2")])
+@pytest.mark.deep(but=1)
 def test_clients_are_told_where_they_came(options: list[str], told: str) -> None:
     with serving("--ephemeral", "--listen", "0.0.0.0:0", *options) as (_, ready):
         port = int(ready.rpartition(":")[2])
@@ -160,6 +161,7 @@ sys.exit(main(["--listen", "127.0.0.1:0", "--data-dir", sys.argv[2]]))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.deep(but=1)
 def test_a_signal_stops_a_start_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-c", _SIGNALLED_AT_THE_START, str(int(number)), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
@@ -240,6 +242,7 @@ def test_a_log_directory_that_cannot_be_is_told(tmp_path: Path) -> None:
     assert str(tmp_path / "file") in said
 
 
+@pytest.mark.deep
 def test_the_folder_of_another_node_keeps_its_node_id(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--set", "node.id=7") as (process, ready):
         assert "broker 7" in ready

@@ -78,6 +78,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     assert "or choose another with --data-dir DIR." in said
 
 
+@pytest.mark.deep
 def test_files_that_must_not_grow(folder: Path) -> None:
     """As on a full disk: the epoch of the new start cannot be written. With room again, all is there."""
     done = subprocess.run(
@@ -94,7 +95,7 @@ def test_files_that_must_not_grow(folder: Path) -> None:
         ended(process)
 
 
-@pytest.mark.deep(but=1)
+@pytest.mark.deep
 @pytest.mark.parametrize("content", [None, "", "rubbish"])
 def test_meta_properties_that_are_missing_or_damaged(folder: Path, content: str | None) -> None:
     properties = folder / "meta.properties"
@@ -111,6 +112,7 @@ def test_meta_properties_that_are_missing_or_damaged(folder: Path, content: str 
         ended(process)
 
 
+@pytest.mark.deep
 def test_a_folder_of_another_cluster_among_the_log_dirs(folder: Path, tmp_path: Path) -> None:
     with serving(*LISTEN, "--data-dir", str(tmp_path / "other")) as (process, _):
         ended(process)
@@ -131,7 +133,7 @@ def test_one_of_the_log_dirs_cannot_be_used(folder: Path, tmp_path: Path) -> Non
         assert f"Log directory {tmp_path / 'broken'} goes offline" in ended(process)
 
 
-@pytest.mark.deep(but=1)
+@pytest.mark.deep
 @pytest.mark.parametrize("what", ["t-0", "."])
 def test_files_that_vanish_while_they_are_served(folder: Path, what: str) -> None:
     """A partition's directory, or all of them: once it is noticed, every client is told, until a start that finds what is left."""
@@ -152,6 +154,7 @@ def test_files_that_vanish_while_they_are_served(folder: Path, what: str) -> Non
         ended(process)
 
 
+@pytest.mark.deep
 def test_a_file_in_the_place_of_a_partition(folder: Path) -> None:
     shutil.rmtree(folder / "t-0")
     (folder / "t-0").touch()

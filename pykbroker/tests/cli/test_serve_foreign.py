@@ -37,7 +37,7 @@ def everything(folder: Path) -> dict[str, bytes | None]:
     return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
 
 
-@pytest.mark.deep(but=3)
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("name", [*FOREIGN, "notes.txt"])
 def test_a_directory_that_is_no_brokers_is_refused_and_left_as_it_was(tmp_path: Path, name: str) -> None:
     lay_out(tmp_path, [name])
@@ -68,7 +68,7 @@ def test_a_link_to_a_directory_that_is_no_brokers(tmp_path: Path) -> None:
     assert everything(tmp_path / "mine").keys() >= {"report-2024/january.csv", "to-delete/letter.txt"}
 
 
-@pytest.mark.deep(but=1)
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["lost+found/", ".snapshot/", ".hidden", ".nfs000001"])
 def test_what_file_systems_keep_is_no_obstacle(tmp_path: Path, name: str) -> None:
     """Apache Kafka takes hidden files, but ends at a lost+found or a hidden folder; nothing of ours touches them."""
@@ -99,6 +99,7 @@ def test_what_is_put_into_a_brokers_folder_stays(tmp_path: Path) -> None:
     assert f"t-9.{ASIDE}-delete is not removed: letter.txt in it is no broker's" in said
 
 
+@pytest.mark.deep
 def test_left_overs_of_a_broker_go_and_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with serving(*LISTEN, "--data-dir", str(folder)) as (process, ready):
@@ -116,6 +117,7 @@ def test_left_overs_of_a_broker_go_and_are_named(tmp_path: Path) -> None:
     assert f"Removed {left}" in said
 
 
+@pytest.mark.deep
 def test_a_link_among_the_left_overs_is_removed_and_not_what_it_leads_to(tmp_path: Path) -> None:
     """As Apache Kafka does."""
     folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
@@ -144,6 +146,7 @@ def test_a_topic_does_not_move_into_a_folder_of_somebody(tmp_path: Path) -> None
     assert "goes offline" not in said
 
 
+@pytest.mark.deep
 def test_one_folder_under_two_names_is_told(tmp_path: Path) -> None:
     """Each partition would seem to lie there twice, and the second be put aside."""
     folder, link = tmp_path / "data", tmp_path / "link"

@@ -51,6 +51,7 @@ def test_what_cannot_be_is_said_before_anything_is_opened(tmp_path: Path, option
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.deep
 def test_a_port_that_is_taken_is_said_and_the_data_are_closed_in_good_order(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--ephemeral", "--http", "0") as (_, ready):
         address = ready.rpartition("; HTTP at ")[2].strip()

@@ -90,6 +90,7 @@ def test_a_log_that_nobody_reads_holds_up_nobody() -> None:
     assert said.count("it speaks HTTP") == 1500
 
 
+@pytest.mark.deep
 def test_quiet_and_verbose(tmp_path: Path) -> None:
     with serving(*LISTEN, "--data-dir", str(tmp_path), "--quiet") as (process, ready):
         ask(ready, create("t"))
@@ -143,6 +144,7 @@ def test_listeners_without_a_name_get_one() -> None:
     assert {listener.security_protocol for listener in config.listeners} == {"PLAINTEXT"}
 
 
+@pytest.mark.deep
 def test_addresses_that_cannot_be_had_are_told() -> None:
     for address, told in (
         ("nowhere.invalid:0", "the host nowhere.invalid cannot be resolved"),
@@ -209,6 +211,7 @@ def test_the_end_of_the_parent_ends_the_broker_and_its_folder(tmp_path: Path, mo
         ("controller.quorum.voters=7@localhost:9093", 1, "asks for a quorum that is not this node 1 alone"),
     ],
 )
+@pytest.mark.deep(but=1)
 def test_a_cluster_elsewhere_is_refused(given: str, status: int, told: str) -> None:
     found, said = refused(*LISTEN, "--ephemeral", "--set", given)
     assert found == status

@@ -142,6 +142,7 @@ def test_passwords_are_printed_to_a_terminal_only(tmp_path: Path, is_terminal: b
     assert users["alice"] not in (tmp_path / "log").read_text()
 
 
+@pytest.mark.deep
 def test_a_log_directory_that_is_restored_alone_gets_no_new_authority(tmp_path: Path) -> None:
     where = ("--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0", "--security", "sasl_ssl")
     kept = tmp_path / "data-security"

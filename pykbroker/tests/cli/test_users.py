@@ -39,6 +39,12 @@ def test_set_list_and_remove(ask: Any) -> None:
     assert [row["user"] for row in json.loads(ask("list", "--json"))] == ["carol"]
 
 
+def test_users_of_plain_are_not_said_to_be_none(run: Any, address: str) -> None:
+    done = run("users", "list", "-b", address)
+    assert (done.status, done.out) == (0, "")
+    assert "Users of PLAIN are in the brokers' settings" in done.err
+
+
 def test_a_password_of_a_file_is_its_first_line(ask: Any, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("from the file\nmore\n")
     ask("set", "bob", "--password-file", str(tmp_path / "password"), stdin=b"")

@@ -308,7 +308,7 @@ def is_noticed() -> bool:
     return True
 
 
-WITHOUT_SHRINKING = settings(max_examples=60, deadline=None, database=None, phases=[Phase.generate])
+WITHOUT_SHRINKING = settings(max_examples=60, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
 
 
 def four_brokers() -> Controller:

@@ -110,6 +110,22 @@ def test_a_group_of_many_offsets_is_deleted(batch: int) -> None:
     assert answered(world, DeleteGroupsRequest(["g"]), 2).results[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
+def test_topics_that_no_group_has_offsets_of_are_deleted_beside_many_groups() -> None:
+    """Topics times groups would be 90,000 looks."""
+    world = quiet(Counted(auto_create_topics_enable="false"))
+    names = [f"topic-{number}" for number in range(300)]
+    world.create(NewTopic("wide", 1, 1), *(NewTopic(name, 1, 1) for name in names))
+    world.coordinator("g")
+    for number in range(300):
+        commit(world, f"group-{number}", 1)
+    begin(world)
+    answered(world, DeleteTopicsRequest(topic_names=names), 5)
+    assert world.image.topics.keys() == {"wide", "__consumer_offsets"}
+    assert world.longest <= MOST
+    world.counts = False
+    assert world.committed("group-299") == {("wide", 0): 7}
+
+
 def deleting(world: Counted) -> Any:
     """A deletion of the group that is under way, and the wait for its answer."""
     waiting = world.post(DeleteGroupsRequest(["g"]), 2)
@@ -247,6 +263,7 @@ def consumer_join(member_id: str) -> JoinGroupRequest:
     )
 
 
+@pytest.mark.deep
 def test_a_coordinator_of_many_groups_moves() -> None:
     """All members that wait there are answered: here one of each group for its rebalance."""
     world = quiet(Counted(brokers=2, offsets_topic_num_partitions="1", offsets_topic_replication_factor="2"))
@@ -486,6 +503,7 @@ def test_a_setting_of_the_broker_is_applied_to_many_topics() -> None:
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share", "streams", "subtopologies"])
+@pytest.mark.deep(but=1)
 def test_a_member_that_names_more_than_a_record_may_have_is_refused_before_they_are_worked_on(kind: str) -> None:
     """A frame may have a hundred megabytes of them, and the work on all is one turn. What fits is accepted."""
     found = []
@@ -566,3 +584,15 @@ def test_a_classic_member_subscribes_to_more_topics_than_are_read_in_a_turn(kind
     expected = ErrorCode.NONE if kind == "classic" else ErrorCode.UNKNOWN_SERVER_ERROR
     assert waiting.value.error_code == expected
     assert world.longest <= MOST
+
+
+def test_a_refusal_that_names_long_texts_of_a_stranger_has_room_in_its_answer() -> None:
+    """Of 20,000 characters each: together they are more than a string of Kafka's protocol has."""
+    world = MemoryCluster()
+    group, member = "g" * 20_000, "m" * 20_000
+    world.coordinator(group)
+    joins = ConsumerGroupHeartbeatRequest(group, "m", 0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[])  # fmt: skip
+    assert world.ask(joins, 1).error_code == ErrorCode.NONE
+    refused = world.ask(ConsumerGroupHeartbeatRequest(group, member, 5), 1)
+    assert refused.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert refused.error_message.startswith(f"Member {member} is not")

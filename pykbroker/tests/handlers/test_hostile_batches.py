@@ -208,6 +208,7 @@ SETTINGS: dict[str, tuple[dict[str, str], dict[str, ErrorCode]]] = {
 
 @both
 @pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.deep(but=4)
 def test_produce(measuring: Watched, kind: str, setting: str) -> None:
     settings, answers = SETTINGS[setting]
     measuring.cluster.runtime.memory.limit = 32 * 1024 * 1024
@@ -250,7 +251,7 @@ def a_commit() -> tuple[bytes, bytes | None]:
     return group_records.encode(group_records.offset_record("g", "t", 0, OffsetCommitValue(7, -1, "", NOW)))
 
 
-@pytest.mark.deep(but=2)
+@pytest.mark.deep(but=1)
 @both
 @pytest.mark.parametrize("of", ["groups", "transactions"])
 def test_loading_of_coordinators(measuring: Watched, kind: str, of: str) -> None:
@@ -288,7 +289,7 @@ class SharesWatched(Watched, ShareCluster):
     """With a share group that has dead letters."""
 
 
-@pytest.mark.deep(but=1)
+@pytest.mark.deep
 @both
 def test_dead_letters(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Records that a share group gives up, and what else lies among its letters."""

@@ -35,6 +35,7 @@ from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages import (
     add_partitions_to_txn,
+    add_raft_voter,
     alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
@@ -480,7 +481,12 @@ ROWS: dict[ApiKey, Row | str] = {
     ),
     ApiKey.UNREGISTER_BROKER: SMALL,
     ApiKey.UNREGISTER_CONTROLLER: SMALL,
-    ApiKey.ADD_RAFT_VOTER: SMALL,
+    ApiKey.ADD_RAFT_VOTER: lambda: (
+        add_raft_voter.AddRaftVoterRequest(
+            None, 1000, 3, b"1" * 16, [add_raft_voter.Listener(name, "h", 1) for name in topics()]
+        ),
+        0,
+    ),
     ApiKey.REMOVE_RAFT_VOTER: SMALL,
     ApiKey.DESCRIBE_TRANSACTIONS: lambda: (describe_transactions.DescribeTransactionsRequest(ids()), 0),
     ApiKey.LIST_TRANSACTIONS: lambda: (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from pykbroker.handlers.sharing.acknowledging import checked
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.wire.errors import ErrorCode
@@ -103,3 +106,13 @@ def test_a_topic_that_is_unknown() -> None:
     world, member = started()
     world.topic_id = bytes(16)
     assert member.acknowledge(0, 1, ACCEPT) == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_what_a_batch_weighs_grows_with_its_types() -> None:
+    """A frame has a million of them in a hundred batches."""
+    few, many = (
+        sum(checked([AcknowledgementBatch(0, count - 1, [1] * count)], 0, Counter(), may_renew=False))
+        for count in (1, 10_000)
+    )
+    assert few < 1
+    assert many >= 50

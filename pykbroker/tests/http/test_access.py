@@ -88,6 +88,7 @@ def test_without_a_token_only_health_and_the_empty_page_are_there(guarded: WithH
 
 _FOREIGN = (
     {"Host": "evil.example"},
+    {"Host": "evil"},  # by a search list of the network, or as a top-level domain
     {"Host": "localhost.evil.example"},
     {"Host": "localhost, evil.example"},
     {"Host": "localhost@evil.example"},

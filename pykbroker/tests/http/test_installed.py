@@ -32,6 +32,7 @@ except VerbRefused as refusal:
     ("own_process", "trusted", "said"),
     [(True, True, ["0", "1", "{}"]), (False, True, ["1", "1", "{}"]), (True, False, ["0", "0", "refused"])],
 )
+@pytest.mark.deep(but=1)
 def test_who_trusts_the_authorities_of_the_system(
     tmp_path: Path, own_process: bool, trusted: bool, said: list[str]
 ) -> None:

@@ -273,6 +273,7 @@ def test_what_protects_the_broker_protects_its_registry(words: list[str], why: s
     assert found.listener == "SASL_PLAINTEXT"
 
 
+@pytest.mark.deep
 def test_in_a_process_of_its_own() -> None:
     with Kafka(schema_registry=True, security="sasl_ssl", users=USERS, process=True) as kafka:
         assert Asker(kafka, "alice").ask("GET", "/subjects") == (200, [])

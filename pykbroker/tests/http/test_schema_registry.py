@@ -227,6 +227,7 @@ def test_without_it_nothing_of_it_is_known() -> None:
         _ = kafka.schema_registry_url
 
 
+@pytest.mark.deep
 def test_in_a_process_of_its_own() -> None:
     with Kafka(process=True, schema_registry=True) as kafka:
         assert Client(kafka).ask("POST", "/subjects/s/versions", {"schema": INT})[1]["id"] == 1

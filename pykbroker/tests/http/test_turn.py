@@ -142,6 +142,7 @@ def _of_the_page(code: CodeType) -> bool:
 
 
 @pytest.mark.parametrize("name", LISTS)
+@pytest.mark.deep(but=3)
 def test_no_page_of_the_console_keeps_the_loop_for_long(full: WithHttp, name: str) -> None:
     console = Console(full.kafka.node, full.side._meter, full.side._clock)
     handle, said, total = LISTS[name]

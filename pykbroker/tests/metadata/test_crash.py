@@ -121,6 +121,7 @@ def test_an_error_at_any_operation(operation, code):
         assert state(open_controller(disk).image) == state(controller.image)
 
 
+@pytest.mark.deep
 def test_a_disk_that_fills_between_the_batches_of_one_decision():
     disk = SimulatedDisk()
     controller = open_controller(disk)

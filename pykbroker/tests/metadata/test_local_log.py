@@ -138,6 +138,7 @@ def test_snapshots_come_as_the_log_grows_and_keep_it_short(node):
     assert node.state() == before
 
 
+@pytest.mark.deep
 def test_many_leaders_are_several_batches_of_one_operation(node):
     start(node)
     for name in ("a", "b"):

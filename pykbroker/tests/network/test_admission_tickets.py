@@ -67,6 +67,7 @@ def settings(realm: Realm) -> dict[str, str]:
     }
 
 
+@pytest.mark.deep
 def test_nothing_is_served_and_nobody_fails(realm: Realm, tmp_path: Path) -> None:
     strangers = Strangers(tmp_path, seed=15, says=says(realm.ticket("alice")), more=settings(realm))
     strangers.send(FRAMES)

@@ -516,9 +516,9 @@ def test_an_idle_connection_keeps_no_block_of_its_own(tmp_path: Path, monkeypatc
     let_go = ReceiveBlock.let_go
 
     def watched(self: ReceiveBlock) -> None:
-        blocks.append(len(self.view))
+        before = len(self.view)
         let_go(self)
-        blocks.append(len(self.view))
+        blocks.append((before, len(self.view)))
 
     monkeypatch.setattr(ReceiveBlock, "let_go", watched)
 
@@ -528,8 +528,7 @@ def test_an_idle_connection_keeps_no_block_of_its_own(tmp_path: Path, monkeypatc
             await create(client)
             await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
             other = await broker.connect()
-            await until(other, lambda: 1 << 20 in blocks)
-            assert blocks[blocks.index(1 << 20) + 1] == BLOCK
+            await until(other, lambda: (1 << 20, BLOCK) in blocks)
             await client.ask(produce(b"x" * 900_000), 9, ProduceResponse)
             client.close()
             other.close()
@@ -566,14 +565,19 @@ def test_a_connection_too_many_is_closed_and_said_once(tmp_path: Path, monkeypat
     assert [record.name for record in caplog.records].count("pykbroker.network.server") == 1
 
 
-def test_idle_connections_are_closed(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("pykbroker.network.server._IDLE_CHECK_MS", 20)
-
+def test_idle_connections_are_closed(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with running_broker(tmp_path, {"connections.max.idle.ms": "50"}) as broker:
-            client = await broker.connect()
-            await client.ask(ASK, 3, ApiVersionsResponse)
-            assert await client.closed_by_broker()
+        clock = ManualClock()
+        async with running_broker(tmp_path, {"connections.max.idle.ms": "50000"}, clock=clock) as broker:
+            idle, busy = await broker.connect(), await broker.connect()
+            await idle.ask(ASK, 3, ApiVersionsResponse)
+            clock.advance(45_000)
+            await busy.ask(ASK, 3, ApiVersionsResponse)
+            clock.advance(15_000)
+            broker.cluster.runtime.timers.run_due()
+            assert await idle.closed_by_broker()
+            await busy.ask(ASK, 3, ApiVersionsResponse)
+            busy.close()
 
     run(scenario())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pykbroker.network import streaming
+from pykbroker.runtime.clock import ManualClock
 from pykbroker.simulation.colddisk import ColdDisk
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.tests.kit.running import Client, RunningBroker, running_broker, until
@@ -69,16 +70,17 @@ def test_clients_that_take_nothing_cost_little_and_take_nothing_from_others(tmp_
     run(scenario())
 
 
-def test_a_client_that_takes_nothing_is_cut_when_it_was_idle_for_too_long(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("pykbroker.network.server._IDLE_CHECK_MS", 20)
-
+def test_a_client_that_takes_nothing_is_cut_when_it_was_idle_for_too_long(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with running_broker(tmp_path, {"connections.max.idle.ms": "1000"}) as broker:
+        clock = ManualClock()
+        async with running_broker(tmp_path, {"connections.max.idle.ms": "50000"}, clock=clock) as broker:
             dead = await filled(broker)
             dead.reader._transport.pause_reading()
             dead.send(fetch_all(), 12)
             connections = broker.server.sockets(1).connections
             await until(lambda: any(each._outgoing.is_paused for each in connections))
+            clock.advance(60_000)
+            broker.cluster.runtime.timers.run_due()
             await until(lambda: not connections)
             assert broker.cluster.runtime.memory.unsent.held == 0
             dead.writer.transport.abort()

@@ -55,6 +55,7 @@ def test_what_is_no_json(rest: bytes) -> None:
 @pytest.mark.parametrize(
     "items", ['"null"', '{"type": "array", "items": "null"}', '{"type":"record","name":"E","fields":[]}']
 )
+@pytest.mark.deep(but=1)
 def test_items_without_bytes_are_bounded(items: str) -> None:
     """A few bytes that claim a million times a million items."""
     pytest.importorskip("avro", reason="Apache's avro is not installed")

@@ -17,11 +17,11 @@ import pytest
 from pykbroker.replication.following import FetchPlace, FollowerDecision, FollowerStep, Following
 from pykbroker.replication.isr import CommittedIsr, Isr, IsrMember, ProposedIsr
 from pykbroker.replication.leading import Leading
-from pykbroker.tests.kit.depth import examples, of_depths
+from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.replication.model import Bounds, Event, ModelCluster, Violation
 
-_STATES = 20_000 if os.environ.get("PYKBROKER_LONG") else 2_000
-_WALKS = 20_000 if os.environ.get("PYKBROKER_LONG") else 150
+_STATES = of_depths(2_000, 2_000, 20_000)
+_WALKS = of_depths(15, 150, 20_000)
 _STEPS = 120
 
 
@@ -99,13 +99,13 @@ WIDE = Bounds(appends=8, elections=4, crashes=3, duplicates=4, lags=3, lost=2)
 
 @pytest.mark.parametrize("min_in_sync", [1, 2])
 def test_random_orders(min_in_sync: int) -> None:
-    for seed in range(examples(_WALKS)):
+    for seed in range(_WALKS):
         walk(WIDE._replace(min_in_sync=min_in_sync), seed)
 
 
 def test_nothing_is_stuck() -> None:
     """At the quiet end of a random order every replica has everything, and is in sync."""
-    for seed in range(examples(_WALKS // 3)):
+    for seed in range(_WALKS // 3):
         rng = random.Random(seed)
         cluster = ModelCluster(WIDE)
         for _ in range(_STEPS):

@@ -66,6 +66,7 @@ def test_one_that_waits_for_others_no_longer_holds_its_connection() -> None:
     assert answer.value.error_code == 0
 
 
+@pytest.mark.deep
 def test_few_are_worked_on_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "MOST_BYTES", 400_000)
     world = MemoryCluster()

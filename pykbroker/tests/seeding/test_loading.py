@@ -225,6 +225,7 @@ def test_an_export_leaves_out_what_was_aborted(broker: Kafka, tmp_path: Path) ->
     assert [each.value for each in broker.records("t")] == [b"committed"]
 
 
+@pytest.mark.deep
 def test_a_process_of_its_own_is_sown(tmp_path: Path) -> None:
     with Kafka(seed=ORDERS, process=True) as kafka:
         consumer = Consumer(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pykbroker.seeding.reading import read
 from pykbroker.seeding.seed import BadSeed
+from pykbroker.tests.kit.properties import BUSY
 
 ORDERS_YAML = """\
 topics:
@@ -169,7 +170,7 @@ def test_what_cannot_be_meant_is_told_with_its_place(tmp_path: Path, name: str, 
 
 
 @pytest.mark.parametrize("form", ["yaml", "json", "jsonl", "csv"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, *BUSY], deadline=None, max_examples=60)
 @given(
     text=st.lists(
         st.sampled_from(

@@ -18,6 +18,7 @@ from pykbroker.seeding.writing import document, write
 from pykbroker.seeding.writing import text as text_of
 from pykbroker.testing import Kafka
 from pykbroker.tests.kit.depth import examples
+from pykbroker.tests.kit.properties import BUSY
 
 FORMS = ("seed.yaml", "seed.json", "seed.jsonl", "folder of jsonl", "folder of csv")
 
@@ -79,7 +80,7 @@ _names = itertools.count()
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(50))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, *BUSY], deadline=None, max_examples=examples(50))
 @given(seed=seeds())
 def test_what_is_written_can_be_read(tmp_path: Path, form: str, seed: Seed) -> None:
     path, kind = way(tmp_path, form)
@@ -87,7 +88,7 @@ def test_what_is_written_can_be_read(tmp_path: Path, form: str, seed: Seed) -> N
     assert said(read(path)) == said(seed)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, *BUSY], deadline=None, max_examples=50)
 @given(seed=seeds())
 def test_a_csv_has_the_records(tmp_path: Path, seed: Seed) -> None:
     write(seed, tmp_path / "all.csv")
@@ -101,8 +102,9 @@ def two() -> Iterator[tuple[Kafka, Kafka]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, *BUSY], deadline=None, max_examples=10)
 @given(seed=seeds())
+@pytest.mark.deep(but=2)
 def test_what_is_exported_is_the_same_in_another_broker(
     tmp_path: Path, two: tuple[Kafka, Kafka], form: str, seed: Seed
 ) -> None:

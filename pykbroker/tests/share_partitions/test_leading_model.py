@@ -386,6 +386,7 @@ ShareGroupModel.TestCase.settings = settings(
     max_examples=EXAMPLES or examples(20),
     stateful_step_count=30,
     deadline=None,
+    derandomize=not EXAMPLES and settings.default.derandomize,
     suppress_health_check=list(HealthCheck),
 )
 TestShareGroupModel = ShareGroupModel.TestCase

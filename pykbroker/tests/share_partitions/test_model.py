@@ -138,12 +138,12 @@ class ShareModel(RuleBasedStateMachine):
     @rule(member=st.sampled_from(MEMBERS), data=st.data(), later=st.booleans())
     def acknowledge(self, member: str, data: st.DataObject, later: bool) -> None:
         self.release_due()
-        held_now = [n for n in range(self.share.start_offset, self.share.end_offset) if self.is_held(n, member)]
-        if held_now and data.draw(st.booleans()):  # what it may say, more often than by chance
-            first = data.draw(st.sampled_from(held_now))
-            last = first
+        held_now = [n for n in range(self.share.start_offset, self.share.end_offset) if self.records[n].holder]
+        if held_now and data.draw(st.integers(0, 3)):  # what somebody may say, more often than by chance
+            last = first = data.draw(st.sampled_from(held_now))
+            member = self.records[first].holder
             most = data.draw(st.integers(0, 12))
-            while last - first < most and last + 1 in held_now:
+            while last - first < most and last + 1 in held_now and self.is_held(last + 1, member):
                 last += 1
         else:
             first = data.draw(st.integers(max(self.share.start_offset - 3, 0), max(self.share.end_offset, 1)))

@@ -179,7 +179,7 @@ def notices(model: type[RuleBasedStateMachine], examples: int) -> bool:
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_of_share_partitions_that_is_off_is_noticed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     RULES[rule](monkeypatch)
-    assert notices(ShareModel, 200)
+    assert notices(ShareModel, 1000)
 
 
 @pytest.mark.parametrize("rule", RULES_OF_LEADERS)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from pykbroker.brokers.resources import alter_resources
 from pykbroker.client.connection import BrokerConnection
@@ -73,6 +74,19 @@ def test_a_broker_that_was_stopped_is_there_again(back: str, abrupt: bool) -> No
         assert [each["state"] for each in kafka.node.brokers.describe(kafka.node.addresses())] == ["running"] * 3
         broker.stop()
         broker.start()
+
+
+@pytest.mark.parametrize("back", ["reset", "restore"])
+def test_a_broker_that_was_cut_off_is_among_the_others_again(back: str) -> None:
+    settings = {"default.replication.factor": 3, "replica.lag.time.max.ms": 3_600_000}
+    with KafkaCluster(settings) as kafka:
+        kafka.snapshot("s")
+        kafka.broker(2).partition_from()
+        kafka.reset() if back == "reset" else kafka.restore("s")
+        kafka.create_topic("t", 1)
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "acks": "all"})
+        producer.produce("t", b"v")
+        assert producer.flush(120) == 0  # all replicas have it: none leaves those in sync for an hour
 
 
 @pytest.mark.parametrize("back", ["reset", "restore"])

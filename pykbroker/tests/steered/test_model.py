@@ -402,6 +402,7 @@ VERBS: tuple[Callable[[World], None], ...] = (
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.deep(but=4)
 def test_after_any_history_a_reset_broker_is_a_fresh_one(seed: int) -> None:
     """Without a time limit of its own, which a starved process exceeds without a fault (at nice 19 a seed takes minutes): what hangs
     is found by ``scripts/test``, which prints the stacks.

@@ -87,6 +87,7 @@ def test_a_broker_that_serve_runs(tmp_path: Path, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == [], "the data, and what was kept of them, go with the process"
 
 
+@pytest.mark.deep
 def test_serve_is_spoken_to_in_its_own_words(tmp_path: Path) -> None:
     """What to do is an option of its command line, not Python."""
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
@@ -102,6 +103,7 @@ def test_serve_is_spoken_to_in_its_own_words(tmp_path: Path) -> None:
             assert not any(python in answer["title"] for python in ("data_dir", "()", "Kafka("))
 
 
+@pytest.mark.deep
 def test_serve_begins_with_its_seed_and_its_clock_stands_still(tmp_path: Path) -> None:
     path = tmp_path / "orders.jsonl"
     path.write_text('{"value": "one book"}\n')
@@ -141,6 +143,7 @@ def test_a_protected_broker_of_a_test_has_a_token() -> None:
             connection.close()
 
 
+@pytest.mark.deep
 def test_data_that_stay_are_kept(tmp_path: Path) -> None:
     with serving("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path), "--http", "0", "--json") as (_, line):
         status, answer = ask(json.loads(line)["http"], "POST", "/reset")
@@ -157,6 +160,7 @@ def topics_of(bootstrap: str, create: str | None = None) -> set[str]:
 
 
 @pytest.mark.parametrize("process", [False, True])
+@pytest.mark.deep(but=1)
 def test_a_tests_broker_has_it_when_it_is_asked_for(process: bool) -> None:
     with Kafka(http=0, process=process) as kafka:
         assert ask(kafka.http_address, "GET", "/brokers")[1]["brokers"][0]["state"] == "running"

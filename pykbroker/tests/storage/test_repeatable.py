@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
+import pytest
+
 from pykbroker.worlds.disk import SimulatedDisk
 
 #: How many seeds of a model are run: enough that what a restart finds half done is among it.
@@ -81,6 +83,7 @@ def telling(hash_seed: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.deep
 def test_a_seed_of_the_store_is_the_same_run_in_every_process() -> None:
     first, second = [process.communicate()[0].splitlines() for process in (telling("1"), telling("2"))]
     assert len(set(first)) == sum(SEEDS.values())

@@ -24,6 +24,7 @@ import pytest
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.runtime.temporary import TESTS, sweep
 from pykbroker.testing import Kafka, KafkaCluster
+from pykbroker.tests.kit.running import until_in_thread
 
 USE = "from pykbroker.testing import Kafka\nkafka = Kafka(process={process}).start()\nprint(kafka.pid, flush=True)\n"
 
@@ -57,7 +58,8 @@ def test_a_block_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
         1 // 0  # noqa: B018
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)))
-    assert (set(threading.enumerate()), descriptors(), left_in(tmp_path)) == (threads, files, [])
+    assert (set(threading.enumerate()) - threads, left_in(tmp_path)) == (set(), [])
+    until_in_thread(lambda: descriptors() <= files)  # clients of other tests may connect again, and end
     with pytest.raises(RuntimeError, match="not running"):
         _ = kafka.bootstrap_servers
 
@@ -65,6 +67,7 @@ def test_a_block_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "ending", ["", "1 // 0", "import signal; signal.raise_signal(signal.SIGINT)", "raise SystemExit"]
 )
+@pytest.mark.deep(but=2)
 def test_an_interpreter_that_ends_in_the_middle_leaves_nothing(tmp_path: Path, ending: str) -> None:
     running = script(tmp_path, f"{USE.format(process=False)}kafka.produce('t', 'v')\n{ending}\n")
     _, said = running.communicate(timeout=30)
@@ -72,6 +75,7 @@ def test_an_interpreter_that_ends_in_the_middle_leaves_nothing(tmp_path: Path, e
     assert left_in(tmp_path) == []
 
 
+@pytest.mark.deep
 def test_what_a_killed_interpreter_left_is_swept_up_by_the_next(tmp_path: Path) -> None:
     with script(tmp_path, f"{USE.format(process=False)}import signal; signal.pause()") as killed:
         assert killed.stdout is not None
@@ -182,6 +186,7 @@ def lives(number: int) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 5])
+@pytest.mark.deep(but=1)
 def test_a_process_is_as_it_was(at_once: int) -> None:
     """Also where several live in threads at once, each of which may find what another has changed for a while."""
     for number in range(len(OPTIONS)):

@@ -88,6 +88,7 @@ def test_of_a_cluster(kafka_cluster, kafka):
     assert (status, "3 passed" in output) == (0, True), output
 
 
+@pytest.mark.deep
 def test_the_release_comes_by_marker(tmp_path: Path) -> None:
     status, output = run(
         tmp_path,
@@ -116,6 +117,7 @@ def test_of_none(kafka): ...
     assert "there is no Kafka '3.0' to be taken for; write one of 2.8, 3.9, 4.3, 4.4" in output
 
 
+@pytest.mark.deep
 def test_a_seed_comes_by_marker_from_beside_the_test(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text("key,value\nk,v\n")
     status, output = run(
@@ -150,6 +152,7 @@ def test_bad(kafka): ...
     ), output
 
 
+@pytest.mark.deep
 def test_bad_markers_say_what_to_write(tmp_path: Path) -> None:
     status, output = run(
         tmp_path,
@@ -193,6 +196,7 @@ def test_fails(kafka, caplog):
     assert "of-another-test" not in output.partition("the last requests")[2].partition("the last log lines")[0]
 
 
+@pytest.mark.deep
 def test_the_report_hands_on_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
     status, output = run(
         tmp_path,
@@ -216,6 +220,7 @@ def test_fails(kafka):
     assert "\nFORGED" not in shown
 
 
+@pytest.mark.deep
 def test_what_is_not_served_fails_a_test_that_wants_it_so(tmp_path: Path) -> None:
     status, output = run(
         tmp_path,
@@ -302,6 +307,7 @@ def test_it(kafka, number):
     assert (status, "12 passed" in output) == (0, True), output
 
 
+@pytest.mark.deep
 def test_coroutines_use_it(tmp_path: Path) -> None:
     status, output = run(
         tmp_path,
@@ -322,6 +328,7 @@ async def test_it(kafka):
     assert (status, "1 passed" in output) == (0, True), output
 
 
+@pytest.mark.deep
 def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     status, output = run(tmp_path, "def test_it(kafka):\n    raise KeyboardInterrupt\n")
     assert status == pytest.ExitCode.INTERRUPTED, output
@@ -379,6 +386,7 @@ def pytest_load_initial_conftests(early_config):
 """
 
 
+@pytest.mark.deep
 def test_the_brokers_own_asserts_are_not_rewritten(tmp_path: Path) -> None:
     """pytest marks every module of a distribution that brings a plugin, where it is installed as a wheel."""
     (tmp_path / "marks.py").write_text(MARKS)

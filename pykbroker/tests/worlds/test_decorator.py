@@ -59,6 +59,7 @@ def test_it_is_for_async_functions() -> None:
         kafka_world(test)  # type: ignore[arg-type]
 
 
+@pytest.mark.deep
 def test_pytests_options_choose_seeds_and_a_failure_is_told(tmp_path: Path) -> None:
     status, output = run(tmp_path, TESTS, "--kafka-seeds", "60", "--kafka-report", "failures")
     assert status == 1, output

@@ -12,6 +12,8 @@ import uuid
 from time import monotonic
 from typing import Any
 
+import pytest
+
 from pykbroker.tests.worlds.support import lived
 from pykbroker.worlds.hosts import HostFailed
 from pykbroker.worlds.life import live
@@ -90,6 +92,7 @@ async def _crowd(world: World) -> None:
     await world.sleep(60)
 
 
+@pytest.mark.deep
 def test_a_seed_is_one_life_in_every_process() -> None:
     here = [live(_crowd, seed).trace_hash for seed in (1, 2, 1)]
     assert here[0] == here[2] != here[1]

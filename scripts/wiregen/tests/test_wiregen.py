@@ -13,6 +13,7 @@ from scripts.wiregen.segments import condition, otherwise
 from scripts.wiregen.versions import HIGHEST, NONE, Versions
 
 
+@pytest.mark.deep
 def test_checked_in_files_are_what_the_generator_writes() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scripts.wiregen", "--check"], capture_output=True, text=True, check=False

@@ -48,6 +48,7 @@ def test_kafka_reads_our_metadata_records() -> None:
         assert decode_metadata_record(data) == record
 
 
+@pytest.mark.deep
 def test_kafka_reads_our_coordinator_records() -> None:
     source = random.Random(2)
     lines = []

@@ -132,4 +132,4 @@ class Transactions(RuleBasedStateMachine):
 
 
 TestTransactions = Transactions.TestCase
-TestTransactions.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None, derandomize=True)
+TestTransactions.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)

@@ -66,6 +66,7 @@ def manual() -> Iterator[Described]:
         yield Described(http)
 
 
+@pytest.mark.deep
 def test_the_description_is_openapi(manual: Described) -> None:
     validate(manual.document)
     operations = [each["operationId"] for path in manual.document["paths"].values() for each in path.values()]

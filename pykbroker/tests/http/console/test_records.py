@@ -39,6 +39,7 @@ def pages(http: WithHttp, **asked: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("limit", [1 if _COUNT < 10 else 13, 50, 200])
 @pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.deep(but=2)
 def test_every_record_once(filled: WithHttp, order: str, limit: int) -> None:
     found = list(pages(filled, topic="filled", order=order, limit=limit))
     assert sorted(each["value"]["text"] for each in found) == sorted(f"value {number}" for number in range(_COUNT))
@@ -121,6 +122,7 @@ def test_compressed_batches(http: WithHttp, codec: str) -> None:
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
+@pytest.mark.deep(but=2)
 def test_a_batch_that_holds_too_much_is_said_and_not_read(http: WithHttp, codec: Compression, order: str) -> None:
     """Some kilobytes of a stranger, that are a hundred megabytes."""
     topic = f"bomb-{codec.name}-{order}"

@@ -12,6 +12,7 @@ from pykbroker.lake.direct.arrow_columns import Stretches, read_headers
 from pykbroker.lake.direct.varints import LOOK_AHEAD, Cursor
 
 
+@pytest.mark.deep
 def test_stretches_are_copied_out_of_the_buffer_and_negative_lengths_are_null() -> None:
     column = Stretches(np.array([0, 3, 3, 5]), np.array([2, -1, 0, 4])).gathered(pa.py_buffer(b"abcdefghij"))
     column.validate(full=True)

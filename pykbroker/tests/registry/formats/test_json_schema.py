@@ -148,6 +148,7 @@ def test_a_circle_of_references_is_refused_where_it_is_followed() -> None:
         circle.cannot_read(circle)
 
 
+@pytest.mark.deep
 def test_alternatives_within_alternatives_end_at_the_budget() -> None:
     def nested(depth: int, leaf: str) -> Any:
         return (

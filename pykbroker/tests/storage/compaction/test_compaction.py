@@ -147,6 +147,7 @@ def test_long_records_and_long_keys(compacted):
     assert compacted.batches[0][0].max_timestamp == START_MS + 202
 
 
+@pytest.mark.deep
 def test_what_a_stranger_has_packed_needs_little_memory():
     """A huge record stays, with its batch; of many records of two keys the newest stay."""
     compacted = Compacted()
@@ -187,6 +188,7 @@ def test_what_is_dirty_supersedes_what_is_clean(compacted):
 
 
 @pytest.mark.parametrize("memory_bytes", [0, 600, PLENTY])
+@pytest.mark.deep(but=2)
 def test_when_memory_is_used_the_rest_is_left_for_the_next_round(compacted, memory_bytes):
     for turn in range(2):
         for number in range(100):

@@ -74,7 +74,7 @@ def check_batches(log: Log, txns: list[Txn]) -> None:
 
 
 @given(STEPS)
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None)
 def test_readers_are_told_what_is_aborted(steps):
     store = Store()
     config = LogConfig(segment_bytes=1000)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, settle
 
 MEMBERS = 400
 
 
+@pytest.mark.deep
 def test_a_group_of_hundreds_lives_through_all_its_states():
     h = ConsumerHarness()
     h.topic("t", MEMBERS)
