@@ -1,4 +1,4 @@
-"""Programs that are written correctly lose and double nothing under chaos: a few seeds here, 500 each with PYKBROKER_LONG=1."""
+"""Programs that are written correctly lose and double nothing under chaos: two seeds here, 500 each with PYKBROKER_LONG=1."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def test_the_judge_finds_nothing(name: str) -> None:
     if name == "franz-go" and shutil.which("go") is None:
         pytest.skip("Go is not installed")
     with running(name) as program:
-        lived = list(lives(program, range(1, 501 if LONG else 4), at_once=6 if LONG else 3))
+        lived = list(lives(program, range(1, 501 if LONG else 3), at_once=6 if LONG else 2))
     assert [each for each in lived if each.found] == []
     assert all(each.befell for each in lived)

@@ -2,6 +2,7 @@
 
 The demo compares by itself; here the comparison is made again by other means: the Parquet files that Spark committed
 and the records in the topic against a plain reading of the CSV. Nothing of the package scripts.demo_job is used.
+It has the flights of January; with PYKBROKER_LONG, those of the year.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from compat_tests.conftest import takes_long
+from compat_tests.conftest import LONG, takes_long
 from compat_tests.harness import short_spark
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import ROOT
 
-FLIGHTS = 336_776
+#: Months, their flights, and how long the year would take.
+MONTHS, FLIGHTS, YEAR_S = (12, 336_776, 30) if LONG else (1, 27_004, 60)
+FIRST_DAY = 843
 HOUR_MS = 3_600_000
 Place = tuple[int, str]  # start of the hour in epoch ms, origin
 
@@ -41,14 +44,15 @@ def csv_rows() -> list[dict[str, str]]:
     assert spec.origin is not None
     archive = Path(spec.origin).parent / "data" / "flights.csv.zip"
     with zipfile.ZipFile(archive) as opened, opened.open("flights.csv") as file:
-        return list(csv.DictReader(io.TextIOWrapper(file, "utf-8")))
+        return [row for row in csv.DictReader(io.TextIOWrapper(file, "utf-8")) if int(row["month"]) <= MONTHS]
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """One run of the whole demo with a kill; the folder it has filled and what it has printed."""
     folder = tmp_path_factory.mktemp("demo") / "out"
-    command = [sys.executable, "-m", "scripts.demo_job", "--kill", "--seconds", "30", "--out", str(folder)]
+    options = ["--kill", "--seconds", str(YEAR_S), "--months", str(MONTHS), "--out", str(folder)]
+    command = [sys.executable, "-m", "scripts.demo_job", *options]
     environment = {**os.environ, **short_spark.environment(), "COLUMNS": "200"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -143,17 +147,17 @@ def records(bootstrap: str, topic: str) -> Iterator[tuple[int, int, str | None, 
 
 def test_what_was_read_is_what_was_published(demo: tuple[Path, str]) -> None:
     """The closing record is no flight. What is counted before Spark follows is the first day."""
-    counts = re.findall(r"([\d,]+) of 336,776 flights published, ([\d,]+) read by Spark", demo[1])
-    assert counts[-1] == ("336,776", "336,776")
+    counts = re.findall(rf"([\d,]+) of {FLIGHTS:,} flights published, ([\d,]+) read by Spark", demo[1])
+    assert counts[-1] == (f"{FLIGHTS:,}", f"{FLIGHTS:,}")
     before = {published for published, read in counts if read == "0"}
-    assert before <= {"0", "843"}  # none yet, or the first day
+    assert before <= {"0", f"{FIRST_DAY}"}  # none yet, or the first day
 
 
 def test_the_plot_is_a_picture_and_the_table_is_there(demo: tuple[Path, str]) -> None:
     picture = (demo[0] / "delays.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 50_000
-    assert "336,776" in demo[1]
+    assert f"{FLIGHTS:,}" in demo[1]
     for airport in ("Newark", "Kennedy", "LaGuardia"):
         assert airport in demo[1]
 

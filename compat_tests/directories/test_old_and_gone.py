@@ -7,8 +7,6 @@ from contextlib import closing, contextmanager
 from struct import pack
 from zlib import crc32
 
-import pytest
-
 from compat_tests.directories.client import Client
 from compat_tests.directories.log_directories import SharedLogDirectories
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -83,29 +81,36 @@ def fetch(client: Client, topic: str):
     return client.ask(asked, 11).responses[0].partitions[0]
 
 
-@pytest.mark.parametrize("magic", [0, 1])
-def test_messages_of_old_formats(tmp_path, magic):
+def test_messages_of_old_formats(tmp_path):
     """Apache Kafka sends them as they are. We refuse, say why, and change nothing, so that Apache Kafka still can."""
     directories = SharedLogDirectories(tmp_path)
-    data = b"".join(message(offset, magic) for offset in range(20))
+    topics = {f"magic-{magic}": b"".join(message(offset, magic) for offset in range(20)) for magic in (0, 1)}
+
+    def sent(client: Client) -> dict[str, bytes]:
+        return {topic: bytes(fetch(client, topic).records) for topic in topics}
+
     try:
         with serving(directories, "kafka") as client:
-            client.create("old", retention_ms="-1")
-            fill(client, "old", 20)
-        log = directories.partition("old-0") / f"{0:020d}.log"
-        log.write_bytes(data)
-        for index in (*log.parent.glob("*.index"), *log.parent.glob("*.timeindex"), *log.parent.glob("*.snapshot")):
-            index.unlink()
+            for topic in topics:
+                client.create(topic, retention_ms="-1")
+                fill(client, topic, 20)
+        logs = {topic: directories.partition(f"{topic}-0") / f"{0:020d}.log" for topic in topics}
+        for topic, log in logs.items():
+            log.write_bytes(topics[topic])
+            for index in (*log.parent.glob("*.index"), *log.parent.glob("*.timeindex"), *log.parent.glob("*.snapshot")):
+                index.unlink()
         with serving(directories, "kafka") as client:
-            assert bytes(fetch(client, "old").records) == data
+            assert sent(client) == topics
         for how in ("stop", "kill", "kill"):  # so the next start is after a clean shutdown, after a kill
             directories.start("ours")
             with closing(Client(directories.bootstrap)) as client:
-                assert fetch(client, "old").error_code == _UNSUPPORTED_FOR_MESSAGE_FORMAT
+                codes = {fetch(client, topic).error_code for topic in topics}
+                assert codes == {_UNSUPPORTED_FOR_MESSAGE_FORMAT}
             directories.end(how)
-            assert log.read_bytes() == data
-        assert f"holds messages of format {magic}" in directories.log_of("ours")
+            assert {topic: log.read_bytes() for topic, log in logs.items()} == topics
+        for magic in (0, 1):
+            assert f"holds messages of format {magic}" in directories.log_of("ours")
         with serving(directories, "kafka", "kill") as client:
-            assert bytes(fetch(client, "old").records) == data
+            assert sent(client) == topics
     finally:
         directories.end("kill")

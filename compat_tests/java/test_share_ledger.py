@@ -1,7 +1,7 @@
 """At least once under SIGKILL: members of a share group and their broker are killed under load, and the members' ledger is judged.
 
 No record is lost, none is delivered beyond the limit, none is with two members within its lock, nothing that was answered is forgotten,
-and each record that is given up has one letter. ``PYKBROKER_LONG=1`` has a hundred deeds in place of four.
+and each record that is given up has one letter. ``PYKBROKER_LONG=1`` has a hundred deeds in place of three.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pykbroker.wire.messages.describe_share_group_offsets import (
 
 _SOURCE = Path(__file__).parent / "ShareMember.java"
 _TOPIC, _LETTERS, _GROUP, _PARTITIONS, _MEMBERS = "work", "dlq.work", "workers", 2, 3
-_DEEDS = 100 if LONG else 4
+_DEEDS = 100 if LONG else 3
 #: Deliveries between one deed and the next, and records that wait at most for their first.
 _BETWEEN, _AHEAD = 40, 60
 _LOCK_S, _LIMIT = 8, 4

@@ -53,9 +53,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     places = {"spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     files = tuple(map(str, jars("spark") + jars("lake")))
     end_java()  # another suite's, which has no jars of tables
-    session = start_session(SparkOptions("local[2]", {**SMALL, **places}, files), tuple(Format), folder)
-    yield session
-    session.stop()
+    with short_spark.names_remembered():
+        session = start_session(SparkOptions("local[2]", {**SMALL, **places}, files), tuple(Format), folder)
+        yield session
+        session.stop()
     end_java()
     gc.collect()  # what PySpark left open is closed here, where the warnings about it are expected
 
@@ -72,7 +73,13 @@ def form(request: pytest.FixtureRequest) -> Format:
 
 @pytest.fixture(params=[each if each is Format.PARQUET else pytest.param(each, marks=takes_long) for each in Format])
 def long_form(request: pytest.FixtureRequest) -> Format:
-    """The format of a test that takes a minute with each."""
+    """The format of a test that takes long with each and asks little of the table: plain files, and with PYKBROKER_LONG the others."""
+    return request.param
+
+
+@pytest.fixture(params=[pytest.param(each, marks=takes_long) if each is Format.DELTA else each for each in Format])
+def reader_form(request: pytest.FixtureRequest) -> Format:
+    """The format of a test that asks how files are read: Delta's with PYKBROKER_LONG alone, since Spark reads them as it does plain ones."""
     return request.param
 
 

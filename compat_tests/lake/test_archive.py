@@ -370,13 +370,13 @@ def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(
 
 
 def test_a_topic_that_is_left_out_for_a_while_is_not_read_twice(
-    make: Callable[..., Workshop], topics: Topics, form: Format
+    make: Callable[..., Workshop], topics: Topics, long_form: Format
 ) -> None:
     """Spark forgets what it has read of it."""
     topic, other = topics.create(), topics.create(2)
     for each in (topic, other):
         topics.send(each, range(5))
-    workshop = make(form)
+    workshop = make(long_form)
     workshop.archive(f"{topic}|{other}")
     with pytest.raises(DataLost, match=rf"The lake has {other} as well, which '{topic}' does not match"):
         workshop.archive(topic)

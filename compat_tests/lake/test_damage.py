@@ -57,10 +57,10 @@ def spark_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def archived(make: Callable[..., Workshop], topics: Topics, form: Format) -> tuple[Workshop, str]:
+def archived(make: Callable[..., Workshop], topics: Topics, reader_form: Format) -> tuple[Workshop, str]:
     """Three batches."""
     topic = topics.create()
-    workshop = make(form)
+    workshop = make(reader_form)
     for _ in range(3):
         send_noise(topics, topic, 20)
         workshop.archive(topic)

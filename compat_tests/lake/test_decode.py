@@ -195,12 +195,12 @@ def test_a_fault_of_the_registry_quarantines_nothing(make: Callable[..., Worksho
 
 
 def test_what_a_kill_left_is_finished_and_nothing_is_there_twice(
-    make: Callable[..., Workshop], topics: Topics, form: Format
+    make: Callable[..., Workshop], topics: Topics, long_form: Format
 ) -> None:
     """As after a kill between the tables' commits and the ledger: first for a batch, then for one that decodes the quarantine again."""
     topic = topics.create()
     topics.send(topic, as_json({"n": 1}, {"n": "x"}, {"n": 3}))
-    workshop = make(form)
+    workshop = make(long_form)
     workshop.archive(topic)
     how = DecodeOptions(ValueFormat.JSON, columns={"n": "BIGINT"})
     for run in (lambda: decode(workshop, topic, how), lambda: job(workshop, topic).run_again()):

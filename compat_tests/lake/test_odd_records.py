@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Row
 
+from compat_tests.conftest import LONG
 from compat_tests.lake.workshop import Workshop
 from compat_tests.oracle.requests import Ask
 from compat_tests.spark.topics import Topics
@@ -51,6 +52,8 @@ def test_timestamps_of_every_age_keep_their_date(make: Callable[..., Workshop], 
     ]
     assert workshop.lake.table.compact(1 << 27).after == len(set(DATES.values()))
     assert workshop.verify().is_equal
+    if form is not Format.PARQUET and not LONG:  # what comes now asks no more of a table than that has
+        return
     assert "@253402300800000" in page("lake", "now", measured(workshop.lake, ProfileOptions(topic)))
     wanted = ReplayOptions(f"{topic}-again", prefix="again-", topic_configs=FAR)
     assert sum(Replay(workshop.lake, topics.bootstrap, {}, wanted).run().values()) == 3 * len(DATES)
@@ -67,11 +70,11 @@ BEYOND = (-(1 << 63), -LAST_MS - 1, LAST_MS + 1, (1 << 63) - 1)
 
 
 def test_timestamps_that_spark_cannot_hold_are_kept_beside_the_table(
-    make: Callable[..., Workshop], topics: Topics, form: Format
+    make: Callable[..., Workshop], topics: Topics, long_form: Format
 ) -> None:
     topic = topics.create(2, retention_ms="-1", message_timestamp_after_max_ms=str((1 << 63) - 1))
     ask = Ask(topics.bootstrap, 9, "")
-    workshop = make(form)
+    workshop = make(long_form)
     topics.send(topic, range(3), 1)
     sent = [1, *BEYOND[:2], LAST_MS, BEYOND[2], BEYOND[3]]
     for timestamp in sent:
@@ -130,6 +133,8 @@ def test_topics_may_have_every_name(make: Callable[..., Workshop], topics: Topic
         names, 1
     )
     assert workshop.verify().is_equal
+    if form is not Format.PARQUET and not LONG:  # what comes now asks no more of a table than that has
+        return
     assert {each.topic for each in measured(workshop.lake, ProfileOptions())} == names
     target = ReplayOptions(f"odd-{form}", prefix=f"{form}-")
     assert len(Replay(workshop.lake, topics.bootstrap, {}, target).run()) == len(names)

@@ -76,11 +76,11 @@ def test_a_damaged_checkpoint_is_made_anew_from_the_ledger(archived: tuple[Works
 
 
 def test_a_batch_that_was_being_added_is_there_once(
-    make: Callable[..., Workshop], topics: Topics, form: Format
+    make: Callable[..., Workshop], topics: Topics, long_form: Format
 ) -> None:
     """The table has it or not; neither the ledger nor the checkpoint tells."""
     topic = topics.create(2)
-    workshop = make(form)
+    workshop = make(long_form)
     three_batches(workshop, topics, topic)
     count = 15
     for was_added in (True, False):
@@ -106,13 +106,13 @@ def test_a_batch_that_was_being_added_is_there_once(
         assert workshop.verify().is_equal
 
 
-def test_the_first_batch_may_be_torn_too(make: Callable[..., Workshop], topics: Topics, form: Format) -> None:
+def test_the_first_batch_may_be_torn_too(make: Callable[..., Workshop], topics: Topics, long_form: Format) -> None:
     """Also where the topic's first records have expired: Spark takes partitions that it does not know for new ones, which begin at 0."""
     for was_added in (True, False):
         topic = topics.create(2)
         topics.send(topic, range(5))
         topics.delete_records(topic, 2)
-        workshop = make(form)
+        workshop = make(long_form)
         if was_added:
             workshop.archive(topic)
             tear(workshop.path / "ledger/000000000000.json", '{"batch": 0')

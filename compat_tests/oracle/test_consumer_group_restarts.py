@@ -1,4 +1,5 @@
-"""Scenarios of consumer groups in which pykbroker is restarted before every request: the answers stay Apache Kafka's.
+"""Scenarios of consumer groups in which pykbroker is restarted before every third request, with PYKBROKER_LONG before each: the answers stay
+Apache Kafka's.
 
 Every second restart is a kill. Apache Kafka is not restarted: what it answers in one go is what must be answered here out
 of the log. Left out are scenarios in which a classic group rebalances: that is in no log, there either.
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests.conftest import LONG
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.oracle.cases import Case, all_cases
@@ -34,23 +36,29 @@ _CASES = [
 ]
 
 
+#: Requests from one restart to the next.
+_BETWEEN = 1 if LONG else 3
+
+
 class RestartingAsk(Ask):
-    """Restarts the broker before every request whose answer is kept."""
+    """Restarts the broker before the first request whose answer is kept, and then before each _BETWEEN-th."""
 
     def __init__(self, broker: Pykbroker, version: int, prefix: str) -> None:
         super().__init__(broker.bootstrap, version, prefix)
         self._broker = broker
-        self._restarts = 0
+        self._sent = 0
 
     def send(self, request: Message, version: int | None = None) -> tuple[Connection, int, int, int]:
-        self._restarts += 1
-        if self._restarts % 2:
-            self._broker.stop()
-        else:
-            self._broker.kill()
-        self._broker.start()
-        self.connection = self.connect()
-        self.wait_for_coordinators()
+        restarts, since = divmod(self._sent, _BETWEEN)
+        self._sent += 1
+        if since == 0:
+            if restarts % 2:
+                self._broker.kill()
+            else:
+                self._broker.stop()
+            self._broker.start()
+            self.connection = self.connect()
+            self.wait_for_coordinators()
         return super().send(request, version)
 
 

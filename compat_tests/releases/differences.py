@@ -121,7 +121,6 @@ _OF_2_8 = (
 _TARGETS = "The target of a group whose last member leaves has its epoch, as since 4.4; then it stayed behind."
 _STREAMS = "Members of streams groups are answered by the rules of today: the interval of their offsets, codes, and what has no tasks."
 _OF_4_3 = (
-    Difference("*AlterConfigs/*", "*.error_message", _WORDS),
     Difference("WriteShareGroupState/the_state_of_a_share_partition", "*.error_message", _WORDS),
     Difference("*Group*/*", "*.assignment_epoch", _TARGETS),
     Difference("StreamsGroupHeartbeat/*", "*.task_offset_interval_ms", _STREAMS, kafka=0),

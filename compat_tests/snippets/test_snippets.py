@@ -215,17 +215,28 @@ def test_tests_pass(block: Block, tmp_path: Path) -> None:
     assert "skipped" not in done.stdout
 
 
-@of(PROGRAMS)
-def test_programs_run(block: Block, home: tuple[Path, str]) -> None:
+@of([block for block in PROGRAMS if not _ADDRESS.search(block.text)])
+def test_programs_run(block: Block, tmp_path: Path) -> None:
+    run_program(block.text, tmp_path)
+
+
+@of([block for block in PROGRAMS if _ADDRESS.search(block.text)])
+def test_programs_run_beside_a_broker(block: Block, home: tuple[Path, str]) -> None:
     folder, bootstrap = home
     flights = "".join(f'{carrier}:{{"delay": {delay}}}\n' for carrier, delay in (("UA", 7), ("DL", -2), ("B6", 31)))
     send = [sys.executable, "-m", "pykbroker", "produce", "flights", "-b", bootstrap, "--key-separator", ":"]
     subprocess.run(send, input=flights, text=True, check=True)
+    said = run_program(_ADDRESS.sub(bootstrap, block.text), folder)
+    if "spark" in block.text:
+        assert re.search(r"\| *B6\| *\{\"delay\": 31\}\|", said), said
+
+
+def run_program(text: str, folder: Path) -> str:
+    """What it prints."""
     environment = {**os.environ, **spark_environment()}
     done = subprocess.run(
-        [sys.executable, "-c", _ADDRESS.sub(bootstrap, block.text)], cwd=folder, env=environment, timeout=LIMIT_S,
+        [sys.executable, "-c", text], cwd=folder, env=environment, timeout=LIMIT_S,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    if "spark" in block.text:
-        assert re.search(r"\| *B6\| *\{\"delay\": 31\}\|", done.stdout), done.stdout
+    return done.stdout

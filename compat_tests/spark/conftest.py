@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from compat_tests.harness import short_spark
 from compat_tests.spark.kafka_source import KafkaSource
 from compat_tests.spark.session import start_session
 from compat_tests.spark.topics import Topics
@@ -26,9 +27,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = start_session(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
+    with short_spark.names_remembered():
+        session = start_session(tmp_path_factory.mktemp("spark"))
+        yield session
+        session.stop()
     gc.collect()  # what PySpark left open is closed here, where the warnings about it are expected
 
 

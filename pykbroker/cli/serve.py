@@ -182,14 +182,16 @@ def _services(
 
         control = Control(Path(node.config.metadata_log_dir), partial(steering, node))
         sides: list[Service] = [control]
+        own_registry = None
         if registry is not None:
             from pykbroker.steered.http_side import schema_registry
 
-            sides.append(schema_registry(node, registry))
+            own_registry = schema_registry(node, registry, control.request_log)
+            sides.append(own_registry)
         if chaos is not None:
             sides.append(chaos(control.steering))
         if make is not None and found is not None:
-            sides.append(make(node, found, control.steering))
+            sides.append(make(node, found, control.steering, own_registry))
         return sides
 
     return open_services

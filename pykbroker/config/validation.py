@@ -40,8 +40,7 @@ def check_group_configs(config: BrokerConfig, settings: Mapping[str, str]) -> No
     for kind, subject in _BOUNDED:
         name, bound = f"{kind}.{subject}", _BOUND_NAMES.get(subject, subject)
         if name in parsed:
-            low, high = (config.get(f"group.{kind}.{limit}.{bound}", None) for limit in ("min", "max"))
-            _check_bounds(name, parsed[name], low, high)
+            _check_bounds(config, name, parsed[name], (f"group.{kind}.min.{bound}", f"group.{kind}.max.{bound}"))
     _check_assignor(config, parsed)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
@@ -51,14 +50,17 @@ def check_group_configs(config: BrokerConfig, settings: Mapping[str, str]) -> No
         raise _invalid(f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
 
 
-def _check_bounds(name: str, value: int, low: int | None, high: int | None) -> None:
+def _check_bounds(config: BrokerConfig, name: str, value: int, bounds: tuple[str, str]) -> None:
     """Within the broker's bounds, of which there is at least one."""
-    if (low is None or value >= low) and (high is None or value <= high):
+    low, high = (config.get(bound, None) for bound in bounds)
+    too_low, too_high = low is not None and value < low, high is not None and value > high
+    if not too_low and not too_high:
         return
-    if low is None:
-        raise _invalid(f"{name} must be less than or equal to {high}")
-    if high is None:
-        raise _invalid(f"{name} must be greater than or equal to {low}")
+    least, most = bounds if config.definitions.names_bounds else (low, high)
+    if high is None or (too_low and config.definitions.names_bounds):
+        raise _invalid(f"{name} must be greater than or equal to {least}")
+    if low is None or config.definitions.names_bounds:
+        raise _invalid(f"{name} must be less than or equal to {most}")
     raise _invalid(f"{name} must be in the range {low} to {high} inclusive.")
 
 

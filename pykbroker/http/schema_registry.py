@@ -9,10 +9,10 @@ import hmac
 import json
 import logging
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 
@@ -90,11 +90,12 @@ class _Bodies:
 
 class SchemaRegistrySide:
     """The registry of a node. It belongs to the node's loop. With a token, requests have it as a bearer's or as a password (any user); with a
-    listener, its users and its TLS do, too.
+    listener, its users and its TLS do, too. ``request_log`` notes requests, and is None while they are not recorded.
     """
 
-    def __init__(self, node: Node, options: HttpOptions) -> None:
+    def __init__(self, node: Node, options: HttpOptions, request_log: Callable[[], RequestLog | None]) -> None:
         self._node = node
+        self._request_log = request_log
         self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
         self._registry = Registry(node.lifetimes, options.compatibility or DEFAULT_COMPATIBILITY)
         self._users = None if options.listener is None else _users(node, options.listener)
@@ -114,26 +115,24 @@ class SchemaRegistrySide:
         tls = None if self._users is None else self._users.tls()
         address = await self._server.open(self._options.host, self._options.port, "--schema-registry HOST:PORT", tls)
         self._node.services["schema_registry"] = address if tls is None else f"https://{address}"
-        self._node.schema_registry = self
         log.info("Schema registry on %s://%s", "http" if tls is None else "https", address)
 
     async def close(self) -> None:
         """Close connections. Harmless if it was not opened."""
         server, self._server = self._server, None
         self._node.services.pop("schema_registry", None)
-        self._node.schema_registry = None
         self._validation.close()
         if server is not None:
             await server.close()
         self._registry.close()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        log_of_requests = self._node.request_log
+        log_of_requests = self._request_log()
         if log_of_requests is None:
             return await self._answered(request)
         now = asyncio.get_running_loop().time
         began = now()
-        noted = cast("RequestLog", log_of_requests).note_registry(
+        noted = log_of_requests.note_registry(
             _method_and_path(request), _client(request), request.remote or "", self._now_ms()
         )
         answer = await self._answered(request)

@@ -7,7 +7,7 @@ import logging
 import socket
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
@@ -53,10 +53,17 @@ _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class HttpSide:
-    """See the module. It belongs to the loop of the node."""
+    """See the module. It belongs to the loop of the node. ``registry`` is the schema registry of this process, if there is one."""
 
-    def __init__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        options: HttpOptions,
+        steering: Callable[[], Steering],
+        registry: SchemaRegistrySide | None = None,
+    ) -> None:
         self._node = node
+        self._registry = registry
         self._options = replace(options, names=options.names | own_names(node.config, socket.gethostname()))
         self._make_steering = steering
         self._steering: Steering | None = None
@@ -122,10 +129,10 @@ class HttpSide:
         from pykbroker.http.console import console, registry, router
 
         if self._console is None:
-            address, own = self._options.schema_registry, self._node.schema_registry
+            address, own = self._options.schema_registry, self._registry
             known: ConsoleSchemas | None = None if address is None else registry.RemoteRegistry(address)
             if known is None and own is not None:
-                known = registry.OwnRegistry(cast("SchemaRegistrySide", own))
+                known = registry.OwnRegistry(own)
             self._console = console.Console(self._node, self._meter, self._clock, known)
         return await router.answer(request, self._console)
 

@@ -116,12 +116,8 @@ class Node:
     belongs to the event loop that runs when it is created.
     """
 
-    #: The schema registry of this process, while it is open.
-    schema_registry: object = None
-    #: Whether it validates the records of topics that ask for it.
+    #: Whether the schema registry of this process validates the records of topics that ask for it.
     validates_by_schemas = False
-    #: What notes requests to it, while requests are recorded.
-    request_log: object = None
 
     def __init__(
         self,

@@ -38,5 +38,6 @@ DEFINITIONS: Final[Definitions] = CURRENT._replace(
     broker=_without_later(CURRENT.broker),
     topics=_without_later(CURRENT.topics),
     groups=_without_later(CURRENT.groups),
+    names_bounds=True,
     beneath={f"sasl.oauthbearer.allow.unverified.{claim}": None for claim in ("audience", "issuer")},
 )

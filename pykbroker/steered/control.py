@@ -25,6 +25,7 @@ from pykbroker.wire.errors import KafkaError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pykbroker.steered.request_log import RequestLog
     from pykbroker.steered.steering import Steering
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,11 @@ class Control:
         if self._steering is None:
             self._steering = self._make_steering()
         return self._steering
+
+    def request_log(self) -> RequestLog | None:
+        """What notes requests, None while they are not recorded."""
+        steering = self._steering
+        return steering.requests if steering is not None and steering.noting else None
 
     async def open(self) -> None:
         """Listen. If the file system supports no sockets, a warning is logged and the process runs without one."""

@@ -104,6 +104,10 @@ class Embedded:
         """What can be steered of them, on the loop only. Raises RuntimeError if the brokers do not run."""
         return self._present.control.steering()
 
+    def request_log(self) -> RequestLog | None:
+        """What notes requests, None while they are not recorded; on the loop only. Raises RuntimeError if the brokers do not run."""
+        return self._present.control.request_log() if self._setup.log is None else self._setup.log
+
     @property
     def _present(self) -> _Running:
         if self._running is None:
@@ -144,7 +148,6 @@ class Embedded:
                 racks=setup.racks,
                 clock=None if setup.time is None else setup.time.clock,
             )
-            node.request_log = setup.log
             for follower in (*(() if setup.time is None else (setup.time.follow,)), *setup.followers):
                 node.lifetimes.follow(follower)
             await node.start(setup.load_seed)

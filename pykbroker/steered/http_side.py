@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from pykbroker.process.node import Node, Service
     from pykbroker.steered.http_options import HttpOptions
+    from pykbroker.steered.request_log import RequestLog
     from pykbroker.steered.steering import Steering
 
 
 class MakeSide(Protocol):
-    """Creates the HTTP side of a node; ``steering`` is called with the first request to its API."""
+    """Creates the HTTP side of a node; ``steering`` is called with the first request to its API. ``registry`` is what ``schema_registry``
+    has created, for the console.
+    """
 
-    def __call__(self, node: Node, options: HttpOptions, steering: Callable[[], Steering], /) -> Service:
+    def __call__(
+        self, node: Node, options: HttpOptions, steering: Callable[[], Steering], registry: Service | None, /
+    ) -> Service:
         """Create it, not yet opened."""
         ...
 
@@ -31,9 +36,12 @@ def http_side(*, own_process: bool = False) -> MakeSide:
     return cast("MakeSide", import_module("pykbroker.http.installed").side(own_process=own_process))
 
 
-def schema_registry(node: Node, options: HttpOptions) -> Service:
-    """Import the schema registry and create it, not yet opened. ``installed.check_registry`` has said what is missing."""
-    return cast("Service", import_module("pykbroker.http.schema_registry").SchemaRegistrySide(node, options))
+def schema_registry(node: Node, options: HttpOptions, request_log: Callable[[], RequestLog | None]) -> Service:
+    """Import the schema registry and create it, not yet opened. ``installed.check_registry`` has said what is missing.
+    ``request_log`` notes its requests, and is None while they are not recorded.
+    """
+    module = import_module("pykbroker.http.schema_registry")
+    return cast("Service", module.SchemaRegistrySide(node, options, request_log))
 
 
 def check_registry() -> None:

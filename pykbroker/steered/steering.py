@@ -80,7 +80,6 @@ class Steering:
             places.fill(Place.OBSERVE, through(self.requests))
         elif self._noted and not on:
             places.empty(Place.OBSERVE)
-        self.node.request_log = self.requests if on else None
         self._noted = on
 
     def close(self) -> None:

@@ -41,12 +41,13 @@ class TestHttpSide:
             await each.open()
 
     def _made(self, node: Node) -> list[Side]:
-        sides = []
+        sides, registry = [], None
         if self._registry is not None:
-            sides.append(schema_registry(node, replace(self._registry, token=self.token)))
+            registry = schema_registry(node, replace(self._registry, token=self.token), self._host.request_log)
+            sides.append(registry)
         if self._http is not None:
             given, make = self._http
-            sides.append(make(node, replace(given, token=self.token), self._host.steering))
+            sides.append(make(node, replace(given, token=self.token), self._host.steering, registry))
         return sides
 
     def close(self) -> None:

@@ -38,32 +38,33 @@ _QUICK = {
 QUICK_VARIABLE = "PYKBROKER_QUICK"
 #: Parts beyond one per processor: those that use other brokers and processes wait for them half of the time.
 _WAITING = 1
-#: Suites of compat_tests that make up a part, the longest part first. Unnamed ones make up the last part, so that a new
-#: suite is run, too.
+#: Suites of compat_tests that make up a part, the longest part first. Unnamed ones make up a part, too, so that a new suite
+#: is run.
 _SUITES = {
     "lake": ("lake",),
+    "oracle": ("oracle", "releases", "settings"),
+    "delivery": ("bench", "console", "image", "packages", "prometheus", "snippets"),
+    "tools": ("brokers", "cli", "directories", "tools"),
+    "security": ("authorization", "quotas", "security", "sessions", "testing_faults"),
     "spark": ("spark", "demo"),
     "suites": ("suites",),
-    "oracle": ("oracle", "releases", "settings"),
     "upon-kafka": ("connect", "mirror", "streams"),
-    "security": ("authorization", "quotas", "security", "sessions", "testing_faults"),
-    "tools": ("brokers", "cli", "directories", "tools"),
-    "delivery": ("bench", "console", "image", "packages", "prometheus", "snippets"),
 }
 
 
 def parts() -> list[Part]:
-    """Return all parts, long ones first, so that no processor is idle at the end."""
+    """Return all parts, the longest first, so that those that run at the end are short ones and end together."""
     there = {
         name: tuple(f"compat_tests/{suite}" for suite in suites if (ROOT / "compat_tests" / suite).is_dir())
         for name, suites in _SUITES.items()
     }
     named = [suite for suites in there.values() for suite in suites]
     python = str(_QUICK_PYTHON) if _QUICK_PYTHON.exists() else sys.executable
-    units = [Part("storage", (_STORAGE,), python), Part("units", (*UNIT, f"--ignore={_STORAGE}"), python)]
+    units = Part("units", (*UNIT, f"--ignore={_STORAGE}"), python)
     others = Part("others", ("compat_tests", *(f"--ignore={suite}" for suite in named)))
-    longest, *rest = (Part(name, suites) for name, suites in there.items())
-    return [longest, *units, *rest, Part("extras", _OF_EXTRAS), others]
+    lake, oracle, delivery, *shorter = (Part(name, suites) for name, suites in there.items())
+    last = (Part("storage", (_STORAGE,), python), Part("extras", _OF_EXTRAS))
+    return [lake, units, oracle, delivery, others, *shorter, *last]
 
 
 def main() -> int:

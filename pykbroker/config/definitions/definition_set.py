@@ -26,6 +26,8 @@ class Definitions(NamedTuple):
     topic_synonyms: Mapping[str, tuple[tuple[str, int], ...]]
     beneath: Mapping[str, Any] = MappingProxyType({})
     groups: Mapping[str, Setting] = GROUP_SETTINGS
+    #: Whether a refusal of a group's setting names the broker's setting that bounds it; since 4.4 it has the bounds' values.
+    names_bounds: bool = False
 
     def default_value(self, name: str) -> Any:
         """The default of a broker setting: this broker's where it differs from Kafka's, None for "not set"."""

@@ -132,5 +132,5 @@ class BrokerChanges(RuleBasedStateMachine):
             assert self.world.read(topic) == values
 
 
-BrokerChanges.TestCase.settings = settings(max_examples=examples(200), stateful_step_count=30, deadline=None)
+BrokerChanges.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=30, deadline=None)
 TestBrokerChanges = BrokerChanges.TestCase

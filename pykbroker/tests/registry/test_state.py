@@ -206,7 +206,7 @@ VALUE = st.none() | st.dictionaries(st.sampled_from(WORDS), ANYTHING, max_size=3
 )  # fmt: skip
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(KEY, VALUE), max_size=8))
 def test_any_record_is_replayed_or_unreadable(records: list[tuple[Any, Any]]) -> None:
     """Whoever may write to the topic ends nobody's questions."""

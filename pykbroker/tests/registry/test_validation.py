@@ -109,7 +109,8 @@ def test_records_are_refused_where_validation_fails(kafka: Kafka, monkeypatch: p
         raise RuntimeError("a fault in the code that validates")
 
     monkeypatch.setattr(validation, "record_names", broken)
-    side = kafka.node.schema_registry
+    assert kafka._http_side is not None
+    side: Any = kafka._http_side._sides[0]
     kafka._ask(lambda _: side._validation._names.clear())  # type: ignore[attr-defined]
     assert produced(kafka, framed) == ErrorCode.UNKNOWN_SERVER_ERROR
     assert kafka.records("t") == []
@@ -152,7 +153,7 @@ def test_records_are_validated_from_before_the_registry_is_opened() -> None:
         kafka.create_topic("t", 1, configs=VALUES)
 
         def make(_: Any) -> Any:
-            return SchemaRegistrySide(kafka.node, HttpOptions("127.0.0.1", 0, "a token of some length"))
+            return SchemaRegistrySide(kafka.node, HttpOptions("127.0.0.1", 0, "a token of some length"), lambda: None)
 
         side = kafka._ask(make)
         assert produced(kafka, b"plain") == ErrorCode.INVALID_RECORD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.validation import check_topic_configs
+from pykbroker.config.validation import check_group_configs, check_topic_configs
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.metadata.features import CURRENT
 from pykbroker.releases.release import NAMES, NEWEST, Release, release
@@ -70,6 +70,23 @@ def test_settings_of_4_4_are_not_known_before() -> None:
         assert config.unknown == later, name
         assert not {"errors.deadletterqueue.group.enable", "remote.copy.lag.ms"} & settings.topics.keys()
         assert "errors.deadletterqueue.topic.name" not in settings.groups or name in ("2.8", "3.9")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("consumer.session.timeout.ms", "1", "greater than or equal to group.consumer.min.session.timeout.ms"),
+        ("consumer.heartbeat.interval.ms", "15001", "less than or equal to group.consumer.max.heartbeat.interval.ms"),
+        ("share.delivery.count.limit", "11", "less than or equal to group.share.max.delivery.count.limit"),
+        ("streams.num.standby.replicas", "3", "less than or equal to group.streams.max.standby.replicas"),
+    ],
+)
+def test_a_groups_setting_out_of_bounds_was_refused_with_the_bounds_name(setting: str, value: str, words: str) -> None:
+    """As Apache Kafka 4.3.1 answers; 4.4 has the values of the bounds."""
+    config = BrokerConfig({}, release("4.3").definitions)
+    with pytest.raises(KafkaError) as refused:
+        check_group_configs(config, {setting: value})
+    assert refused.value.message == f"{setting} must be {words}"
 
 
 def test_the_key_of_delegation_tokens_had_another_name() -> None:

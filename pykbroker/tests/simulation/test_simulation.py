@@ -1,6 +1,6 @@
 """Many seeds, each a cluster of clients and what befalls it.
 
-``SIM_SEEDS`` says how many (5 in a quick run, 150 in a whole one, 1000 with PYKBROKER_LONG), ``SIM_FIRST`` where to begin; they are
+``SIM_SEEDS`` says how many (5 in a quick run, 100 in a whole one, 1000 with PYKBROKER_LONG), ``SIM_FIRST`` where to begin; they are
 told by as many processes as there are cores, four at most. ``python -m pykbroker.tests.simulation SEED`` tells one of them
 line by line.
 """
@@ -24,7 +24,7 @@ from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.story import Story
 
 FIRST = int(os.environ.get("SIM_FIRST", "1"))
-SEEDS = int(os.environ.get("SIM_SEEDS", of_depths(5, 150, 1000)))
+SEEDS = int(os.environ.get("SIM_SEEDS", of_depths(5, 100, 1000)))
 WORKERS = min(4, os.cpu_count() or 1)
 FEW = 10
 

@@ -155,7 +155,7 @@ def test_a_client_that_is_cut_off_until_it_is_healed(kafka: Kafka) -> None:
     )
     with kafka.faults.cut(client="cut") as fault:
         cut.produce("t", b"cut")
-        fault.wait(2)
+        fault.wait()
         assert send(free, "t", b"free") is None
         assert values(kafka, "t") == [b"free"]
     assert cut.flush(20) == 0

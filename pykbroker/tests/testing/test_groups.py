@@ -111,7 +111,9 @@ def test_a_client_in_the_tests_own_loop_is_waited_for() -> None:
 
 
 def test_whatever_else_is_waited_for(broker: Kafka) -> None:
-    threading.Timer(0.05, broker.produce, args=("t", "v")).start()
+    producing = threading.Timer(0.05, broker.produce, args=("t", "v"))
+    producing.start()
     assert broker.wait_until(lambda cluster: cluster.partition("t", 0)).topic == "t"
+    producing.join()  # it is not over when the topic is there
     with pytest.raises(ZeroDivisionError):
         broker.wait_until(lambda cluster: 1 // 0)

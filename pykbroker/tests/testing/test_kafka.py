@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from pykbroker.config.setting import ConfigError
 from pykbroker.testing import Kafka, KafkaCluster
+from pykbroker.tests.kit.running import until_in_thread
 
 
 def produce(kafka: Kafka, topic: str, *values: bytes) -> None:
@@ -47,12 +48,13 @@ def test_what_is_produced_is_consumed() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
+    Kafka().start().stop()  # uvloop opens a pipe with the first loop of a process, and keeps it
     before, files = set(threading.enumerate()), descriptors()
     kafka = Kafka().start()
     kafka.stop()
     kafka.stop()
-    assert set(threading.enumerate()) == before
-    assert descriptors() == files
+    assert not set(threading.enumerate()) - before
+    until_in_thread(lambda: descriptors() <= files)  # clients of other tests may connect again, and end
 
 
 def test_data_in_a_folder_of_ones_own_stays(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_a_bad_value_is_refused_and_nothing_left_behind() -> None:
     before = set(threading.enumerate())
     with pytest.raises(ConfigError, match=r"num\.partitions"):
         Kafka(num_partitions="many").start()
-    assert set(threading.enumerate()) == before
+    assert not set(threading.enumerate()) - before
 
 
 def test_an_unknown_setting_is_refused_with_what_was_meant() -> None:

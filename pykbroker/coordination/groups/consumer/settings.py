@@ -27,6 +27,15 @@ class Bounded(NamedTuple):
         """The value of a group, clamped to the bounds, which may have changed since it was set."""
         return self.default if own is None else min(max(int(own), self.least), self.most)
 
+    @classmethod
+    def from_config(cls, config: BrokerConfig, kind: str, subject: str) -> Bounded:
+        """The broker's setting of a kind of groups, and those that bound it."""
+        return cls(
+            config[f"group.{kind}.{subject}"],
+            config[f"group.{kind}.min.{subject}"],
+            config[f"group.{kind}.max.{subject}"],
+        )
+
 
 _SESSION = Bounded(45_000, 45_000, 60_000)
 _HEARTBEAT = Bounded(5_000, 5_000, 15_000)
@@ -53,9 +62,9 @@ class ConsumerSettings:
         """Read the broker's configuration."""
         policy = config["group.consumer.migration.policy"].lower()
         return cls(
-            session_timeout_ms=_bounded(config, "session.timeout.ms"),
-            heartbeat_interval_ms=_bounded(config, "heartbeat.interval.ms"),
-            assignment_interval_ms=_bounded(config, "assignment.interval.ms"),
+            session_timeout_ms=Bounded.from_config(config, "consumer", "session.timeout.ms"),
+            heartbeat_interval_ms=Bounded.from_config(config, "consumer", "heartbeat.interval.ms"),
+            assignment_interval_ms=Bounded.from_config(config, "consumer", "assignment.interval.ms"),
             regex_refresh_interval_ms=config["group.consumer.regex.refresh.interval.ms"],
             max_size=config["group.consumer.max.size"],
             assignors=tuple(_BY_CLASS.get(name, name) for name in config["group.consumer.assignors"]),
@@ -80,11 +89,3 @@ class ConsumerSettings:
     def assignment_interval_of(self, group: Mapping[str, str]) -> int:
         """The least time between two target assignments, in milliseconds (KIP-1263)."""
         return self.assignment_interval_ms.of(group.get("consumer.assignment.interval.ms"))
-
-
-def _bounded(config: BrokerConfig, subject: str) -> Bounded:
-    return Bounded(
-        config[f"group.consumer.{subject}"],
-        config[f"group.consumer.min.{subject}"],
-        config[f"group.consumer.max.{subject}"],
-    )

@@ -30,9 +30,9 @@ class ShareSettings:
     def from_config(cls, config: BrokerConfig) -> ShareSettings:
         """Read the broker's configuration."""
         return cls(
-            session_timeout_ms=_bounded(config, "session.timeout.ms"),
-            heartbeat_interval_ms=_bounded(config, "heartbeat.interval.ms"),
-            assignment_interval_ms=_bounded(config, "assignment.interval.ms"),
+            session_timeout_ms=Bounded.from_config(config, "share", "session.timeout.ms"),
+            heartbeat_interval_ms=Bounded.from_config(config, "share", "heartbeat.interval.ms"),
+            assignment_interval_ms=Bounded.from_config(config, "share", "assignment.interval.ms"),
             max_size=config["group.share.max.size"],
             initialize_retry_ms=config["group.share.initialize.retry.interval.ms"],
         )
@@ -48,11 +48,3 @@ class ShareSettings:
     def assignment_interval_of(self, group: Mapping[str, str]) -> int:
         """The least time between two target assignments (KIP-1263)."""
         return self.assignment_interval_ms.of(group.get("share.assignment.interval.ms"))
-
-
-def _bounded(config: BrokerConfig, subject: str) -> Bounded:
-    return Bounded(
-        config[f"group.share.{subject}"],
-        config[f"group.share.min.{subject}"],
-        config[f"group.share.max.{subject}"],
-    )

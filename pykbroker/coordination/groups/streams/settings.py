@@ -39,9 +39,9 @@ class StreamsSettings:
     def from_config(cls, config: BrokerConfig) -> StreamsSettings:
         """Read the broker's configuration."""
         return cls(
-            session_timeout_ms=_bounded(config, "session.timeout.ms"),
-            heartbeat_interval_ms=_bounded(config, "heartbeat.interval.ms"),
-            assignment_interval_ms=_bounded(config, "assignment.interval.ms"),
+            session_timeout_ms=Bounded.from_config(config, "streams", "session.timeout.ms"),
+            heartbeat_interval_ms=Bounded.from_config(config, "streams", "heartbeat.interval.ms"),
+            assignment_interval_ms=Bounded.from_config(config, "streams", "assignment.interval.ms"),
             task_offset_interval_ms=Bounded(
                 config["group.streams.task.offset.interval.ms"],
                 config["group.streams.min.task.offset.interval.ms"],
@@ -92,11 +92,3 @@ class StreamsSettings:
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(each.strip() for each in text.split(",")) if text.strip() else ()
-
-
-def _bounded(config: BrokerConfig, subject: str) -> Bounded:
-    return Bounded(
-        config[f"group.streams.{subject}"],
-        config[f"group.streams.min.{subject}"],
-        config[f"group.streams.max.{subject}"],
-    )

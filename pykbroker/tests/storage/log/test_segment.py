@@ -25,7 +25,7 @@ def test_indexes_are_loaded_while_those_of_another_log_are_made_anew():
     def meet(_: int, name: str) -> None:
         if name.startswith("sync") and "damaged-0" in name and not met.is_set():
             met.set()
-            went_on.append(go_on.wait(10))
+            went_on.append(go_on.wait(60))
 
     store.disk.fail = meet
     repair = threading.Thread(target=damaged.active.largest_timestamp)

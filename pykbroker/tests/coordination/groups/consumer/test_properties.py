@@ -237,4 +237,4 @@ class ConsumerGroups(RuleBasedStateMachine):
 
 
 TestConsumerGroups = ConsumerGroups.TestCase
-TestConsumerGroups.settings = settings(max_examples=examples(200), stateful_step_count=40, deadline=None)
+TestConsumerGroups.settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None)
