@@ -27,7 +27,7 @@ TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
 #: Tests that take long beside what they show more than others.
 LONG = "PYKBROKER_LONG" in os.environ
 #: Ten minutes after its start, a broker for a whole session would otherwise remove groups without offsets, at which a test may look.
-_KEEPING_GROUPS = {"offsets.retention.check.interval.ms": NO_RETENTION_MS}
+KEEPING_GROUPS = {"offsets.retention.check.interval.ms": NO_RETENTION_MS}
 takes_long = pytest.mark.skipif(not LONG, reason="it takes long: PYKBROKER_LONG=1 has it run")
 
 
@@ -58,14 +58,14 @@ def _run(broker: BrokerProcess) -> Iterator[BrokerProcess]:
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     """Apache Kafka, the oracle: one for the whole session, started when a test first wants it. It takes clients' metrics."""
     taker = compile_java([METRICS_TAKER], ApacheKafka.jars)
-    settings = {"metric.reporters": METRICS_TAKER.stem}
+    settings = {"metric.reporters": METRICS_TAKER.stem, **KEEPING_GROUPS}
     yield from _run(ApacheKafka(tmp_path_factory.mktemp("kafka"), settings, plugins=taker))
 
 
 @pytest.fixture(scope="session")
 def pykbroker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pykbroker]:
     """pykbroker, but for that with default settings: one for the whole session."""
-    yield from _run(Pykbroker(tmp_path_factory.mktemp("pykbroker"), _KEEPING_GROUPS))
+    yield from _run(Pykbroker(tmp_path_factory.mktemp("pykbroker"), KEEPING_GROUPS))
 
 
 @pytest.fixture(scope="session")
