@@ -49,9 +49,17 @@ def full(folder: Path) -> dict[str, Load]:
     }
 
 
+#: Where a checkout of pykbroker has what loads need that the first ones had not.
+_SINCE = {
+    "network/tls.py": ("tls", "storm"),
+    "share_partitions": ("share-1", "share-4", "share-16"),
+    "replication": ("replicas",),
+}
+
+
 def left_out_before(checkout: Path) -> list[str]:
     """Return the loads that a checkout is too old for."""
-    return [] if (checkout / "pykbroker" / "network" / "tls.py").exists() else ["tls", "storm"]
+    return [name for room, names in _SINCE.items() if not (checkout / "pykbroker" / room).exists() for name in names]
 
 
 def warm_up(*, python: bool) -> dict[str, Load]:

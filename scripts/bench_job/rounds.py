@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, folder: Path) -> list[Comparison]:
     loads = plans.quick(folder) if options.quick else plans.full(folder)
     if options.before is not None and not options.only:
         for name in plans.left_out_before(options.before):
-            _say(f"{name} is left out: {options.before} is from before pykbroker spoke TLS")
+            _say(f"{name} is left out: {options.before} has not what it needs")
             loads.pop(name, None)
     chosen = _chosen(loads, options.only)
     rows: Pairs = {}

@@ -29,6 +29,9 @@ _OF_EXTRAS = (
 #: Folders and files of a quick run that make up a part, the longest part first. Unnamed ones make up one that is longer.
 _QUICK = {
     "services": tuple(f"{_TESTS}/{room}" for room in ("http", "steered", "testing")),
+    "groups": tuple(
+        f"{_TESTS}/{room}" for room in ("brokers", "coordination", "partitions", "replication", "share_partitions")
+    ),
     "commands": (f"{_TESTS}/cli",),
     "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
     "storage": (_STORAGE, f"{_TESTS}/simulation"),
