@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from compat_tests.harness.awaiting import LIMIT_S
 from compat_tests.oracle.connection import Closed, Connection
 from compat_tests.oracle.normalise import Normaliser
 from pykbroker.wire.message import Message
@@ -31,7 +32,12 @@ class Ask:
     """Asks one broker. Calling it sends a request at the case's version and keeps the normalised answer."""
 
     def __init__(
-        self, address: str, version: int, prefix: str, highest: Mapping[int, int] | None = None, patience_s: float = 60
+        self,
+        address: str,
+        version: int,
+        prefix: str,
+        highest: Mapping[int, int] | None = None,
+        patience_s: float = LIMIT_S,
     ) -> None:
         """``highest`` is the highest version of each API that the brokers have; without it, they have all. ``until`` asks
         for ``patience_s`` at most.
@@ -140,7 +146,7 @@ class Ask:
 
     def learn(self, topic: str) -> bytes:
         """Waits until the topic is served, every partition by its leader, and remembers its id."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT_S
         while True:
             (found,) = self.quietly(MetadataRequest([MetadataRequestTopic(name=topic)], False), 12).topics
             if found.error_code == 0 and self._led(topic, len(found.partitions)):
@@ -170,7 +176,7 @@ class Ask:
 
     def producer_id(self) -> int:
         """A new producer's id; waits for the coordinator."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT_S
         while True:
             answer = self.quietly(InitProducerIdRequest(None, 60_000), 4)
             if answer.error_code == 0:
@@ -180,7 +186,7 @@ class Ask:
 
     def produce(self, topic: str, batch: bytes, partition: int = 0) -> None:
         """Appends a batch; waits for a leader that is not ready yet."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT_S
         while True:
             data = [TopicProduceData(name=topic, partition_data=[PartitionProduceData(partition, batch)])]
             answer = self.quietly(ProduceRequest(None, -1, 10_000, data), 9).responses[0].partition_responses[0]

@@ -163,7 +163,7 @@ class Slices:
 
 
 def at_once(work: Generator[float, None, T]) -> T:
-    """The result of ``work``, all of it now: before the process serves, when nobody waits."""
+    """The result of ``work``, all of it now: it is a little, or nobody waits since the process does not serve yet."""
     try:
         while True:
             next(work)

@@ -6,13 +6,14 @@ Members get the target with later heartbeats.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.coordination.groups.member_group import MemberGroup
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.runtime.waits import attempt
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.group import Group
@@ -37,6 +38,46 @@ class Assigning:
     compute: Callable[[], dict[str, Any]]
     #: The records of it, for a group that may have other members by then; called with the group, the epoch and the target.
     records: Callable[[Any, int, dict[str, Any]], list[CoordinatorRecord]]
+
+
+def assigned(
+    group: MemberGroup[Any],
+    epoch: int,
+    size: int,
+    compute: Callable[[], dict[str, Any]],
+    records: Callable[[Any, int, dict[str, Any]], list[CoordinatorRecord]],
+) -> tuple[list[CoordinatorRecord], dict[str, Any]] | Assigning:
+    """The records of a new target for the group, and the target of each member; or what is to be computed in a thread, where the members'
+    subscriptions to topics and the partitions are more than MANY (``size``). Raises KafkaError UNKNOWN_SERVER_ERROR if there is none.
+    """
+    from pykbroker.coordination.groups.assignors.spec import AssignmentFailed
+
+    if size > MANY:
+        return Assigning(type(group), group.group_id, epoch, compute, records)
+    try:
+        given = compute()
+    except AssignmentFailed as error:
+        message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
+    return records(group, epoch, given), given
+
+
+def target_records(
+    of_member: Callable[[str, str, Any], CoordinatorRecord],
+    of_epoch: Callable[[str, int, int], CoordinatorRecord],
+    group: MemberGroup[Any],
+    epoch: int,
+    given: Mapping[str, Any],
+    known: Mapping[str, Any] | None = None,
+) -> list[CoordinatorRecord]:
+    """The records of the targets that are not the ``known`` ones (without them, the group's), in order, and of their epoch."""
+    known = group.targets if known is None else known
+    records = [
+        of_member(group.group_id, member_id, target)
+        for member_id, target in given.items()
+        if target != known.get(member_id)
+    ]
+    return [*records, of_epoch(group.group_id, epoch, group.around.clock.now_ms())]
 
 
 class TargetComputing:

@@ -24,6 +24,14 @@ class MemberWithEpoch(Protocol):
     epoch: int
 
 
+class SettingsOfMembers(Protocol):
+    """What a broker's settings say of all these kinds."""
+
+    def assignment_interval_of(self, group: Mapping[str, str]) -> int:
+        """The least time between two target assignments of a group with these settings, in milliseconds (KIP-1263)."""
+        ...
+
+
 M = TypeVar("M", bound=MemberWithEpoch)
 G = TypeVar("G", bound="MemberGroup[Any]")
 
@@ -33,8 +41,11 @@ class MemberGroup(Group, Generic[M]):
 
     __slots__ = ("around", "is_assigning", "members")
 
-    #: The epoch of its target assignment.
+    #: The epoch of its target assignment, and when that was computed, epoch milliseconds; 0 before the first.
     target_epoch: int
+    target_timestamp_ms: int
+    #: The target of each member, as its kind has it.
+    targets: Mapping[str, Any]
 
     #: The member of each ``group.instance.id``, in kinds that have static members.
     _static: Mapping[str, str] = {}
@@ -45,6 +56,23 @@ class MemberGroup(Group, Generic[M]):
         self.members: dict[str, M] = {}
         #: Whether a thread computes its target (``assigning``).
         self.is_assigning = False
+
+    @property
+    def settings(self) -> SettingsOfMembers:
+        """The broker's settings of groups of this kind."""
+        raise NotImplementedError
+
+    def may_assign(self, epoch: int) -> bool:
+        """Whether a target for this group epoch is needed, none is being computed, and the interval since the last one has passed
+        (KIP-1263).
+
+        Until then members are reconciled with the present target, and one of their later heartbeats computes the new one.
+        """
+        if epoch <= self.target_epoch or self.is_assigning:
+            return False
+        interval_ms = self.settings.assignment_interval_of(self.around.group_configs(self.group_id))
+        since_ms = self.around.clock.now_ms() - self.target_timestamp_ms
+        return not interval_ms or not self.target_timestamp_ms or since_ms >= interval_ms
 
     def member(self, member_id: str) -> M:
         """A member. Raises KafkaError UNKNOWN_MEMBER_ID."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
@@ -36,6 +36,11 @@ class Surroundings:
         """The id of the topic with this name."""
         topic = self.image.topic(name)
         return None if topic is None else topic.id
+
+    def topic_ids(self, names: Iterable[str]) -> frozenset[bytes]:
+        """The ids of those topics that exist: few lines for each, since a stranger may name 100,000."""
+        topics = self.image.topics
+        return frozenset([topics[name].id for name in names if name in topics])
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name of the topic with this id."""

@@ -129,10 +129,6 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
     def heartbeat_interval_ms(self) -> int:
         return self.settings.heartbeat_of(self.around.group_configs(self.group_id))
 
-    @property
-    def assignment_interval_ms(self) -> int:
-        return self.settings.assignment_interval_of(self.around.group_configs(self.group_id))
-
     def target_of(self, member: ConsumerMember) -> Target:
         """The target assignment of a member. One that replaces a static member inherits its target."""
         own = self.targets.get(member.member_id)

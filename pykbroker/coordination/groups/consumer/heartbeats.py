@@ -31,6 +31,7 @@ from pykbroker.coordination.groups.member_group import check_instance
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id
+from pykbroker.runtime.slices import at_once
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.consumer_group_heartbeat import (
@@ -115,16 +116,6 @@ def reported_in(topics: Iterable[TopicPartitions]) -> Generator[float, None, dic
     return found
 
 
-def _reported(request: ConsumerGroupHeartbeatRequest) -> Reported | None:
-    """The same of a few partitions."""
-    if request.topic_partitions is None:
-        return None
-    found: dict[bytes, set[int]] = {}
-    for topic in request.topic_partitions:
-        found.setdefault(topic.topic_id, set()).update(topic.partitions)
-    return found
-
-
 class Heartbeat:
     """One ConsumerGroupHeartbeat; ``around`` are the surroundings of the shard."""
 
@@ -145,7 +136,9 @@ class Heartbeat:
         self.find = find
         self.around = around
         #: The partitions that the member says it owns; None if it says nothing.
-        self.reported = _reported(request) if reported is None else reported
+        self.reported = reported
+        if reported is None and request.topic_partitions is not None:
+            self.reported = at_once(reported_in(request.topic_partitions))
 
     @property
     def leaves(self) -> bool:

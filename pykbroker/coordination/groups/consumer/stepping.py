@@ -22,7 +22,7 @@ from pykbroker.coordination.groups.consumer.records import (
 )
 from pykbroker.coordination.groups.consumer.regexes import RegexChange, regex_change, resolution
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
-from pykbroker.coordination.groups.consumer.targets import assign, may_assign
+from pykbroker.coordination.groups.consumer.targets import assign
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.security.context import RequestContext
 
@@ -84,15 +84,15 @@ class GroupStep:
 
     def _target(self) -> tuple[int, Target]:
         group = self.group
-        if not may_assign(group, self.epoch, group.around.clock.now_ms()):
+        if not group.may_assign(self.epoch):
             return group.target_epoch, group.target_of(self.member)
         found = assign(group, self.epoch, self.before, self.member)
         if isinstance(found, Assigning):
             self.assigning = found
             return group.target_epoch, group.target_of(self.member)
-        records, target = found
+        records, given = found
         self.records += records
-        return self.epoch, target
+        return self.epoch, given[self.member.member_id]
 
     def reconcile(self, target_epoch: int, target: Target, *, subscription_changed: bool) -> None:
         """Move the member a step towards a target."""

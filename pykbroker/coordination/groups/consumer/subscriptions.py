@@ -24,6 +24,5 @@ class Subscriptions:
             regex = self._group.regexes.get(member.subscribed_regex) if member.subscribed_regex else None
             if regex is not None:
                 names |= regex.topics
-            topics = self._group.around.image.topics
-            known = self._known[key] = frozenset([topics[name].id for name in names if name in topics])
+            known = self._known[key] = self._group.around.topic_ids(names)
         return known

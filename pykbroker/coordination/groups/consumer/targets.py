@@ -6,41 +6,26 @@ with later heartbeats.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.assigning import MANY, Assigning
+from pykbroker.coordination.groups.assigning import Assigning, assigned, target_records
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Target
 from pykbroker.coordination.groups.consumer.records import target_epoch_record, target_record
 from pykbroker.coordination.groups.consumer.subscriptions import Subscriptions
 from pykbroker.coordination.outcome import CoordinatorRecord
-from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.assignors.spec import GroupSpec
 
 
-def may_assign(group: ConsumerGroup, epoch: int, now_ms: int) -> bool:
-    """Whether a target for this group epoch is needed, none is being computed, and the interval since the last one has passed
-    (KIP-1263).
-
-    Until then members are reconciled with the present target, and one of their later heartbeats computes the new one.
-    """
-    if epoch <= group.target_epoch or group.is_assigning:
-        return False
-    interval_ms = group.assignment_interval_ms
-    return not interval_ms or not group.target_timestamp_ms or now_ms - group.target_timestamp_ms >= interval_ms
-
-
 def assign(
     group: ConsumerGroup, epoch: int, before: ConsumerMember | None, after: ConsumerMember
-) -> tuple[list[CoordinatorRecord], Target] | Assigning:
-    """The records of a new target for the group, one member changed from ``before`` to ``after``, and that member's; or what is to be
-    computed in a thread. Raises KafkaError UNKNOWN_SERVER_ERROR if there is no assignment.
-    """
-    from pykbroker.coordination.groups.assignors.spec import AssignmentFailed, GroupSpec, MemberSpec
+) -> tuple[list[CoordinatorRecord], dict[str, Target]] | Assigning:
+    """``assigned`` of the group, one member changed from ``before`` to ``after``."""
+    from pykbroker.coordination.groups.assignors.spec import GroupSpec, MemberSpec
 
     subscriptions = Subscriptions(group)
     members = {
@@ -52,18 +37,15 @@ def assign(
     wanted = frozenset().union(*(member.subscribed for member in members.values()))
     image = group.around.image
     partitions = {topic_id: len(image.topics_by_id[topic_id].partitions) for topic_id in wanted}
-    compute = partial(computed, group.assignor_after(before, after), GroupSpec(members, partitions))
-    if sum(len(member.subscribed) for member in members.values()) + sum(partitions.values()) > MANY:
-        return Assigning(ConsumerGroup, group.group_id, epoch, compute, target_records)
-    try:
-        given = compute()
-    except AssignmentFailed as error:
-        message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
-    return target_records(group, epoch, given), given.get(after.member_id, {})
+    compute = partial(_computed, group.assignor_after(before, after), GroupSpec(members, partitions))
+    size = sum(len(member.subscribed) for member in members.values()) + sum(partitions.values())
+    return assigned(group, epoch, size, compute, _records)
 
 
-def computed(assignor: str, spec: GroupSpec) -> dict[str, Target]:
+_records = partial(target_records, target_record, target_epoch_record)
+
+
+def _computed(assignor: str, spec: GroupSpec) -> dict[str, Target]:
     """The target of each member. In any thread. Raises AssignmentFailed."""
     from pykbroker.coordination.groups.assignors import ASSIGNORS
 
@@ -72,16 +54,6 @@ def computed(assignor: str, spec: GroupSpec) -> dict[str, Target]:
         member_id: {topic: frozenset(some) for topic, some in given.get(member_id, {}).items() if some}
         for member_id in spec.members
     }
-
-
-def target_records(group: ConsumerGroup, epoch: int, given: Mapping[str, Target]) -> list[CoordinatorRecord]:
-    """The records of the targets that change, and of their epoch."""
-    records = [
-        target_record(group.group_id, member_id, target)
-        for member_id, target in given.items()
-        if target != group.targets.get(member_id)
-    ]
-    return [*records, target_epoch_record(group.group_id, epoch, group.around.clock.now_ms())]
 
 
 def _after(group: ConsumerGroup, after: ConsumerMember) -> Iterable[ConsumerMember]:

@@ -135,10 +135,6 @@ class ShareGroup(MemberGroup[ShareMember]):
     def heartbeat_interval_ms(self) -> int:
         return self.settings.heartbeat_of(self.around.group_configs(self.group_id))
 
-    @property
-    def assignment_interval_ms(self) -> int:
-        return self.settings.assignment_interval_of(self.around.group_configs(self.group_id))
-
     def subscribes(self, topic: str) -> bool:
         """Whether its members subscribe to this topic."""
         return topic in self._names

@@ -20,7 +20,7 @@ from pykbroker.coordination.groups.share.records import (
     member_tombstones,
     target_epoch_record,
 )
-from pykbroker.coordination.groups.share.targets import assign, filtered, may_assign
+from pykbroker.coordination.groups.share.targets import assign, filtered
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.share_group_heartbeat import (
@@ -63,12 +63,13 @@ class ShareHeartbeat:
         epoch, bumped = self._epoch(group, before, stated)
         target_epoch, target = group.target_epoch, group.targets.get(stated.member_id, {})
         effects: list[Any] = []
-        found = assign(group, epoch, stated) if may_assign(group, epoch) else None
+        found = assign(group, epoch, stated) if group.may_assign(epoch) else None
         if isinstance(found, Assigning):
             effects.append(found)
         elif found is not None:
-            target_epoch, (records, target) = epoch, found
+            records, given = found
             self.records += records
+            target_epoch, target = epoch, given[stated.member_id]
         after = stated
         if stated.epoch != target_epoch:
             after = replace(

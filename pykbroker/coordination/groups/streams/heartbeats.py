@@ -30,7 +30,7 @@ from pykbroker.coordination.groups.streams.records import (
     target_record,
     topology_record,
 )
-from pykbroker.coordination.groups.streams.targets import assign, interval_is_over
+from pykbroker.coordination.groups.streams.targets import assign
 from pykbroker.coordination.groups.streams.tasks import NO_TARGET, Task, TaskTuple, tasks_of
 from pykbroker.coordination.groups.streams.topology import Topology, topology_of
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
@@ -264,7 +264,7 @@ class StreamsHeartbeat:
             self._delayed("initial rebalance delay")
             return group.target_epoch, NO_TARGET
         former = stated if self.former is None else self.former
-        if group.target_epoch < facts.epoch and not group.is_assigning and interval_is_over(group):
+        if group.may_assign(facts.epoch):
             members = {each.member_id: each for each in group.members.values() if each is not self.former}
             members[stated.member_id] = stated
             reported: Mapping[str, TaskOffsets] = {**group.offsets, stated.member_id: offsets}

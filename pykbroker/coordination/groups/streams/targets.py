@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.assigning import MANY, Assigning
+from pykbroker.coordination.groups.assigning import MANY, Assigning, target_records
 from pykbroker.coordination.groups.streams.group import NO_OFFSETS, StreamsGroup, TaskOffsets
 from pykbroker.coordination.groups.streams.member import StreamsMember
 from pykbroker.coordination.groups.streams.records import target_epoch_record, target_record
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology
 
 _STANDBYS = "num.standby.replicas"
-
-
-def interval_is_over(group: StreamsGroup) -> bool:
-    """Whether the interval since the last target has passed (KIP-1263)."""
-    interval_ms = group.settings.assignment_interval_of(group.own_configs)
-    since_ms = group.around.clock.now_ms() - group.target_timestamp_ms
-    return not interval_ms or not group.target_timestamp_ms or since_ms >= interval_ms
 
 
 def assign(
@@ -61,7 +54,7 @@ def assign(
         }
         spec = TaskGroupSpec(specs, configured.tasks, frozenset(stateful), int(configs[_STANDBYS]))
         if len(members) + sum(configured.tasks.values()) > MANY:
-            return Assigning(StreamsGroup, group.group_id, epoch, partial(assign_sticky, spec), _adopted)
+            return Assigning(StreamsGroup, group.group_id, epoch, partial(assign_sticky, spec), _records)
         given = assign_sticky(spec)
     known: Mapping[str, TaskTuple] = group.targets
     if former is not None:
@@ -70,17 +63,9 @@ def assign(
     return _records(group, epoch, given, known), given
 
 
-def _adopted(group: StreamsGroup, epoch: int, given: Mapping[str, TaskTuple]) -> list[CoordinatorRecord]:
-    return _records(group, epoch, given, group.targets)
-
-
 def _records(
-    group: StreamsGroup, epoch: int, given: Mapping[str, TaskTuple], known: Mapping[str, TaskTuple]
+    group: StreamsGroup, epoch: int, given: Mapping[str, TaskTuple], known: Mapping[str, TaskTuple] | None = None
 ) -> list[CoordinatorRecord]:
-    """The records of the targets that change, and of their epoch."""
-    records = [
-        target_record(group.group_id, member_id, given[member_id])
-        for member_id in in_map_order(given, hash_of_text, at_least=16)
-        if given[member_id] != known.get(member_id)
-    ]
-    return [*records, target_epoch_record(group.group_id, epoch, group.around.clock.now_ms())]
+    """``target_records`` in the order of Kafka's map."""
+    in_order = {member_id: given[member_id] for member_id in in_map_order(given, hash_of_text, at_least=16)}
+    return target_records(target_record, target_epoch_record, group, epoch, in_order, known)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from pykbroker.controller.topics import NewTopic
+from pykbroker.coordination.groups.assigning import target_records
+from pykbroker.coordination.groups.consumer.records import target_epoch_record, target_record
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.turns import MOST, Counted, in_a_thread
 from pykbroker.wire.errors import ErrorCode
@@ -203,8 +205,8 @@ def share(member: str, epoch: int) -> ShareGroupHeartbeatRequest:
     return ShareGroupHeartbeatRequest("g", member, epoch, None, None if epoch else ["w0", "w1"])
 
 
-@pytest.mark.parametrize("kind", ["share", "streams"])
-def test_the_assignor_of_a_large_group_of_another_kind_does_not_hold_the_loop(kind: str) -> None:
+def of_kind(kind: str) -> tuple[Counted, Any, int, Any]:
+    """A cluster whose group has one member with all there is, its heartbeats by member and epoch, their version, and the last answer."""
     request, version = (share, 1) if kind == "share" else (stream, 0)
     world = wide(
         group_streams_initial_rebalance_delay_ms="0",
@@ -216,9 +218,15 @@ def test_the_assignor_of_a_large_group_of_another_kind_does_not_hold_the_loop(ki
         for _ in range(100):  # the share coordinator makes the state of the partitions
             world.run_turn()
         answer = asked(world, request("a", answer.member_epoch), version)
+    assert size(group(world).targets["a"]) == 2 * WIDE
+    return world, request, version, answer
+
+
+@pytest.mark.parametrize("kind", ["share", "streams"])
+def test_the_assignor_of_a_large_group_of_another_kind_does_not_hold_the_loop(kind: str) -> None:
+    world, request, version, answer = of_kind(kind)
     former = group(world).target_epoch
     assert former == epoch_of(world)
-    assert size(group(world).targets["a"]) == 2 * WIDE
     held = Held(world)
     world.traced, world.longest = True, 0
     assert asked(world, request("b", 0), version).error_code == ErrorCode.NONE
@@ -227,11 +235,43 @@ def test_the_assignor_of_a_large_group_of_another_kind_does_not_hold_the_loop(ki
     asked(world, request("a", answer.member_epoch), version)
     assert len(held.asked) == 1  # one at a time
     assert group(world).target_epoch == former < epoch_of(world)
+    assert not group(world).may_assign(epoch_of(world))  # nothing is gathered for a second one
     held.work()
     present = group(world)
     assert present.target_epoch == epoch_of(world)
     assert {size(target) for target in present.targets.values()} == {WIDE}
     assert not held.asked
+
+
+@pytest.mark.parametrize(("kind", "left"), [("share", WIDE), ("streams", 0)])
+def test_a_topic_that_is_deleted_meanwhile_is_in_no_later_target(kind: str, left: int) -> None:
+    """The tasks of a topology that lacks a topic are nobody's."""
+    world, request, version, _ = of_kind(kind)
+    held = Held(world)
+    asked(world, request("b", 0), version)
+    world.delete_topic("w1")
+    held.work()
+    for _ in range(4):
+        for member in "ab":
+            answer = asked(world, request(member, group(world).members[member].epoch), version)
+            assert answer.error_code == ErrorCode.NONE
+            if held.asked:
+                held.work()
+    present = group(world)
+    assert present.target_epoch == epoch_of(world)
+    assert sum(size(target) for target in present.targets.values()) == left
+
+
+def test_a_target_that_stays_is_not_written_again() -> None:
+    world = world_of(1)
+    beat(world, "a", 0, ALL[:1])
+    topic = world.image.topics[ALL[0]].id
+    present = group(world)
+    given = {"a": {topic: frozenset({0})}, "b": {topic: frozenset({1})}}
+    written = target_records(target_record, target_epoch_record, present, 9, given)
+    assert [getattr(each.key, "member_id", None) for each in written] == ["b", None]
+    written = target_records(target_record, target_epoch_record, present, 9, given, known={"b": given["b"]})
+    assert [getattr(each.key, "member_id", None) for each in written] == ["a", None]
 
 
 def epoch_of(world: Counted) -> int:
