@@ -56,7 +56,7 @@ def _take_down(kafka: Kafka, down_ms: int) -> set[Task[None]]:
     _tell(kafka, "beginChaos", tape=Tape("7", (ClusterOutcome(0, "broker lost", 2, down_ms=down_ms),)).lines())
     chaos = kafka._ask(lambda _: kafka._embedded.steering().chaos)
     going_on = kafka.wait_until(lambda _: chaos.as_json()["befell"] and chaos._going_on | {None}, timeout=60) - {None}
-    kafka.wait_until(lambda cluster: 2 not in cluster.brokers or all(each.done() for each in going_on), timeout=60)
+    kafka.wait_until(lambda cluster: 2 not in cluster.brokers or all(each.done() for each in going_on), timeout=30)
     return going_on
 
 
@@ -73,7 +73,7 @@ def test_a_reset_ends_what_goes_on() -> None:
     with KafkaCluster(brokers=2) as kafka:
         going_on = _take_down(kafka, LONGEST_DOWN_MS)
         kafka.reset()
-        assert kafka.wait_until(lambda _: all(each.done() for each in going_on), timeout=60)
+        assert kafka.wait_until(lambda _: all(each.done() for each in going_on), timeout=30)
 
 
 def test_a_life_begins_with_the_chaos_of_the_start() -> None:
