@@ -256,7 +256,14 @@ class World:
                 )
 
     def subscribe(self) -> None:
-        self.kafka.subscribe_client_metrics("", interval_ms=100, name=self.random.choice("mn"))
+        self.kafka.subscribe_client_metrics("*", interval_ms=100, name=self.random.choice("mn"))
+        self.ask(send_metrics)
+
+    def ask(self, request: Callable[[BrokerConnection], None] | None = None) -> None:
+        """What the client asks, too, asked here so that it comes about in a short life."""
+        address = self.random.choice(list(self.kafka.node.addresses().values()))
+        with contextlib.suppress(ClientError, OSError), contextlib.closing(self.connect(address, 0.2)) as talk:
+            (request or self.random.choice((share, consume)))(talk)
 
     def set_level(self) -> None:
         if self.with_http:
@@ -425,6 +432,10 @@ class World:
         found["chaos"] = self.tell("getChaos")
         found["groups"] = [kafka.group(each).state for each in ("g", "consumers", "sharers")]
         found["shared"] = kafka.share_group("sharers")
+        kafka.subscribe_client_metrics("*", name="seen")  # begins what keeps them
+        for address in kafka.node.addresses().values():
+            with contextlib.closing(self.connect(address)) as talk:
+                talk.call(GetTelemetrySubscriptionsRequest(b"another-instance"), GetTelemetrySubscriptionsResponse)
         found["metrics"] = kafka.client_metrics()
         found["cluster"] = kafka._ask(links)
         assert not found["cluster"]["cut"]  # else no replica would get the record below
@@ -600,7 +611,16 @@ VERBS: tuple[Callable[[World], None], ...] = (
     *(World.create, World.create, World.delete, World.produce, World.produce, World.housekeep, World.work_on),
     *(World.work_on, World.fork, World.snapshot, World.snapshot, World.forget, World.restore, World.restore),
     *(World.reset, World.reset, World.restart, World.part, World.part, World.move, World.move, World.sow),
-    *(World.command, World.command, World.command, World.register, World.subscribe, World.set_level),
+    *(
+        World.command,
+        World.command,
+        World.command,
+        World.register,
+        World.register,
+        World.subscribe,
+        World.ask,
+        World.set_level,
+    ),
 )
 
 
