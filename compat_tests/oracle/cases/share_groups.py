@@ -53,9 +53,9 @@ def beats(group: str, member: str, epoch: int, topics: list[str] | None = None) 
     return ShareGroupHeartbeatRequest(group, member, epoch, None, topics)
 
 
-def new_group(ask: Ask) -> str:
+def new_group(ask: Ask, what: str = "group") -> str:
     """A group that begins at the start of its topics, and is assigned at once."""
-    name = ask.name("group")
+    name = ask.name(what)
     configure(ask, name, "share.auto.offset.reset", "earliest")
     configure(ask, name, "share.assignment.interval.ms", "0")
     return name
