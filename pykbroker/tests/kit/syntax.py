@@ -22,5 +22,12 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def walk(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """Every node of a tree, as ``ast.walk`` finds them."""
-    return tuple(ast.walk(tree))
+    """Every node of a tree but those that only say whether a name is read or set, from the root on."""
+    found = [tree]
+    for node in found:  # what is found is looked at, too
+        for value in node.__dict__.values():
+            if isinstance(value, list):
+                found.extend([each for each in value if isinstance(each, ast.AST)])
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                found.append(value)
+    return tuple(found)
