@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pykbroker
-from pykbroker.tests.kit.syntax import parsed, walk
+from pykbroker.tests.kit.syntax import forget, parsed, walk
 
 ROOT = Path(pykbroker.__file__).parent.parent
 #: Unit tests run on a manual clock, or await.
@@ -70,6 +70,14 @@ SOCKETS = {
     "pykbroker/tests/registry/test_validation.py": "records are validated in a process with a registry, which a cluster in memory has not",
     "scripts/tests/test_stand_in_nc.py": "a stand-in for a program that connects",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_trees_afterwards() -> Iterator[None]:
+    """These tests are the last that read sources."""
+    yield
+    in_folder.cache_clear()
+    forget()
 
 
 @dataclass(frozen=True)

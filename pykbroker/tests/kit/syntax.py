@@ -1,4 +1,6 @@
-"""Sources as trees, for tests that read code: each file is parsed, and each tree walked, once for all of them."""
+"""Sources as trees, for tests that read code: each file is parsed, and each tree walked, once for all of them. Python's collector of
+cycles does not look at the trees, which have none, and millions of nodes, until they are forgotten.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,14 @@ from pathlib import Path
 def parsed(path: Path) -> ast.Module:
     """The tree of a module."""
     collects = gc.isenabled()
-    gc.disable()  # trees have no cycles, and hundreds of thousands of nodes
+    gc.disable()
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        gc.freeze()
     finally:
         if collects:
             gc.enable()
+    return tree
 
 
 @cache
@@ -30,4 +34,13 @@ def walk(tree: ast.AST) -> tuple[ast.AST, ...]:
                 found.extend([each for each in value if isinstance(each, ast.AST)])
             elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
                 found.append(value)
-    return tuple(found)
+    nodes = tuple(found)
+    gc.freeze()
+    return nodes
+
+
+def forget() -> None:
+    """Give the memory of all trees back; what else there was has the collector look at it again."""
+    walk.cache_clear()
+    parsed.cache_clear()
+    gc.unfreeze()
