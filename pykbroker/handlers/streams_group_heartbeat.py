@@ -55,10 +55,10 @@ def _work(
         broker.groups.check_fits(request.group_id, (yield from words_of(request.topology)))
     yield from check_topics(request)
     check_request(request)
-    return _asked(broker, ctx, request, None)
+    return _beat(broker, ctx, request, None)
 
 
-def _asked(
+def _beat(
     broker: Broker, ctx: RequestContext, request: StreamsGroupHeartbeatRequest, prepared: Prepared | None
 ) -> Deferred[StreamsGroupHeartbeatResponse]:
     """The group's answer, once what it needs of a large topology is made."""
@@ -66,7 +66,7 @@ def _asked(
     def found(answer: StreamsAnswer | Preparation) -> Deferred[StreamsGroupHeartbeatResponse]:
         if isinstance(answer, Preparation):
             ctx.in_slices = True
-            return _prepared(broker, answer).chain(lambda made: _asked(broker, ctx, request, made))
+            return _prepared(broker, answer).chain(lambda made: _beat(broker, ctx, request, made))
         return as_wait(in_slices(broker, ctx, _answered(broker, ctx, request.group_id, answer)))
 
     return as_wait(broker.groups.ask(request.group_id, heartbeat, ctx, request, prepared)).chain(found)
