@@ -232,6 +232,45 @@ def test_an_attribute_set_from_outside_is_seen(code: str, found: list[str]) -> N
     assert list(set_from_outside(ast.parse(code), {"flag"})) == found
 
 
+#: Who has the controller itself in place of its port, to start and end it, and to install what it is given.
+HAVE_THE_CONTROLLER = {
+    "brokers.cluster",
+    "brokers.division",
+    "brokers.lifecycle",
+    "http.metrics.brokers",
+    "process.housekeeping",
+    "quotas.throttling",
+}
+
+
+def test_nobody_reads_the_metadata_log_around_the_port() -> None:
+    """So DescribeQuorum asks the port, and ApiVersions reads the image that a broker has."""
+    names = modules()
+    outside = {name: path for name, path in names.items() if not name.startswith(("controller.", "metadata."))}
+    logs = {"metadata.local_log", "controller.commits"}
+    assert {name for name, path in outside.items() if logs & imports(path, names)} == set()
+    read = {name: list(read_of_a_controller(parsed(path))) for name, path in outside.items()}
+    assert {name for name, found in read.items() if "log" in found} == set()
+    assert {name for name, found in read.items() if "local_controller" in found} == HAVE_THE_CONTROLLER
+
+
+def read_of_a_controller(tree: ast.AST) -> Iterator[str]:
+    """What code reads of what is called a controller, and where it takes the controller itself."""
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and (
+            node.attr == "local_controller" or ast.unparse(node.value).endswith("controller")
+        ):
+            yield node.attr
+
+
+def test_a_log_read_around_the_port_is_seen() -> None:
+    assert list(read_of_a_controller(ast.parse("cluster.local_controller.log.end_offset"))) == [
+        "log",
+        "local_controller",
+    ]
+    assert list(read_of_a_controller(ast.parse("broker.log"))) == []
+
+
 #: Who makes a future of asyncio, and what for.
 MAKERS_OF_FUTURES = {
     "process.life": "``awaited``, the one place where a task awaits what the brokers do",
