@@ -179,8 +179,8 @@ class _Story:
     def is_done(self) -> bool:
         """Whether the group has nothing left to deliver."""
         with closing(Client(self.broker.bootstrap)) as client:
-            asked = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(_GROUP, None)])
-            (group,) = client.ask(asked, 1).groups
+            requested = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(_GROUP, None)])
+            (group,) = client.ask(requested, 1).groups
         parts = [part for topic in group.topics for part in topic.partitions]
         return len(parts) == _PARTITIONS and all(part.error_code == 0 and part.lag == 0 for part in parts)
 
@@ -246,7 +246,7 @@ _GOT = "got {at}000000000 0 0 {count} {verdict}\nsays {says}000000000\n"
 
 
 @pytest.mark.parametrize(
-    ("value", "lives", "letters", "fault"),
+    ("value", "runs", "letters", "fault"),
     [
         ("good", [(1, _GOT.format(at=2, count=1, verdict="accept", says=3))], 0, ""),
         ("never", [(1, _GOT.format(at=2, count=1, verdict="reject", says=3))], 1, ""),
@@ -268,11 +268,11 @@ _GOT = "got {at}000000000 0 0 {count} {verdict}\nsays {says}000000000\n"
     ],
 )
 def test_the_judgement_finds_each_fault(
-    value: str, lives: list[tuple[float, str]], letters: int, fault: str, tmp_path: Path
+    value: str, runs: list[tuple[float, str]], letters: int, fault: str, tmp_path: Path
 ) -> None:
     ledger = Ledger(lock_s=100, limit=4, produced={(0, 0): (f"{value} 0", 1.0)})
     ledger.letters[0, 0] = letters
-    for number, (started, text) in enumerate(lives):
+    for number, (started, text) in enumerate(runs):
         file = tmp_path / f"member-{number}"
         file.write_text(text)
         ledger.processes.append(Process(file, started))
