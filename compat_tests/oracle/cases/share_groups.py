@@ -177,6 +177,16 @@ def batches_and_limits(ask: Ask) -> None:
     asks(ask, fetches(ask, group, topic, 2))
 
 
+@case(ApiKey.SHARE_FETCH)
+def sizes_below_one(ask: Ask) -> None:
+    group, topic = read(ask, 15)
+    asks(ask, fetches(ask, group, topic, 0, max_records=1))
+    asks(ask, fetches(ask, group, topic, 1, max_records=0, max_wait_ms=0))
+    asks(ask, fetches(ask, group, topic, 2, max_records=-1, max_wait_ms=0))
+    asks(ask, fetches(ask, group, topic, 3, max_records=3, batch_size=0))
+    asks(ask, fetches(ask, group, topic, 4, batch_size=-5))
+
+
 @case(ApiKey.SHARE_FETCH, since=2)
 def a_strict_limit(ask: Ask) -> None:
     group, topic = read(ask)
