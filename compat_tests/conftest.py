@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +20,7 @@ from compat_tests.harness.java import compile_java
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import NO_RETENTION_MS, BrokerProcess
+from pykbroker.tests.kit.signals import as_at_a_terminal
 
 _KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "pykbroker": Pykbroker}
 TARGET = os.environ.get("PYKBROKER_TARGET", "pykbroker")
@@ -34,11 +34,7 @@ takes_long = pytest.mark.skipif(not LONG, reason="it takes long: PYKBROKER_LONG=
 def pytest_configure() -> None:
     if TARGET not in _KINDS:
         raise pytest.UsageError(f"PYKBROKER_TARGET is {TARGET!r}; it may be one of {', '.join(_KINDS)}")
-    # A shell that runs the tests in the background, or nohup, has told them, and so what they start, to ignore these.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    as_at_a_terminal()
 
 
 def make_target(folder: Path, settings: dict[str, str] | None = None) -> BrokerProcess:

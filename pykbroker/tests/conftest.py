@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-
 from pykbroker.tests.kit.properties import load_profile
+from pykbroker.tests.kit.signals import as_at_a_terminal
 
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup, which would hold for what tests start, too
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
+as_at_a_terminal()
 load_profile()

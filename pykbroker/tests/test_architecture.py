@@ -136,6 +136,201 @@ def test_what_is_no_change_is_not(code: str) -> None:
     assert not list(changes_of_a_log(ast.parse(code)))
 
 
+#: What a room sets on the objects of another while these are in use, and why; it is no part that an object lacked when it was constructed.
+SET_BY_OTHERS = {
+    "when_abandoned": "whoever makes a wait says what its abandonment ends; a Deferred is a cell, in the path of each request",
+    "waiter": "the fetch that waits in a session, for as long as it waits",
+    "sent_high_watermark": "what a fetch session's client was told last, in the path of each fetch",
+    "resting": "a copy rests after an error, and its fetcher knows for how long",
+    "client_software": "what a client says of itself with its first request",
+    "time_spent": "counted for a connection from its first request on, where there is a quota",
+    "limit": "a quota that was altered while the process runs",
+    "limits": "the same, of connections",
+    "min_in_sync": "a setting that was altered while the process runs",
+    "settings": "the same: certificates and users of new connections",
+    "memory_bytes": "the same: of the next compaction",
+    "topics_by_id": "of an image that its maker has to itself",
+    # Objects of Python's own library whose attributes have the name of one of ours.
+    "context": "of ssl",
+    "description": "of argparse",
+    "message": "of logging",
+}
+
+
+def attributes(tree: ast.AST, *, of_data: bool) -> Iterator[str]:
+    """The attributes that classes have, or set on themselves; of data classes if so wanted, else of all others."""
+    for made in walk(tree):
+        if isinstance(made, ast.ClassDef) and of_data == any(
+            "dataclass" in ast.unparse(d) for d in made.decorator_list
+        ):
+            for node in ast.walk(made):
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    yield node.target.id
+                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+                    yield node.attr
+
+
+def is_self(node: ast.AST) -> bool:
+    """Whether this is the object itself, or its class."""
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def set_from_outside(tree: ast.AST, foreign: set[str]) -> Iterator[str]:
+    """The attributes among ``foreign`` that code sets on what is not itself."""
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and not is_self(node.value):
+            if node.attr in foreign:
+                yield node.attr
+        elif isinstance(node, ast.Call) and any(
+            isinstance(each, ast.Name) and each.id == "setattr" for each in [node.func, *node.args]
+        ):
+            yield from (each.value for each in node.args if isinstance(each, ast.Constant) and each.value in foreign)
+
+
+def room_of(name: str) -> str:
+    """The room of a module."""
+    return name.partition(".")[0]
+
+
+def test_an_object_is_whole_when_it_is_constructed() -> None:
+    """What it has of others it is given then, or by its methods: no room sets attributes of another's objects. Attributes are told
+    apart by their names, so those that messages of Kafka's protocol or the room itself have, too, are not looked at.
+    """
+    of_messages = {
+        name
+        for path in (ROOT.parent / "wire").rglob("*.py")
+        for of_data in (False, True)
+        for name in attributes(parsed(path), of_data=of_data)
+    }
+    theirs: dict[str, set[str]] = {}
+    all_of: dict[str, set[str]] = {}
+    for name, path in modules().items():
+        theirs.setdefault(room_of(name), set()).update(attributes(parsed(path), of_data=False))
+        all_of.setdefault(room_of(name), set()).update(theirs[room_of(name)], attributes(parsed(path), of_data=True))
+    found: dict[str, set[str]] = {}
+    for name, path in modules().items():
+        foreign = set().union(*theirs.values()) - all_of[room_of(name)] - of_messages
+        for attribute in set_from_outside(parsed(path), foreign):
+            found.setdefault(attribute, set()).add(name)
+    assert {each: sorted(where) for each, where in found.items() if each not in SET_BY_OTHERS} == {}
+    assert SET_BY_OTHERS.keys() <= found.keys(), "what nobody sets needs no reason"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("node.flag = True", ["flag"]),
+        ("self._node.flag, other = 1, 2", ["flag"]),
+        ("broker.store.flag += 1", ["flag"]),
+        ("setattr(node, 'flag', True)", ["flag"]),
+        ("call(setattr, node, 'flag', True)", ["flag"]),
+        ("self.flag = True", []),
+        ("node.other = node.flag", []),
+    ],
+)
+def test_an_attribute_set_from_outside_is_seen(code: str, found: list[str]) -> None:
+    assert list(set_from_outside(ast.parse(code), {"flag"})) == found
+
+
+#: Who has the controller itself in place of its port, to start and end it, and to install what it is given.
+HAVE_THE_CONTROLLER = {
+    "brokers.cluster",
+    "brokers.division",
+    "brokers.lifecycle",
+    "http.metrics.brokers",
+    "process.housekeeping",
+    "quotas.throttling",
+}
+
+
+def test_nobody_reads_the_metadata_log_around_the_port() -> None:
+    """So DescribeQuorum asks the port, and ApiVersions reads the image that a broker has."""
+    names = modules()
+    outside = {name: path for name, path in names.items() if not name.startswith(("controller.", "metadata."))}
+    logs = {"metadata.local_log", "controller.commits"}
+    assert {name for name, path in outside.items() if logs & imports(path, names)} == set()
+    read = {name: list(read_of_a_controller(parsed(path))) for name, path in outside.items()}
+    assert {name for name, found in read.items() if "log" in found} == set()
+    assert {name for name, found in read.items() if "local_controller" in found} == HAVE_THE_CONTROLLER
+
+
+def read_of_a_controller(tree: ast.AST) -> Iterator[str]:
+    """What code reads of what is called a controller, and where it takes the controller itself."""
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and (
+            node.attr == "local_controller" or ast.unparse(node.value).endswith("controller")
+        ):
+            yield node.attr
+
+
+def test_a_log_read_around_the_port_is_seen() -> None:
+    assert list(read_of_a_controller(ast.parse("cluster.local_controller.log.end_offset"))) == [
+        "log",
+        "local_controller",
+    ]
+    assert list(read_of_a_controller(ast.parse("broker.log"))) == []
+
+
+#: Who makes a future of asyncio, and what for.
+MAKERS_OF_FUTURES = {
+    "process.life": "``awaited``, the one place where a task awaits what the brokers do",
+    "testing.waiting": "a condition that is looked at after each turn of the loop",
+    "steered.loop": "the start of a thread that has a loop",
+    "worlds.brokers": "an event loop of their own, in which futures are made for whoever asks",
+    "worlds.loop": "the same",
+    "worlds.network": "the same",
+}
+#: Who looks into the shards of coordinators, and what for; everybody else asks (``CoordinatorRuntime.ask``, ``ask_each``).
+LOOK_INTO_SHARDS = {
+    "handlers.offset_fetch": "how many offsets there are, by which the answer is divided and nothing else",
+    "http.metrics.groups": "counts",
+    "http.metrics.transactions": "counts",
+    "steered.chaos_means": "whom a disturbance may befall",
+}
+#: By which methods of the runtime coordinators carry out requests, and what is due (``GroupCoordinator.ask`` is ``ask`` itself). ``run`` is for outcomes that
+#: no request has, and ``at`` for those of its requests that are more than a step.
+WAYS_OF_THE_RUNTIME = {
+    "coordination.groups.coordinator": {"append_large", "append_parts", "ask_each", "at", "run"},
+    "coordination.share.coordinator": {"append_parts", "ask"},
+    "coordination.transactions.coordinator": {"append", "append_parts", "ask", "ask_each", "run"},
+}
+
+
+def called(tree: ast.AST, *ends: str) -> Iterator[str]:
+    """The calls whose function ends like one of ``ends``."""
+    for node in walk(tree):
+        if isinstance(node, ast.Call) and (name := ast.unparse(node.func)).endswith(ends):
+            yield name
+
+
+def test_a_task_awaits_the_brokers_in_one_place() -> None:
+    """So that a cancelled task abandons its wait and the end of a life ends it, everywhere alike."""
+    found = {name for name, path in modules().items() if any(called(parsed(path), "create_future", "Future"))}
+    assert found == MAKERS_OF_FUTURES.keys()
+    awaits = {name for name, path in modules().items() if "awaited" in set(called(parsed(path), "awaited"))}
+    assert awaits == {"process.life", "process.node", "process.single_brokers", "http.metrics.scrape"}
+
+
+def test_coordinators_are_asked_in_one_way() -> None:
+    outside = {name: path for name, path in modules().items() if not name.startswith("coordination.")}
+    assert {name for name, path in outside.items() if looks_into_shards(parsed(path))} == LOOK_INTO_SHARDS.keys()
+    ways = {}
+    for name, path in modules().items():
+        if name.startswith("coordination."):
+            found = {each.rpartition(".")[2] for each in called(parsed(path), *(f"._runtime.{way}" for way in METHODS))}
+            if found:
+                ways[name] = found
+    assert ways == WAYS_OF_THE_RUNTIME
+
+
+METHODS = ("append", "append_large", "append_parts", "ask", "ask_each", "at", "run")
+
+
+def looks_into_shards(tree: ast.AST) -> bool:
+    """Whether code reads what a coordinator's shards have."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "shard" for node in walk(tree))
+
+
 def commits(tree: ast.AST) -> Iterator[str]:
     """Where code writes to the metadata log itself, in place of asking the port."""
     for node in walk(tree):

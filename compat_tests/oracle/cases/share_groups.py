@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import Any
 
 from compat_tests.oracle.cases import case
@@ -53,9 +54,9 @@ def beats(group: str, member: str, epoch: int, topics: list[str] | None = None) 
     return ShareGroupHeartbeatRequest(group, member, epoch, None, topics)
 
 
-def new_group(ask: Ask) -> str:
+def new_group(ask: Ask, what: str = "group") -> str:
     """A group that begins at the start of its topics, and is assigned at once."""
-    name = ask.name("group")
+    name = ask.name(what)
     configure(ask, name, "share.auto.offset.reset", "earliest")
     configure(ask, name, "share.assignment.interval.ms", "0")
     return name
@@ -177,6 +178,16 @@ def batches_and_limits(ask: Ask) -> None:
     asks(ask, fetches(ask, group, topic, 2))
 
 
+@case(ApiKey.SHARE_FETCH)
+def sizes_below_one(ask: Ask) -> None:
+    group, topic = read(ask, 15)
+    asks(ask, fetches(ask, group, topic, 0, max_records=1))
+    asks(ask, fetches(ask, group, topic, 1, max_records=0, max_wait_ms=0))
+    asks(ask, fetches(ask, group, topic, 2, max_records=-1, max_wait_ms=0))
+    asks(ask, fetches(ask, group, topic, 3, max_records=3, batch_size=0))
+    asks(ask, fetches(ask, group, topic, 4, batch_size=-5))
+
+
 @case(ApiKey.SHARE_FETCH, since=2)
 def a_strict_limit(ask: Ask) -> None:
     group, topic = read(ask)
@@ -204,6 +215,21 @@ def acknowledgements(ask: Ask) -> None:
     asks(ask, acknowledges(ask, group, topic, -1, (4, 9, [0])))
     asks(ask, acknowledges(ask, group, topic, -1, (4, 9, [ACCEPT])))
     ask(DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, None)]), OFFSETS)
+
+
+@case(ApiKey.SHARE_ACKNOWLEDGE)
+def acknowledgements_of_what_is_not_read(ask: Ask) -> None:
+    topic = ask.topic(partitions=2)
+    ask.fill(topic, 10)
+    ask.fill(topic, 10, partition=1)
+    group = new_group(ask)
+    joined(ask, group, topic)
+    acquired(ask, group, topic)  # of partition 0
+    said = [AcknowledgementBatch(0, 4, [ACCEPT])]
+    topics = (ask.topic_ids[topic], ask.topic_ids[ask.topic("other")], bytes(range(16)))
+    for epoch, (topic_id, index) in enumerate(product(topics, (1, 9)), 1):
+        named = [AcknowledgeTopic(topic_id, [AcknowledgePartition(index, said)])]
+        asks(ask, ShareAcknowledgeRequest(group, "member", epoch, topics=named))
 
 
 # ---- offsets

@@ -49,8 +49,8 @@ class GroupCoordinator:
 
     def __init__(self, host: CoordinationHost) -> None:
         self.host = host
-        self._kinds = kinds = Kinds()
-        self.settings = GroupSettings.from_config(host.config, [each.settings for each in kinds.all if each.settings])
+        self._kinds = Kinds()
+        self.settings = GroupSettings.from_config(host.config)
         self._runtime = CoordinatorRuntime(
             host,
             CONSUMER_OFFSETS,
@@ -89,7 +89,7 @@ class GroupCoordinator:
     def _carry_out(self, loaded: Loaded[GroupShard], effect: Any) -> None:
         carry_out = self._effects.get(type(effect))
         if carry_out is None:
-            carry_out = self._effects[type(effect)] = self._kinds.effects[type(effect)](self)
+            carry_out = self._effects[type(effect)] = self._kinds.effect(type(effect))(self)
         carry_out(loaded, effect)
 
     def go_on(self, loaded: Loaded[Any], group_id: str, step: Callable[[Group | None], Outcome]) -> None:

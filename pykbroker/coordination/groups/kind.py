@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pykbroker.coordination.groups.classic.joining import Joining
     from pykbroker.coordination.groups.group import Find
     from pykbroker.coordination.groups.replayed import ReplayedGroups
-    from pykbroker.coordination.groups.settings import KindSettings
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.coordination.shards import Loaded
     from pykbroker.runtime.waits import Deferred
@@ -58,8 +57,6 @@ class GroupKind(Generic[G]):
     group_class: ClassVar[type[Group]]
     #: The classes of the keys of its records in ``__consumer_offsets``.
     record_keys: ClassVar[tuple[type, ...]] = ()
-    #: Its settings, if it has some of its own (``GroupSettings.of``).
-    settings: ClassVar[type[KindSettings] | None] = None
     #: The class of each effect of its Outcomes, and what creates for a coordinator the function that carries it out.
     effects: ClassVar[Mapping[type, Callable[[EffectContext], Effect]]] = {}
 

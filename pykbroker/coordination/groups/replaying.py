@@ -24,7 +24,7 @@ class Replaying:
         self._groups = groups
         self._replayed = ReplayedGroups(groups, around)
         self._committed = committed
-        self._by_key = kinds.by_record_key
+        self._kinds = kinds
 
     def replay(self, record: CoordinatorRecord) -> None:
         """Apply a record to the state. Records of kinds of groups that are not served are skipped."""
@@ -35,7 +35,7 @@ class Replaying:
                 self._replayed.begin_classic(key.group)
             self._committed.replay(key, value, record.producer_id)
             return
-        kind = self._by_key.get(type(key))
+        kind = self._kinds.of_record(type(key))
         if kind is not None:
             kind.replay(self._replayed, key, value)
 

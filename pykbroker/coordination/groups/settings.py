@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
 
 
 class KindSettings(Protocol):
-    """A class with the settings of one kind of groups; without arguments their defaults."""
+    """The settings of one kind of groups; without arguments their defaults."""
+
+    def __init__(self) -> None: ...
 
     @classmethod
-    def from_config(cls, config: BrokerConfig, /) -> Any:
+    def from_config(cls, config: BrokerConfig, /) -> Self:
         """Read them out of the broker's configuration."""
         ...
 
 
-K = TypeVar("K")
+K = TypeVar("K", bound=KindSettings)
 
 
 @dataclass(slots=True)
@@ -36,16 +37,20 @@ class GroupSettings:
     max_size: int = 2**31 - 1
     #: The session timeout of a new member that waits in JoinGroup and cannot heartbeat yet (a constant in Kafka, too).
     new_member_join_timeout_ms: int = 300_000
-    #: The settings of each kind of groups that has some of its own.
-    of_kinds: dict[Any, Any] = field(default_factory=dict)
+    #: Those of kinds of groups that have some of their own, by their class, read when they are first asked for.
+    of_kinds: dict[type, Any] = field(default_factory=dict)
+    #: Where they are read; None for their defaults.
+    config: BrokerConfig | None = None
 
     def of(self, kind: type[K]) -> K:
         """The settings of one kind, by their class."""
         found: K | None = self.of_kinds.get(kind)
-        return kind() if found is None else found
+        if found is None:
+            found = self.of_kinds[kind] = kind() if self.config is None else kind.from_config(self.config)
+        return found
 
     @classmethod
-    def from_config(cls, config: BrokerConfig, kinds: Iterable[type[KindSettings]] = ()) -> GroupSettings:
+    def from_config(cls, config: BrokerConfig) -> GroupSettings:
         """Read the settings of this room out of the broker's configuration."""
         return cls(
             offsets_partitions=config["offsets.topic.num.partitions"],
@@ -56,9 +61,10 @@ class GroupSettings:
             max_session_timeout_ms=config["group.max.session.timeout.ms"],
             initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
             max_size=config["group.max.size"],
-            of_kinds={kind: kind.from_config(config) for kind in kinds},
+            config=config,
         )
 
     def refresh(self, config: BrokerConfig) -> None:
         """Apply dynamic settings."""
-        self.of_kinds = {kind: kind.from_config(config) for kind in self.of_kinds}
+        self.config = config
+        self.of_kinds.clear()

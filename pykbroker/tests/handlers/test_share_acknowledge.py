@@ -116,3 +116,14 @@ def test_what_a_batch_weighs_grows_with_its_types() -> None:
     )
     assert few < 1
     assert many >= 50
+
+
+def test_a_partition_that_no_member_reads_is_not_opened() -> None:
+    """It would stay open if the member were gone, and what it knows would grow old."""
+    world = ShareCluster(partitions=2)
+    world.joined()
+    world.produce(3, index=1)
+    member = ShareMember(world, partitions=1)
+    assert member.acquired() == []
+    assert member.acknowledge(0, 2, ACCEPT, index=1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [led.key.partition for led in world.broker.share_partitions.led_of(SHARE_GROUP)] == [0]

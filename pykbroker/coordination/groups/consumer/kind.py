@@ -11,7 +11,6 @@ from pykbroker.coordination.groups.consumer.leaving import tick
 from pykbroker.coordination.groups.consumer.records import group_tombstones
 from pykbroker.coordination.groups.consumer.regexes import Resolution
 from pykbroker.coordination.groups.consumer.resolving import RegexResolving
-from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 
@@ -33,7 +32,6 @@ class ConsumerKind(GroupKind[ConsumerGroup]):
 
     group_class = ConsumerGroup
     record_keys = replaying.KEYS
-    settings = ConsumerSettings
     effects: ClassVar = {Resolution: RegexResolving, Assigning: TargetComputing}
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:

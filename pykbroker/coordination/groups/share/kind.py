@@ -10,7 +10,6 @@ from pykbroker.coordination.groups.share import heartbeats, replaying
 from pykbroker.coordination.groups.share.group import ShareGroup
 from pykbroker.coordination.groups.share.initializing import Initialization, Initializing
 from pykbroker.coordination.groups.share.records import group_tombstones
-from pykbroker.coordination.groups.share.settings import ShareSettings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ class ShareKind(GroupKind[ShareGroup]):
 
     group_class = ShareGroup
     record_keys = replaying.KEYS
-    settings = ShareSettings
     effects: ClassVar = {Initialization: Initializing, Assigning: TargetComputing}
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:

@@ -9,7 +9,6 @@ from pykbroker.coordination.groups.kind import GroupKind
 from pykbroker.coordination.groups.streams import leaving, member_epochs, replaying
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.records import group_tombstones
-from pykbroker.coordination.groups.streams.settings import StreamsSettings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ class StreamsKind(GroupKind[StreamsGroup]):
 
     group_class = StreamsGroup
     record_keys = replaying.KEYS
-    settings = StreamsSettings
     effects: ClassVar = {Assigning: TargetComputing}
 
     def replay(self, groups: ReplayedGroups, key: Any, value: Any, /) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import dataclass
 from enum import Enum
 
@@ -181,3 +183,37 @@ def test_its_requests_are_refused_in_a_group_of_another_kind(world) -> None:
     world.commit({("t", 0): 5})
     with pytest.raises(KafkaError, match="is not a counted group"):
         ask(world, count_one)
+
+
+_FIRST_OF = """
+import sys
+from pykbroker.tests.kit.groups import GroupCluster
+def there():
+    return sorted(kind for kind in ("share", "streams") if f"pykbroker.coordination.groups.{kind}.kind" in sys.modules)
+world = GroupCluster()
+world.topic()
+world.coordinator("g")
+world.join()
+world.restart()
+print(there())
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+world.coordinator("shares")
+request = ShareGroupHeartbeatRequest(group_id="shares", member_id="m", subscribed_topic_names=["t"])
+print(world.ask(request, 1).error_code, there())
+world.restart(kill=True)
+print(there())
+"""
+
+
+def test_share_and_streams_groups_are_imported_with_the_first_of_them() -> None:
+    done = subprocess.run([sys.executable, "-c", _FIRST_OF], text=True, capture_output=True, check=False)
+    assert done.stdout.splitlines() == ["[]", "0 ['share']", "['share']"], done.stderr
+
+
+def test_a_record_imports_its_kind() -> None:
+    known = kinds.Kinds()
+    kind = known.of_record(ShareGroupMetadataKey)
+    assert kind is not None
+    assert kind.group_class.__name__ == "ShareGroup"
+    assert known.of_record(ShareGroupMetadataKey) is kind
+    assert known.of_record(int) is None
