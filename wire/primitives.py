@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from itertools import chain
 from struct import error as struct_error
 from struct import pack, unpack_from
 
@@ -26,6 +27,9 @@ MAX_STRING = 0x7FFF
 MAX_ELEMENTS = 1_000_000
 """The longest array and, below, the most tagged fields of a struct that are read, as in Kafka since 4.4.0."""
 MAX_TAGS = 10_000
+_FEW_STRINGS = 16
+_COMPACT_LENGTHS = [bytes([size + 1]) for size in range(127)]
+"""The compact length of a string of each size that takes one byte."""
 
 MALFORMED = (IndexError, struct_error, WireError)
 """What reading malformed bytes can raise inside generated code; ``decode`` makes a WireError of each."""
@@ -229,6 +233,12 @@ def write_strings(out: bytearray, values: Sequence[str]) -> None:
 
 def write_compact_strings(out: bytearray, values: Sequence[str]) -> None:
     """Append strings with compact lengths."""
+    if len(values) > _FEW_STRINGS:
+        encoded = [*map(str.encode, values)]
+        sizes = [*map(len, encoded)]
+        if max(sizes) < len(_COMPACT_LENGTHS):  # of many in few lines: a member may name tens of thousands of topics
+            out += b"".join(chain.from_iterable(zip(map(_COMPACT_LENGTHS.__getitem__, sizes), encoded, strict=True)))
+            return
     for value in values:
         data = value.encode()
         size = len(data) + 1

@@ -54,8 +54,8 @@ class Ledger:
     lock_s: float
     limit: int
     processes: list[Process] = field(default_factory=list)
-    #: When the broker was killed.
-    kills: list[float] = field(default_factory=list)
+    #: When leaders moved, or were killed: between these times.
+    moves: list[tuple[float, float]] = field(default_factory=list)
     #: Each record's value, and when it was sent.
     produced: dict[Place, tuple[str, float]] = field(default_factory=dict)
     #: The letters of each record.
@@ -114,7 +114,9 @@ class Ledger:
         """Whether one was acquired while the other held it, whichever was first."""
         if other.got >= one.until or one.got >= other.until:
             return False
-        return not any(min(one.since, other.since) <= kill <= max(one.got, other.got) for kill in self.kills)
+        return not any(
+            begun <= max(one.got, other.got) and min(one.since, other.since) <= over for begun, over in self.moves
+        )
 
     def _again(self, one: Delivery, other: Delivery) -> bool:
         """Whether one was done with, or released, and a later delivery knows nothing of it."""
@@ -130,6 +132,6 @@ class Ledger:
             f"{len(self.produced)} records, {len(deliveries)} deliveries (by count {dict(sorted(counts.items()))}), "
             f"{sum(each.done < math.inf for each in deliveries)} answered, "
             f"{sum(each.until > each.got for each in deliveries)} held by one for certain, {sum(self.letters.values())} letters; "
-            f"{len(self.kills)} kills of the broker, {sum(each.died < math.inf for each in self.processes)} of members; "
+            f"{len(self.moves)} moves or kills of leaders, {sum(each.died < math.inf for each in self.processes)} of members; "
             f"faults: {len(self.faults())}"
         )

@@ -124,6 +124,10 @@ class Broker:
         if self.authorizer is not None:
             self._unsubscribe = metadata.subscribe(self._follow_access)
 
+    def check_listeners_by(self, check: Callable[[Mapping[str, str]], None] | None) -> None:
+        """Have altered settings of the broker's secured listeners validated by ``check`` from now on."""
+        self.check_listeners = check
+
     def close(self) -> None:
         """The broker has stopped; what waits in it is answered."""
         if self._has_fetch_sessions:

@@ -65,7 +65,7 @@ class BrokerLifecycle:
     def _register_again(self, node_id: int) -> Deferred[None]:
         cluster, former = self.cluster, self._stopped[node_id]
         broker = cluster.new_broker(node_id, former.endpoints, former.rack, cluster.usable_store(former.store, node_id))
-        broker.check_listeners = former.check_listeners
+        broker.check_listeners_by(former.check_listeners)
 
         def started(epoch: int) -> None:
             del self._stopped[node_id]

@@ -72,8 +72,7 @@ class Controller:
         image.kraft_version = log.quorum.kraft_version
         #: The feature levels that the cluster may finalize.
         self.features = features
-        #: The quotas on changes of partitions, while there are any.
-        self.mutation_quotas: MutationQuotas | None = None
+        self._mutation_quotas: MutationQuotas | None = None
         self._commits = Commits(log, image, runtime)
         self._log = log
         self._runtime = runtime
@@ -103,6 +102,10 @@ class Controller:
         ``readying``: see ``metadata/source.py``. Returns the function that ends the subscription.
         """
         return self._commits.subscribe(subscriber, readying)
+
+    def charge(self, quotas: MutationQuotas | None) -> None:
+        """Charge changes of partitions to their clients' quotas from now on; None charges nobody."""
+        self._mutation_quotas = quotas
 
     def prepare_with(self, preparation: Preparation) -> None:
         """Call ``preparation`` with the records of each change; a thread does the work that it returns before they are synced."""
@@ -292,7 +295,7 @@ class Controller:
         """The decision, charged to the client's quota of now; a failure carries the throttle time, too."""
         from pykbroker.controller.mutation_quotas import Charged
 
-        quota = None if client is None or self.mutation_quotas is None else self.mutation_quotas.of(client)
+        quota = None if client is None or self._mutation_quotas is None else self._mutation_quotas.of(client)
         decided = self._commits.decide(lambda: decide(quota))
         if quota is None:
             return decided.map(Charged)

@@ -218,6 +218,8 @@ class _ShareFetch:
         """Whether there are as many bytes to acquire as the member wants, or something to be told of."""
         available = 0
         for where in self.session.in_turn():
+            if self.session.has_ended:
+                return True
             try:
                 led = self._opened(where)
             except KafkaError:

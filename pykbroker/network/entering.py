@@ -51,10 +51,19 @@ def accept_waiting(server: asyncio.Server, take: Callable[[socket.socket], None]
     libuv accepts one in each of its turns, and a turn in which others send megabytes is long: of fifty clients that connect together the
     first would be answered many times before the last is accepted.
     """
+    _accept(server, AT_ONCE, take)
+
+
+def turn_away_waiting(server: asyncio.Server, most: int) -> None:
+    """Close the connections that wait on the sockets of a loop's server, up to as many as its backlog holds."""
+    _accept(server, most, socket.socket.close)
+
+
+def _accept(server: asyncio.Server, most: int, take: Callable[[socket.socket], None]) -> None:
     for each in server.sockets:
         listening = socket.socket(each.family, each.type, each.proto, fileno=each.fileno())
         try:
-            for _ in range(AT_ONCE):
+            for _ in range(most):
                 accepted = listening.accept()[0]
                 accepted.setblocking(False)
                 take(accepted)

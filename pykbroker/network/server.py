@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.network.sockets import Bind, BrokerSockets
 from pykbroker.requests.dispatcher import Dispatcher
+from pykbroker.runtime.runtime import Shell
 from pykbroker.runtime.waits import Deferred
 
 if TYPE_CHECKING:
@@ -128,13 +129,19 @@ class Server:
     def take_up(self, cluster: Cluster) -> None:
         """Run the cluster on this loop, with its timers and threads."""
         self._cluster = cluster
-        cluster.runtime.offload = partial(self._offload, cluster, self._threads)
-        cluster.runtime.offload_read = partial(self._offload, cluster, self._reading_threads)
-        cluster.runtime.breathe = breathe
-        cluster.runtime.turns.call_soon = self._loop.call_soon
-        cluster.runtime.wake_queue.run_by(lambda run: self._loop.call_soon(self._in_turn, run))
-        cluster.runtime.memory.relieve = partial(self._relieve, cluster)
-        self._drive(cluster)
+        wake, run = self._driver(cluster)
+        cluster.runtime.run_in(
+            Shell(
+                offload=partial(self._offload, cluster, self._threads),
+                offload_read=partial(self._offload, cluster, self._reading_threads),
+                breathe=breathe,
+                call_soon=self._loop.call_soon,
+                run_queue=lambda run: self._loop.call_soon(self._in_turn, run),
+                relieve=partial(self._relieve, cluster),
+                wake=wake,
+            )
+        )
+        run()
         self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
 
     async def start_serving(self) -> None:
@@ -150,8 +157,7 @@ class Server:
         self._serving = self._relieving = False
         cluster, self._cluster = self._cluster, None
         if cluster is not None:
-            cluster.runtime.timers.wake = None
-            cluster.runtime.wake_queue.run_by(None)
+            cluster.runtime.rest()
         if self._wake_up is not None:
             self._wake_up.cancel()
             self._wake_up = None
@@ -160,8 +166,8 @@ class Server:
 
     # ---- time and threads ----------------------------------------------------------------------------------------------
 
-    def _drive(self, cluster: Cluster) -> None:
-        """Keep one timer of the loop at the earliest deadline of the cluster's timers."""
+    def _driver(self, cluster: Cluster) -> tuple[Callable[[float], None], Callable[[], None]]:
+        """What keeps one timer of the loop at the earliest deadline of the cluster's timers, and what runs those that are due."""
         timers, clock = cluster.runtime.timers, cluster.runtime.clock
 
         def wake(deadline: float) -> None:
@@ -177,8 +183,7 @@ class Server:
             if deadline is not None and self._wake_up is None:
                 wake(deadline)
 
-        timers.wake = wake
-        run()
+        return wake, run
 
     def _in_turn(self, work: Callable[[], None]) -> None:
         if self._cluster is not None and not self._cluster.runtime.turns.running:
@@ -341,7 +346,7 @@ class Server:
             sockets.close()
             sockets.release()
         if self._cluster is not None:
-            self._cluster.runtime.timers.wake = None
+            self._cluster.runtime.timers.wake_by(None)
         if self._wake_up is not None:
             self._wake_up.cancel()
         for threads in (self._reading_threads, self._threads):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.network.binding import bound_again, create_server, is_uvloop
 from pykbroker.network.connection import Connection
-from pykbroker.network.entering import accept_waiting, enter
+from pykbroker.network.entering import accept_waiting, enter, turn_away_waiting
 from pykbroker.network.receive_block import shared_block
 
 if TYPE_CHECKING:
@@ -158,11 +158,13 @@ class BrokerSockets:
         self.cut_connections()
 
     def cut_connections(self) -> None:
-        """End all connections at once, including those that wait for a limit, and tell no one of the cluster, which is over; listening
-        continues.
+        """End all connections at once, including those that wait for a limit or to be accepted, and tell no one of the cluster, which is
+        over; listening continues.
         """
         if self._limited is not None:
             self._limited.turn_away()
+        for each in self._listening:
+            turn_away_waiting(each.server, _BACKLOG)
         for connection in list(self.connections):
             connection.when_lost = None
             connection.cut()

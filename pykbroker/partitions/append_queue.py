@@ -110,9 +110,11 @@ class AppendQueue:
 
     def _read(self, one: _QueuedBatch, unread: ContentNotRead) -> Deferred[Validated]:
         """Read the records in a thread, once there is memory for it."""
-        from pykbroker.storage.log.content import read_content
+        from pykbroker.storage.log.content import read_content, read_lengths
 
         runtime, log, header = self._runtime, self._partition.log, unread.header
+        if unread.only_lengths:  # which needs none
+            return runtime.offload(read_lengths, header, unread.records, log.config, one.now_ms, runtime.breathe)
         memory = runtime.memory
         held = max(memory.limit // _HELD_PART, _HELD_AT_LEAST)
         needed = memory_to_decompress(header.compression, unread.records) + log.config.max_message_bytes

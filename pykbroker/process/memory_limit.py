@@ -23,8 +23,8 @@ _M_MMAP_THRESHOLD = -3
 def set_limits(budget: MemoryBudget, config: BrokerConfig) -> None:
     """Apply the settings pykbroker.memory.bytes and queued.max.request.bytes."""
     own = config["pykbroker.memory.bytes"]
-    budget.limit = own if own > 0 else max(_AT_LEAST, available() // PART)
-    budget.received.own_limit = max(config["queued.max.request.bytes"], 0)
+    limit = own if own > 0 else max(_AT_LEAST, available() // PART)
+    budget.bound(limit, max(config["queued.max.request.bytes"], 0))
     if budget.limit <= _SMALL:
         _return_freed_buffers()
 

@@ -25,13 +25,14 @@ from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
-from pykbroker.process import descriptors, log_directories, unvalidated
+from pykbroker.process import descriptors, log_directories
 from pykbroker.process.housekeeping import Housekeeping
 from pykbroker.process.life import LifeEnded, Lifetimes, awaited
 from pykbroker.process.limiting import Limiting
 from pykbroker.process.listening import address, advertised, is_everywhere, open_again, open_sockets, reachable
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
 from pykbroker.process.memory_limit import set_limits
+from pykbroker.process.unvalidated import ValidationWarnings
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.storage.real_disk import RealDisk
@@ -94,7 +95,7 @@ async def serve(
     try:
         for side in sides:
             await side.open()
-        unvalidated.warn_of_all(lambda: node.validates_by_schemas, node.lifetimes.current)
+        node.validation_warnings.warn_of_all()
         announce(node)
         await node.server.wait_stopped()
     finally:
@@ -115,9 +116,6 @@ class Node:
     addresses are answered the address that they connected to. ``machine`` is another machine than this one, as a simulator's. It
     belongs to the event loop that runs when it is created.
     """
-
-    #: Whether the schema registry of this process validates the records of topics that ask for it.
-    validates_by_schemas = False
 
     def __init__(
         self,
@@ -176,7 +174,8 @@ class Node:
         for begun in (self.limiting.follow, *(() if self._secured is None else (self._secured.follow,))):
             self.lifetimes.follow(begun)
         self.lifetimes.follow(lambda life: self.server.take_up(life.cluster))
-        self.lifetimes.follow(partial(unvalidated.warn_of_changes, lambda: self.validates_by_schemas))
+        #: Of topics that ask for validation by schemas; they cease while a schema registry validates.
+        self.validation_warnings = ValidationWarnings(self.lifetimes)
 
     def _made_secure(self) -> SecuredListeners | None:
         """The secured listeners, or None. Raises StartFailed."""

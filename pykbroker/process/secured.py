@@ -90,7 +90,7 @@ class SecuredListeners:
         """Apply alterations from now on, and those before the start; they end with this life of the cluster."""
         cluster = life.cluster
         for node_id in self._brokers:
-            cluster.brokers[node_id].check_listeners = partial(self._check, cluster.config, node_id)
+            cluster.brokers[node_id].check_listeners_by(partial(self._check, cluster.config, node_id))
             self._take_over(cluster.config, cluster.metadata.image, node_id)
         self._mechanisms.follow(cluster)
         self._tell_of_metadata(cluster)

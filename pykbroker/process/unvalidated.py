@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
-    from pykbroker.process.life import Life
+    from pykbroker.process.life import Life, Lifetimes
     from pykbroker.runtime.slices import Steps
 
 log = logging.getLogger(__name__)
@@ -40,14 +40,36 @@ def _validated_by(image: MetadataImage, topic: str) -> str | None:
     return next((_SETTING.format(part) for part in PARTS if asks_for_validation(config, part)), None)
 
 
-def warn_of_changes(validates: Callable[[], bool], life: Life) -> None:
-    """Warn of each topic that asks for validation from now on, while the process does not validate."""
+class ValidationWarnings:
+    """Warns of the topics that ask for validation, while nothing in the process validates. Belongs to the loop."""
 
-    def changed(image: MetadataImage, delta: MetadataDelta) -> None:
-        if delta.configs and not validates():
-            life.cluster.runtime.slices.begin(_warn_of_each(image, list(delta.configs)))
+    def __init__(self, lifetimes: Lifetimes) -> None:
+        self._lifetimes = lifetimes
+        self._validates = False
+        lifetimes.follow(self._began)
 
-    life.at_end(life.cluster.metadata.subscribe(changed))
+    def cease(self) -> Callable[[], None]:
+        """Warn of nothing, since something validates from now on; returns what takes it back."""
+        self._validates = True
+        return self._resume
+
+    def warn_of_all(self) -> None:
+        """Warn of topics that ask for it already; without a cluster there are none."""
+        life = self._lifetimes.current
+        if life is not None and not self._validates:
+            life.cluster.runtime.slices.begin(_look(life.cluster.metadata.image))
+
+    def _resume(self) -> None:
+        self._validates = False
+
+    def _began(self, life: Life) -> None:
+        """Warn of each topic that asks for it from now on."""
+
+        def changed(image: MetadataImage, delta: MetadataDelta) -> None:
+            if delta.configs and not self._validates:
+                life.cluster.runtime.slices.begin(_warn_of_each(image, list(delta.configs)))
+
+        life.at_end(life.cluster.metadata.subscribe(changed))
 
 
 def _warn_of_each(image: MetadataImage, changed: list[tuple[int, str]]) -> Steps:
@@ -56,12 +78,6 @@ def _warn_of_each(image: MetadataImage, changed: list[tuple[int, str]]) -> Steps
             log.warning("%s=true of topic %s does nothing: %s", setting, name, _WHY)
             yield _WEIGHT_OF_A_LINE
         yield _WEIGHT
-
-
-def warn_of_all(validates: Callable[[], bool], life: Life | None) -> None:
-    """Warn of topics that ask for it already."""
-    if life is not None and not validates():
-        life.cluster.runtime.slices.begin(_look(life.cluster.metadata.image))
 
 
 def _look(image: MetadataImage) -> Steps:

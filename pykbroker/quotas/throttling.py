@@ -53,7 +53,7 @@ class Throttling:
         """Remove the step: nobody is throttled any more."""
         if self._is_in:
             self._places.empty(Place.THROTTLE)
-            self._controller.mutation_quotas = None
+            self._controller.charge(None)
             self._is_in = False
 
     def _put_in_or_take_out(self) -> None:
@@ -61,7 +61,7 @@ class Throttling:
             self.stop()
         elif not self._is_in:
             self._places.fill(Place.THROTTLE, through(self._step))
-            self._controller.mutation_quotas = self._client_mutations
+            self._controller.charge(self._client_mutations)
             self._is_in = True
 
     def _of_broker(self, node_id: int) -> BrokerUsage:

@@ -152,12 +152,12 @@ class SchemaValidation:
         #: Lives whose settings are not all looked at: a topic's are looked up until then.
         self._looking: set[Life] = set()
         self._leave = node.lifetimes.follow(self._began)
-        node.validates_by_schemas = True
+        self._warn_again = node.validation_warnings.cease()
 
     def close(self) -> None:
         """Validate no more."""
         self._leave()
-        self._node.validates_by_schemas = False
+        self._warn_again()
         self._looking.clear()
         self._topics.clear()
         self._fill()

@@ -84,6 +84,10 @@ class MemoryBudget:
         self.unsent = Account(self)
         self._numbers = count()
 
+    def bound(self, limit: int, received: int) -> None:
+        """Bound what all accounts together may hold, and what ``received`` may; 0 for the latter is no bound of its own."""
+        self.limit, self.received.own_limit = limit, received
+
     @property
     def is_short(self) -> bool:
         """Whether somebody waits, or more than half is used: then nothing is kept that is not in use."""

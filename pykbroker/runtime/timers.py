@@ -53,7 +53,7 @@ class Timer:
 
 
 class Timers:
-    """Deadlines on an injected clock. The shell sets ``wake`` and calls ``run_due`` at the deadline that ``wake`` was given."""
+    """Deadlines on an injected clock. The shell calls ``run_due`` at the deadlines that it is given by ``wake_by``."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -64,8 +64,11 @@ class Timers:
         self._running = False
         #: The earliest deadline (monotonic seconds), possibly of a cancelled timer: nothing is due before it.
         self.next_due = math.inf
-        #: Called with a deadline (monotonic seconds) that is now the earliest one.
-        self.wake: Callable[[float], None] | None = None
+        self._wake: Callable[[float], None] | None = None
+
+    def wake_by(self, wake: Callable[[float], None] | None) -> None:
+        """From now on ``wake`` is called with a deadline (monotonic seconds) that becomes the earliest one; None for never."""
+        self._wake = wake
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
         """Call ``callback`` once, ``delay_ms`` milliseconds from now, unless cancelled."""
@@ -76,8 +79,8 @@ class Timers:
         heapq.heappush(heap, (deadline, sequence, timer))
         if heap[0][2] is timer:
             self.next_due = deadline
-            if self.wake is not None:
-                self.wake(deadline)
+            if self._wake is not None:
+                self._wake(deadline)
         if len(heap) > self._sweep_at:
             self._sweep()
         return timer

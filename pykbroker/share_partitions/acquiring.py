@@ -162,11 +162,12 @@ class Acquisition:
     def _batches_of(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """New records in batches of at least the size that the member wants, whose edges are edges of batches in the log."""
         begin = first
-        if last - first + 1 > self._request.batch_size:
+        size = max(self._request.batch_size, 1)  # a stranger may want fewer
+        if last - first + 1 > size:
             for base, _ in self._request.batches:
                 if base > last:
                     break
-                if base - begin >= self._request.batch_size:
+                if base - begin >= size:
                     yield begin, base - 1
                     begin = base
         yield begin, last

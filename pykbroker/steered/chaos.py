@@ -37,6 +37,8 @@ class ChaosControl:
         self._running: RunningChaos | None = None
         self._initial: Chaos | None = None
         self._record: Path | None = None
+        #: What has befallen the cluster and is not over, as a broker that is down: it goes on when chaos ends, and ends with the life.
+        self._going_on: set[asyncio.Task[None]] = set()
         self._leave = node.lifetimes.follow(self._began)
 
     def begin_each_life_with(self, chaos: Chaos, record: Path | None = None) -> None:
@@ -56,7 +58,7 @@ class ChaosControl:
 
     def _begin(self, chaos: Chaos) -> None:
         self.end()
-        self._running = RunningChaos(self._node, chaos, self._record)
+        self._running = RunningChaos(self._node, chaos, self._going_on, self._record)
 
     def end(self) -> None:
         """End; what has begun goes on. Harmless when repeated."""
@@ -67,7 +69,7 @@ class ChaosControl:
     def close(self) -> None:
         """End for good."""
         self._leave()
-        self.end()
+        self._end_all()
 
     def as_json(self) -> dict[str, Any]:
         """The chaos as text or None, how much befell, and its tape so far."""
@@ -77,17 +79,23 @@ class ChaosControl:
         return {"chaos": str(running.chaos), "befell": len(running.befell), "tape": running.tape()}
 
     def _began(self, life: Life) -> None:
-        life.at_end(self.end)
+        life.at_end(self._end_all)
         if self._initial is not None:
             self._begin(self._initial)
 
+    def _end_all(self) -> None:
+        self.end()
+        for each in self._going_on:
+            each.cancel()
+
 
 class RunningChaos:
-    """One chaos, from its construction to its end."""
+    """One chaos, from its construction to its end. ``going_on`` gets a task for each thing that befalls the cluster, until it is over."""
 
-    def __init__(self, node: Node, chaos: Chaos, record: Path | None = None) -> None:
+    def __init__(self, node: Node, chaos: Chaos, going_on: set[asyncio.Task[None]], record: Path | None = None) -> None:
         """Raises OSError if the tape cannot be written."""
         self._node = node
+        self._going_on = going_on
         self.chaos = chaos
         self._file: IO[str] | None = None if record is None else record.open("w", encoding="utf-8")
         #: What has befallen, the first LONGEST of it.
@@ -155,6 +163,12 @@ class RunningChaos:
 
     async def _befall(self, decision: ClusterOutcome) -> None:
         self._tell(decision)
+        task = asyncio.get_running_loop().create_task(self._carry_out(decision))
+        self._going_on.add(task)
+        task.add_done_callback(self._going_on.discard)
+        await asyncio.shield(task)
+
+    async def _carry_out(self, decision: ClusterOutcome) -> None:
         try:
             await self._means.carry_out(decision)
         except (KafkaError, WrongBroker, LifeEnded, LookupError, OSError) as error:

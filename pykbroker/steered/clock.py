@@ -45,11 +45,11 @@ class _Work:
         self.runtime = runtime = life.cluster.runtime
         self._under_way = 0
         self._changed = asyncio.Event()
-        runtime.offload = self._counted(runtime.offload)
-        runtime.offload_read = self._counted(runtime.offload_read)
-        patience = runtime.client_timers = Timers(SystemClock())
+        runtime.watch_threads(self._counted)
+        patience = Timers(SystemClock())
         loop, now = asyncio.get_running_loop(), SystemClock().monotonic
-        patience.wake = lambda deadline: _wake(loop, patience, now, deadline)
+        patience.wake_by(lambda deadline: _wake(loop, patience, now, deadline))
+        runtime.wait_by(patience)
         life.at_end(self._end)
 
     def _counted(self, offload: _Offload) -> _Offload:
@@ -66,7 +66,7 @@ class _Work:
         self._changed.set()
 
     def _end(self) -> None:
-        self.runtime.client_timers.wake = None
+        self.runtime.client_timers.wake_by(None)
         self._changed.set()
 
     async def quiet(self) -> None:

@@ -31,13 +31,25 @@ class WatchedDispatcher(Dispatcher):
         table = SUPPORTED if release is None else release.table
         super().__init__(table, {Place.OBSERVE: through(observe), **({} if release is None else release.places)})
         self._refused = refused
-        #: Records requests and answers, while a session is being recorded.
-        self.recorder: Recorder | None = None
+        self._recorder: Recorder | None = None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether a session is being recorded."""
+        return self._recorder is not None
+
+    def record(self, recorder: Recorder) -> None:
+        """Have requests and answers recorded, from the next request on."""
+        self._recorder = recorder
+
+    def end_recording(self) -> None:
+        """Record no more; harmless if nothing is recorded."""
+        self._recorder = None
 
     def answer(self, broker: Broker, peer: Peer, frame: memoryview) -> Any:
         try:
-            if self.recorder is not None:
-                return self.recorder.answer(broker, peer, frame, partial(super().answer, broker, peer, frame))
+            if self._recorder is not None:
+                return self._recorder.answer(broker, peer, frame, partial(super().answer, broker, peer, frame))
             return super().answer(broker, peer, frame)
         except CloseConnection as error:
             self._refused(broker, peer, frame, error)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pykbroker.brokers.broker import WrongBroker
 from pykbroker.brokers.resources import alter_resources
 from pykbroker.controller.config_alterations import Alteration, Change, Operation
 from pykbroker.metadata.image import CLIENT_METRICS_RESOURCE
@@ -32,7 +33,9 @@ class ClientMetric:
 def subscribe(
     cluster: Cluster, name: str, metrics: tuple[str, ...], interval_ms: int, match: Mapping[str, str]
 ) -> Deferred[None]:
-    """Make or replace a subscription. Fails with KafkaError INVALID_REQUEST or INVALID_CONFIG."""
+    """Make or replace a subscription. Raises WrongBroker if no broker runs; fails with KafkaError INVALID_REQUEST or INVALID_CONFIG."""
+    if not cluster.brokers:
+        raise WrongBroker("no broker runs: start one before")
     settings = {
         "metrics": ",".join(metrics),
         "interval.ms": str(interval_ms),

@@ -53,16 +53,16 @@ class Observations(Access):
         """
         from pykbroker.sessions.recording import Recorder
 
-        if self._dispatcher.recorder is not None:
+        if self._dispatcher.is_recording:
             raise RuntimeError("a session is being recorded already; end its `with` first")
         recorder = Recorder()
-        self._here.call(setattr, self._dispatcher, "recorder", recorder)
+        self._here.call(self._dispatcher.record, recorder)
         try:
             yield
         finally:
             if self._here.running:
-                self._here.call(setattr, self._dispatcher, "recorder", None)
-            self._dispatcher.recorder = None
+                self._here.call(self._dispatcher.end_recording)
+            self._dispatcher.end_recording()
             recorder.session.write(Path(path))
 
     def play(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Played:

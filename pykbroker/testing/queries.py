@@ -341,7 +341,7 @@ class Queries(Access):
     ) -> None:
         """Ask clients that start from now on for their metrics (KIP-714): those whose names begin so, or all of Kafka's own. ``match``
         has patterns by property: ``{"client_id": "billing-.*"}``. Raises KafkaError INVALID_REQUEST for an invalid interval,
-        INVALID_CONFIG for an invalid pattern.
+        INVALID_CONFIG for an invalid pattern, and WrongBroker if no broker runs.
         """
         from pykbroker.testing import client_metrics
 

@@ -136,6 +136,102 @@ def test_what_is_no_change_is_not(code: str) -> None:
     assert not list(changes_of_a_log(ast.parse(code)))
 
 
+#: What a room sets on the objects of another while these are in use, and why; it is no part that an object lacked when it was constructed.
+SET_BY_OTHERS = {
+    "when_abandoned": "whoever makes a wait says what its abandonment ends; a Deferred is a cell, in the path of each request",
+    "waiter": "the fetch that waits in a session, for as long as it waits",
+    "sent_high_watermark": "what a fetch session's client was told last, in the path of each fetch",
+    "resting": "a copy rests after an error, and its fetcher knows for how long",
+    "client_software": "what a client says of itself with its first request",
+    "time_spent": "counted for a connection from its first request on, where there is a quota",
+    "limit": "a quota that was altered while the process runs",
+    "limits": "the same, of connections",
+    "min_in_sync": "a setting that was altered while the process runs",
+    "settings": "the same: certificates and users of new connections",
+    "memory_bytes": "the same: of the next compaction",
+    "topics_by_id": "of an image that its maker has to itself",
+    # Objects of Python's own library whose attributes have the name of one of ours.
+    "context": "of ssl",
+    "description": "of argparse",
+    "message": "of logging",
+}
+
+
+def attributes(tree: ast.AST, *, of_data: bool) -> Iterator[str]:
+    """The attributes that classes have, or set on themselves; of data classes if so wanted, else of all others."""
+    for made in walk(tree):
+        if isinstance(made, ast.ClassDef) and of_data == any(
+            "dataclass" in ast.unparse(d) for d in made.decorator_list
+        ):
+            for node in ast.walk(made):
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    yield node.target.id
+                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+                    yield node.attr
+
+
+def is_self(node: ast.AST) -> bool:
+    """Whether this is the object itself, or its class."""
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def set_from_outside(tree: ast.AST, foreign: set[str]) -> Iterator[str]:
+    """The attributes among ``foreign`` that code sets on what is not itself."""
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and not is_self(node.value):
+            if node.attr in foreign:
+                yield node.attr
+        elif isinstance(node, ast.Call) and any(
+            isinstance(each, ast.Name) and each.id == "setattr" for each in [node.func, *node.args]
+        ):
+            yield from (each.value for each in node.args if isinstance(each, ast.Constant) and each.value in foreign)
+
+
+def room_of(name: str) -> str:
+    """The room of a module."""
+    return name.partition(".")[0]
+
+
+def test_an_object_is_whole_when_it_is_constructed() -> None:
+    """What it has of others it is given then, or by its methods: no room sets attributes of another's objects. Attributes are told
+    apart by their names, so those that messages of Kafka's protocol or the room itself have, too, are not looked at.
+    """
+    of_messages = {
+        name
+        for path in (ROOT.parent / "wire").rglob("*.py")
+        for of_data in (False, True)
+        for name in attributes(parsed(path), of_data=of_data)
+    }
+    theirs: dict[str, set[str]] = {}
+    all_of: dict[str, set[str]] = {}
+    for name, path in modules().items():
+        theirs.setdefault(room_of(name), set()).update(attributes(parsed(path), of_data=False))
+        all_of.setdefault(room_of(name), set()).update(theirs[room_of(name)], attributes(parsed(path), of_data=True))
+    found: dict[str, set[str]] = {}
+    for name, path in modules().items():
+        foreign = set().union(*theirs.values()) - all_of[room_of(name)] - of_messages
+        for attribute in set_from_outside(parsed(path), foreign):
+            found.setdefault(attribute, set()).add(name)
+    assert {each: sorted(where) for each, where in found.items() if each not in SET_BY_OTHERS} == {}
+    assert SET_BY_OTHERS.keys() <= found.keys(), "what nobody sets needs no reason"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("node.flag = True", ["flag"]),
+        ("self._node.flag, other = 1, 2", ["flag"]),
+        ("broker.store.flag += 1", ["flag"]),
+        ("setattr(node, 'flag', True)", ["flag"]),
+        ("call(setattr, node, 'flag', True)", ["flag"]),
+        ("self.flag = True", []),
+        ("node.other = node.flag", []),
+    ],
+)
+def test_an_attribute_set_from_outside_is_seen(code: str, found: list[str]) -> None:
+    assert list(set_from_outside(ast.parse(code), {"flag"})) == found
+
+
 def commits(tree: ast.AST) -> Iterator[str]:
     """Where code writes to the metadata log itself, in place of asking the port."""
     for node in walk(tree):

@@ -39,6 +39,11 @@ def options() -> argparse.Namespace:
         help="measure how long one client waits for requests of others that are much work, and nothing else; with WORDS those that have them",
     )
     parser.add_argument(
+        "--request-quota",
+        action="store_true",
+        help="how often a client of one percent request_percentage is answered, at both brokers, and nothing else",
+    )
+    parser.add_argument(
         "--memory-bound",
         action="store_true",
         help="crowds within 128 MB of memory, beside pykbroker without a bound and Apache Kafka, and nothing else",

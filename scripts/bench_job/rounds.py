@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compat_tests.harness.java import JavaMissing
 from compat_tests.harness.process import BrokerProcess, ServerFailed
-from scripts.bench_job import instructions, memory_bound, plans, stalls, turns
+from scripts.bench_job import instructions, memory_bound, plans, request_quota, stalls, turns
 from scripts.bench_job.brokers import make_pair
 from scripts.bench_job.counted import ValgrindMissing
 from scripts.bench_job.java_tools import ToolFailed
@@ -35,6 +35,9 @@ def main(options: argparse.Namespace) -> int:
         return _count(options.before)
     if options.stalls is not None:
         print(stalls.markdown(stalls.measure(options.rounds, options.folder, options.stalls)))
+        return 0
+    if options.request_quota:
+        print(request_quota.markdown(request_quota.measure(options.rounds, options.folder)))
         return 0
     if options.memory_bound:
         print(memory_bound.markdown(memory_bound.measure(options.rounds, options.folder)))

@@ -1,4 +1,4 @@
-"""Varints and UUIDs."""
+"""Varints, UUIDs and strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
-from pykbroker.wire.primitives import ZERO_UUID, read_uvarint, uuid_from_str, uuid_to_str, uvarint
+from pykbroker.wire.primitives import (
+    ZERO_UUID,
+    read_compact_strings,
+    read_uvarint,
+    uuid_from_str,
+    uuid_to_str,
+    uvarint,
+    write_compact_strings,
+)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -38,6 +46,19 @@ def test_varints_longer_than_32_bits_are_refused(data: bytes) -> None:
 def test_numbers_no_varint_holds_are_refused(value: int) -> None:
     with pytest.raises(WireError, match="does not fit"):
         uvarint(value)
+
+
+@given(st.lists(st.sampled_from(["", "a", "\u00e4" * 63, "b" * 126, "c" * 127, "d" * 20_000]), max_size=40))
+def test_compact_strings_are_read_back_few_or_many(strings: list[str]) -> None:
+    out = bytearray()
+    write_compact_strings(out, strings)
+    assert read_compact_strings(out, 0, len(strings)) == (strings, len(out))
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_what_no_utf_8_has_is_refused_in_few_strings_and_in_many(count: int) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        write_compact_strings(bytearray(), ["\ud800"] * count)
 
 
 @given(st.binary(min_size=16, max_size=16))

@@ -131,6 +131,27 @@ def broken_batches(ask: Ask) -> None:
 
 
 @case(ApiKey.PRODUCE)
+def lengths_of_records_that_lie(ask: Ask) -> None:
+    """Of three records and of 200, each of 24 bytes beside its length: that of the first, of one in the middle and of the last."""
+    for topic, count in ((ask.topic("three"), 3), (ask.topic("many"), 200)):
+        good = encode_batch([Record(offset, START_MS, value=b"of 16 bytes alone") for offset in range(count)])
+        size = good[61] // 2 + 1
+        for number in (0, count // 2, count - 1) if count < 64 else (0, 1, 20):
+            at = 61 + number * size
+            for length in (0, 2, 10, 12, good[61] - 2, good[61] + 2, good[61] - 1, good[61] + 1, 126, 127):
+                ask(produce(ask, topic, changed(good, at, ">B", length)))
+        ask(produce(ask, topic, changed(good[:-1], 8, ">i", len(good) - 13)))
+        ask(produce(ask, topic, changed(good + b"\0", 8, ">i", len(good) - 11)))
+        ask(produce(ask, topic, changed(good + good[61:], 8, ">i", 2 * len(good) - 73)))
+        for more in (-1, 1):
+            lied = changed(good, 57, ">i", count + more)
+            ask(produce(ask, topic, changed(lied, 23, ">i", count + more - 1)))
+        long_form = bytes([good[61] | 128, 0]) + good[62:]
+        ask(produce(ask, topic, changed(good[:61] + long_form, 8, ">i", len(good) - 11)))
+        ask(produce(ask, topic, good))
+
+
+@case(ApiKey.PRODUCE)
 def headers_that_lie(ask: Ask) -> None:
     topic, good = ask.topic(), batch()
     ask(produce(ask, topic, changed(good, 16, ">b", 1)))

@@ -53,9 +53,9 @@ def beats(group: str, member: str, epoch: int, topics: list[str] | None = None) 
     return ShareGroupHeartbeatRequest(group, member, epoch, None, topics)
 
 
-def new_group(ask: Ask) -> str:
+def new_group(ask: Ask, what: str = "group") -> str:
     """A group that begins at the start of its topics, and is assigned at once."""
-    name = ask.name("group")
+    name = ask.name(what)
     configure(ask, name, "share.auto.offset.reset", "earliest")
     configure(ask, name, "share.assignment.interval.ms", "0")
     return name
@@ -175,6 +175,16 @@ def batches_and_limits(ask: Ask) -> None:
     asks(ask, fetches(ask, group, topic, 0, max_records=7, batch_size=5))
     asks(ask, fetches(ask, group, topic, 1, max_records=1))
     asks(ask, fetches(ask, group, topic, 2))
+
+
+@case(ApiKey.SHARE_FETCH)
+def sizes_below_one(ask: Ask) -> None:
+    group, topic = read(ask, 15)
+    asks(ask, fetches(ask, group, topic, 0, max_records=1))
+    asks(ask, fetches(ask, group, topic, 1, max_records=0, max_wait_ms=0))
+    asks(ask, fetches(ask, group, topic, 2, max_records=-1, max_wait_ms=0))
+    asks(ask, fetches(ask, group, topic, 3, max_records=3, batch_size=0))
+    asks(ask, fetches(ask, group, topic, 4, batch_size=-5))
 
 
 @case(ApiKey.SHARE_FETCH, since=2)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
+from operator import le
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pykbroker.coordination.groups.group import Find, Group, group_not_found
@@ -111,10 +112,10 @@ class MemberGroup(Group, Generic[M]):
 
 
 def count_down(counts: Counter[str], names: frozenset[str]) -> None:
-    """Count the names of a member that is gone down, and remove what reaches zero: few lines for each, since there may be 100,000."""
-    last = [name for name in names if counts[name] <= 1]
+    """Count the names of a member that is gone down, and remove what reaches zero: no line for each, since there may be 100,000."""
+    last = [*compress(names, map((1).__ge__, map(counts.__getitem__, names)))]
     if len(last) < len(names):
-        counts.subtract(names)
+        dict.update(counts, zip(names, map((-1).__add__, map(counts.__getitem__, names)), strict=True))
     deque(map(counts.pop, last, repeat(0)), maxlen=0)
 
 
@@ -122,7 +123,7 @@ def names_after(counts: Counter[str], before: Iterable[Iterable[str]], after: It
     """The names that are counted once some that were counted are not, and others are."""
     gone = Counter(chain.from_iterable(before))
     names = set(counts)
-    names.difference_update([name for name, count in gone.items() if counts[name] <= count])
+    names.difference_update(compress(gone, map(le, map(counts.__getitem__, gone), gone.values())))
     names.update(after)
     return names
 

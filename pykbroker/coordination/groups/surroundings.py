@@ -38,9 +38,9 @@ class Surroundings:
         return None if topic is None else topic.id
 
     def topic_ids(self, names: Iterable[str]) -> frozenset[bytes]:
-        """The ids of those topics that exist: few lines for each, since a stranger may name 100,000."""
+        """The ids of those topics that exist: no line for the others, since a stranger may name 100,000."""
         topics = self.image.topics
-        return frozenset([topics[name].id for name in names if name in topics])
+        return frozenset([topics[name].id for name in topics.keys() & names])
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name of the topic with this id."""

@@ -46,6 +46,9 @@ def acknowledged(
     """The error of a partition's acknowledgements, None if they are persisted."""
 
     def carry_out() -> Deferred[None]:
+        if not broker.share_partitions.sessions.of_group(group_id):
+            # All members left while the request was worked on, and what they had is released: nothing is opened that nobody would end.
+            raise KafkaError(ErrorCode.INVALID_RECORD_STATE)
         led = broker.share_partitions.led(group_id, readable(broker, ctx, where))
         may_renew = broker.share_partitions.settings(group_id).may_renew
 

@@ -112,7 +112,7 @@ class StorageCollector:
     def follow(self, life: Life) -> None:
         """Count the compactions of this cluster from now on."""
         for store in life.cluster.stores():
-            store.logs.compactions.on_result = self._compacted
+            store.logs.compactions.report_to(self._compacted)
 
     def _compacted(self, result: CleaningResult | BaseException) -> None:
         if isinstance(result, BaseException):

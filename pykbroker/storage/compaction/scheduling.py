@@ -30,13 +30,16 @@ class Compactions:
         self._retries = Retries()
         #: log.cleaner.dedupe.buffer.size, for the next plan.
         self.memory_bytes = 128 * 1024**2
-        #: Called after each compaction, with its result or its error; for metrics.
-        self.on_result: Callable[[CleaningResult | BaseException], None] = lambda _: None
+        self._report: Callable[[CleaningResult | BaseException], None] | None = None
 
     @property
     def put_off(self) -> int:
         """The number of logs whose compaction failed and is retried later."""
         return len(self._retries)
+
+    def report_to(self, report: Callable[[CleaningResult | BaseException], None]) -> None:
+        """Call ``report`` after each compaction, with its result or its error; for metrics."""
+        self._report = report
 
     def forget(self, log: Log) -> None:
         """Drop the pause of a log that is no longer in use."""
@@ -97,7 +100,8 @@ class Compactions:
         (``plan.remove_leftovers``). Raises KafkaError KAFKA_STORAGE_ERROR.
         """
         log = plan.log
-        self.on_result(result)
+        if self._report is not None:
+            self._report(result)
         if isinstance(result, BaseException):
             if log.pinned_by is plan:
                 log.unpin(plan)

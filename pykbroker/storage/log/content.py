@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.lengths import check_lengths
 from pykbroker.storage.log.rejections import RecordsRejected
 from pykbroker.wire.batch_header import (
     HEADER_SIZE,
@@ -91,6 +92,16 @@ def read_content(
         raise
     except WireError as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
+
+
+def read_lengths(
+    header: BatchHeader, records: Buffer, config: LogConfig, now_ms: int, breathe: Callable[[], None]
+) -> tuple[BatchHeader, Buffer]:
+    """As ``read_content`` for an uncompressed batch of which nothing but the records' lengths is to be read. Raises KafkaError
+    INVALID_RECORD.
+    """
+    check_lengths(header, records, breathe)
+    return stamp(header, records, config, now_ms, header.max_timestamp)
 
 
 def _source_codec(header: BatchHeader) -> Compression:

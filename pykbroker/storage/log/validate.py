@@ -1,9 +1,9 @@
 """Validation of a batch before a leader appends it: the rules of Kafka's LogValidator (4.4.0) for format 2.
 
-Usually only the header, the checksum and the first record's length are checked. Records are read if a setting of the topic
+Usually only the header, the checksum and, of an uncompressed batch, the records' lengths are checked. Records are read if a setting of the topic
 requires it: compaction (keys), message.timestamp.before.max.ms, a compression.type other than the producer's,
 pykbroker.validate.records, and of a compressed batch max.decompressed.message.bytes; or if a timestamp is out of range and the
-answer must name the records. ``content.py`` reads them, at once or in a thread.
+answer must name the records. ``lengths.py`` reads the lengths and ``content.py`` the records, at once or in a thread.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.lengths import FREE_STEPS, MOST_STEPS, SHORTEST, STEPS_OF_A_RECORD, walk, wrong_length
 from pykbroker.storage.log.rejections import NotOneBatch
 from pykbroker.wire.batch_header import (
     ATTRIBUTES_AT,
@@ -48,14 +49,11 @@ _length_at = Struct(">8xi").unpack_from
 _LEGACY_OVERHEAD = 14
 #: Length, attributes, two deltas, key length, value length, header count: a byte each.
 _SMALLEST_RECORD = 7
-#: The length of the smallest record, which does not count itself, before zigzag is undone: twice the number.
-_SHORTEST_LENGTH = 2 * (_SMALLEST_RECORD - 1)
 #: Bytes of a batch, decompressed too, that are read at once; and of a compressed one.
 _READ_NOW = 64 * 1024
 _READ_NOW_COMPRESSED = 16 * 1024
 #: What a codec costs besides the records, in records.
 _COST_OF_CODEC = 32
-_BEGINS_ILL = "The first record's length does not fit the batch"
 
 
 class Origin(Enum):
@@ -66,12 +64,15 @@ class Origin(Enum):
 
 
 class ContentNotRead(Exception):
-    """The records must be read, and are too many to be read now. ``header`` and ``records`` are for ``read_content``."""
+    """The records must be read, and are too many to be read now. ``header`` and ``records`` are for ``read_content``; or for
+    ``read_lengths``, if the lengths are all that is to be read.
+    """
 
-    def __init__(self, header: BatchHeader, records: Buffer) -> None:
+    def __init__(self, header: BatchHeader, records: Buffer, *, only_lengths: bool = False) -> None:
         super().__init__()
         self.header = header
         self.records = records
+        self.only_lengths = only_lengths
 
 
 def validate_batch(
@@ -121,8 +122,11 @@ def validate_batch(
         and header.base_timestamp <= header.max_timestamp <= now_ms + config.timestamp_after_max_ms
         and attributes & _CODEC_MASK <= Compression.ZSTD
     ):
-        if not attributes & _CODEC_MASK and origin is Origin.CLIENT and not _begins_well(records, header):
-            raise _invalid(_BEGINS_ILL)
+        if not attributes & _CODEC_MASK and origin is Origin.CLIENT:
+            if header.record_count > 1:
+                _check_lengths(records, header, allowance)
+            elif not _is_one_record(records):
+                raise wrong_length()
         return header, records
     if origin is Origin.COORDINATOR and config.keeps_own_batches:
         return header, records  # this process has just encoded them, with keys and its own time
@@ -203,33 +207,39 @@ def _refuse_client_batch(header: BatchHeader) -> NoReturn:
     )
 
 
-def _begins_well(records: Buffer, header: BatchHeader) -> bool:
-    """Whether the first record of an uncompressed batch ends where the batch ends, if it is the only one, or leaves room for the
-    others. It is all that is looked at of most batches: each instruction here is one of every produce.
-    """
-    size, count = len(records), header.record_count
+def _is_one_record(records: Buffer) -> bool:
+    """Whether the one record of an uncompressed batch ends where the batch ends: what most produces of a single record cost."""
+    size = len(records)
     if size < HEADER_SIZE + _SMALLEST_RECORD:
         return False
     length, start = records[HEADER_SIZE], HEADER_SIZE + 1
     if length > 127:
         byte, start = records[start], start + 1
         if byte > 127:
-            return _begins_well_far(records, size - (count - 1) * _SMALLEST_RECORD, count)
+            return _is_one_large_record(records)
         length = length & 127 | byte << 7
-    if length & 1 or length < _SHORTEST_LENGTH:
-        return False
-    end = start + (length >> 1)
-    return end == size if count == 1 else end + (count - 1) * _SMALLEST_RECORD <= size
+    return not length & 1 and length >= SHORTEST and start + (length >> 1) == size
 
 
-def _begins_well_far(records: Buffer, latest: int, count: int) -> bool:
-    """``_begins_well`` for a record of more than 8 KiB; the last position where it may end is ``latest``."""
+def _is_one_large_record(records: Buffer) -> bool:
+    """``_is_one_record`` for a record of more than 8 KiB."""
     try:
         length, start = read_unsigned_varint(records, HEADER_SIZE)
     except (WireError, IndexError):
         return False
-    end = start + (length >> 1)
-    return not length & 1 and (end == latest if count == 1 else end <= latest)
+    return not length & 1 and length >= SHORTEST and start + (length >> 1) == len(records)
+
+
+def _check_lengths(records: Buffer, header: BatchHeader, allowance: Allowance | None) -> None:
+    """Check the lengths of the records of an uncompressed batch. Raises KafkaError INVALID_RECORD, and ContentNotRead where they are so
+    many, and so different, that a thread does it.
+    """
+    pos, left = walk(records, HEADER_SIZE, header.record_count, FREE_STEPS)
+    while left:
+        steps = min(left, MOST_STEPS)
+        if allowance is not None and not allowance.take(steps // STEPS_OF_A_RECORD):
+            raise ContentNotRead(header, records, only_lengths=True)
+        pos, left = walk(records, pos, left, steps)
 
 
 def _with_content(
@@ -244,8 +254,8 @@ def _with_content(
     from pykbroker.storage.log import content
 
     if not content.must_read(header, config, now_ms):
-        if not header.attributes & _CODEC_MASK and not _begins_well(records, header):
-            raise _invalid(_BEGINS_ILL)
+        if not header.attributes & _CODEC_MASK:
+            _check_lengths(records, header, allowance)
         return content.stamp(header, records, config, now_ms, header.max_timestamp)
     if allowance is None:
         return content.read_content(header, records, config, now_ms, log_name)

@@ -71,7 +71,7 @@ def test_a_failure_keeps_how_long_its_client_is_throttled() -> None:
 def test_who_is_charged_and_for_how_long_the_client_is_throttled_are_values() -> None:
     controller = make_controller()
     limits = QuotaLimits({(("user", "alice"),): {"controller_mutation_rate": 1.0}}, "controller_mutation_rate")
-    controller.mutation_quotas = ClientMutations(TokenUsage(limits, Windows()), ManualClock())
+    controller.charge(ClientMutations(TokenUsage(limits, Windows()), ManualClock()))
     asked = serialising(controller)
     alice, bob = (ChargedClient(name, "", is_strict=False) for name in ("alice", "bob"))
     assert asked.create_topics([NewTopic("a", 15, 1)], client=alice).value.throttle_time_ms == 4000

@@ -113,10 +113,6 @@ LISTS = 6000
 #: APIs whose turn may be longer, with the lines that were measured and the reason. Apache Kafka handles each of these requests as one event
 #: of the thread that has the group's partition of ``__consumer_offsets``, too, and other groups of that partition wait; here all clients do.
 LONGER = {
-    # 139,000, some 6 ms: the names of one member are one record, which is written, replayed and hashed at once
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: 180_000,
-    # 111,000: the same, and the topics that are to be initialized
-    ApiKey.SHARE_GROUP_HEARTBEAT: 180_000,
     # 1,698,000, some 70 ms, once for a group: a topology is one record, and its 6,000 subtopologies are looked at together
     ApiKey.STREAMS_GROUP_HEARTBEAT: 2_000_000,
     # 123,000 where that group is among those described: its 6,000 subtopologies are one item of the answer
@@ -922,6 +918,39 @@ def test_no_turn_is_long_where_a_group_has_many_offsets(version: int) -> None:
     world.counts, world.longest = True, 0
     _answered(world, everything, version)
     assert 0 < world.longest < MOST // 2
+
+
+@pytest.mark.parametrize("kind", ["consumer", "share"])
+def test_no_turn_is_long_where_a_member_names_many_topics_that_are_not_there(kind: str) -> None:
+    """As many as its record has room for: two members join with them, one names fewer, and both leave."""
+    world = Counted()
+    world.coordinator("g")
+    names = [f"no-{number}" for number in range(60_000)]
+
+    def beat(member: str, epoch: int, topics: list[str] | None) -> None:
+        request: Message
+        if kind == "share":
+            request = share_group_heartbeat.ShareGroupHeartbeatRequest("g", member, epoch, None, topics)
+        else:
+            request = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+                "g",
+                member,
+                epoch,
+                rebalance_timeout_ms=-1 if epoch else 60_000,
+                subscribed_topic_names=topics,
+                topic_partitions=None if epoch else [],
+            )
+        world.longest = 0
+        _answered(world, request, 1)
+
+    beat("first", 0, ["a"])
+    world.counts = True
+    for member, topics in (("m", names), ("n", names), ("m", names[:30_000])):
+        beat(member, 0, topics)
+        assert 0 < world.longest < MOST // 2
+    for member in ("n", "m"):
+        beat(member, -1, None)
+        assert 0 < world.longest < MOST // 2
 
 
 def _answered(world: MemoryCluster, request: Message, version: int) -> Any:

@@ -269,3 +269,24 @@ def test_a_fetch_ends_with_its_session() -> None:
         world.run_turn()
     assert waiting.done
     assert not any(led.waiting for led in world.broker.share_partitions.led_of(SHARE_GROUP))
+
+
+def left_open(world: ShareCluster) -> int:
+    """Share partitions that are open a while after their members have gone."""
+    for _ in range(5):
+        world.settle()
+        world.advance(1000)
+    return len(world.broker.share_partitions.led_of(SHARE_GROUP))
+
+
+@pytest.mark.parametrize("turns", [0, 1, 3, 5])
+def test_a_fetch_of_many_partitions_opens_none_when_its_member_has_gone(turns: int) -> None:
+    """It would stay open, with what it knows, until another member had come and gone."""
+    world = ShareCluster(partitions=600)
+    world.joined()
+    member = ShareMember(world, partitions=600)
+    member.post_fetch(max_wait_ms=100_000, min_bytes=100)
+    for _ in range(turns):
+        world.run_turn()
+    member.peer.lose()
+    assert left_open(world) == 0

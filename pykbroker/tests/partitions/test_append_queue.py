@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 from typing import Any
 
@@ -11,7 +12,7 @@ from pykbroker.runtime.decoding import OF_A_BATCH, OF_A_TURN
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.content import MOST_RECORD_ERRORS
 from pykbroker.tests.kit.cluster import MemoryCluster
-from pykbroker.wire.batch_header import read_batch_header
+from pykbroker.wire.batch_header import read_batch_header, write_crc
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -73,6 +74,31 @@ def test_later_batches_of_the_partition_wait_in_their_order(world: MemoryCluster
         world.cluster.runtime.wake_queue.run()
     assert [answers(wait) for wait in waits] == [[(0, 0)], [(0, 5000)], [(0, 5001)], [(0, 10001)]]
     assert answers(post(world, ("c", 0, packed(FEW)))) == [(0, 10002)]
+    assert world.cluster.runtime.memory.used == 0
+
+
+def test_a_thread_reads_the_lengths_of_many_records_of_many_sizes_and_later_batches_wait(world: MemoryCluster) -> None:
+    """Of an ordinary topic, whose records nobody reads."""
+    drawn = random.Random(1)
+    mixed = packed([Record(timestamp=NOW, value=bytes(drawn.randrange(9))) for _ in range(40_000)], Compression.NONE)
+    broken = bytearray(mixed)
+    broken[-1] = 2  # the last record says that it has a header: nobody reads that
+    write_crc(broken, 0, len(broken))
+    shorter = bytearray(mixed[:-1])
+    shorter[8:12] = (len(shorter) - 12).to_bytes(4, "big")
+    write_crc(shorter, 0, len(shorter))
+    threads = world.hold_threads()
+    waits = [post(world, ("plain", 0, bytes(each))) for each in (mixed, shorter, broken, packed(FEW))]
+    assert not any(wait.done for wait in waits)
+    for _ in range(10):
+        threads.run_all()
+        world.cluster.runtime.wake_queue.run()
+    assert [answers(wait) for wait in waits] == [
+        [(0, 0)],
+        [(ErrorCode.INVALID_RECORD, -1)],
+        [(0, 40_000)],
+        [(0, 80_000)],
+    ]
     assert world.cluster.runtime.memory.used == 0
 
 

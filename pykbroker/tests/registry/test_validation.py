@@ -20,6 +20,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.http.schema_registry import SchemaRegistrySide
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.process.life import Lifetimes
+from pykbroker.process.unvalidated import ValidationWarnings
 from pykbroker.registry import validation
 from pykbroker.registry.parsing import SchemaSource, _parsed
 from pykbroker.registry.validation import RECORD_NAME, SchemaValidation, Validated, frames, record_names, validated_by
@@ -171,7 +172,9 @@ def test_settings_of_many_topics_are_looked_at_in_slices_and_hold_meanwhile() ->
     lifetimes = Lifetimes()
     lifetimes.begin(world.cluster)
     node: Any = SimpleNamespace(
-        lifetimes=lifetimes, server=SimpleNamespace(dispatcher=world.dispatcher), validates_by_schemas=False
+        lifetimes=lifetimes,
+        server=SimpleNamespace(dispatcher=world.dispatcher),
+        validation_warnings=ValidationWarnings(lifetimes),
     )
     registry: Any = None  # no record is judged
 

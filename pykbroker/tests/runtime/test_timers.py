@@ -76,7 +76,7 @@ def test_a_failing_callback_does_not_stop_the_others(caplog) -> None:
 def test_asks_to_be_woken_only_for_a_new_earliest_deadline() -> None:
     timers = Timers(ManualClock())
     asked: list[float] = []
-    timers.wake = asked.append
+    timers.wake_by(asked.append)
     timers.after(50, lambda: None)
     timers.after(100, lambda: None)
     timers.after(10, lambda: None)

@@ -41,7 +41,9 @@ def test_a_strict_limit_cuts_a_batch_and_the_rest_is_available() -> None:
     ]
 
 
-@pytest.mark.parametrize(("size", "found"), [(1, [A, B, C]), (11, [(0, 19), C]), (30, [(0, 29)])])
+@pytest.mark.parametrize(
+    ("size", "found"), [(1, [A, B, C]), (0, [A, B, C]), (-5, [A, B, C]), (11, [(0, 19), C]), (30, [(0, 29)])]
+)
 def test_new_batches_are_at_least_as_large_as_the_member_wants(size: int, found: list[tuple[int, int]]) -> None:
     assert acquire([], A, B, C, batch_size=size)[0] == [(*each, 1) for each in found]
 

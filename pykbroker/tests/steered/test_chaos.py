@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from asyncio import Task
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pykbroker.client.client import Client, parse_bootstrap
-from pykbroker.faults.chaos_tape import ClusterOutcome, Tape
+from pykbroker.faults.chaos_tape import LONGEST_DOWN_MS, ClusterOutcome, Tape
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.steered.separate import Separate
-from pykbroker.testing import Kafka
+from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.tests.steered.test_control import tell_blocking
 
 LISTENERS = {"listeners": "PLAINTEXT://127.0.0.1:0"}
@@ -48,6 +49,31 @@ def test_it_begins_and_ends_and_a_reset_ends_it() -> None:
         _tell(kafka, "beginChaos", text=SLOW)
         kafka.reset()
         assert _tell(kafka, "getChaos")["chaos"] is None
+
+
+def _take_down(kafka: Kafka, down_ms: int) -> set[Task[None]]:
+    """Begin with a broker down, or, on a starved machine, back already; what goes on of it."""
+    _tell(kafka, "beginChaos", tape=Tape("7", (ClusterOutcome(0, "broker lost", 2, down_ms=down_ms),)).lines())
+    chaos = kafka._ask(lambda _: kafka._embedded.steering().chaos)
+    going_on = kafka.wait_until(lambda _: chaos.as_json()["befell"] and chaos._going_on | {None}, timeout=60) - {None}
+    kafka.wait_until(lambda cluster: 2 not in cluster.brokers or all(each.done() for each in going_on), timeout=30)
+    return going_on
+
+
+@pytest.mark.parametrize("end", ["endChaos", "beginChaos"])
+def test_a_broker_that_is_down_comes_back_when_chaos_ends(end: str) -> None:
+    with KafkaCluster(brokers=2) as kafka:
+        _take_down(kafka, 1000)
+        _tell(kafka, end, **({} if end == "endChaos" else {"text": SLOW}))
+        assert kafka.wait_until(lambda cluster: 2 in cluster.brokers, timeout=60)
+
+
+def test_a_reset_ends_what_goes_on() -> None:
+    """Else it would start a broker of the next test, which that has stopped."""
+    with KafkaCluster(brokers=2) as kafka:
+        going_on = _take_down(kafka, LONGEST_DOWN_MS)
+        kafka.reset()
+        assert kafka.wait_until(lambda _: all(each.done() for each in going_on), timeout=30)
 
 
 def test_a_life_begins_with_the_chaos_of_the_start() -> None:

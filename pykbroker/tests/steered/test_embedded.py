@@ -20,6 +20,9 @@ from pykbroker.controller.config_alterations import Alteration, Change
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE
 from pykbroker.testing import Kafka, KafkaCluster
 from pykbroker.tests.steered.test_control import tell_blocking
+from pykbroker.wire.frames import FrameWriter
+from pykbroker.wire.headers import RequestHeader, encode_request_header
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -59,6 +62,25 @@ def test_time_moves_after_a_reset_that_came_while_threads_worked() -> None:
         go.wait(PATIENCE_S)
         in_time(lambda: kafka.advance("1s"))
         in_time(lambda: kafka.advance("1s"))
+
+
+def test_what_a_client_asked_before_a_reset_is_not_done_after_it() -> None:
+    """Its connection waits to be accepted, and it is gone, when the reset begins."""
+    frame = FrameWriter()
+    encode_request_header(frame, RequestHeader(3, 9, 1, "former"))
+    MetadataRequest(topics=[MetadataRequestTopic(name="t")]).encode(frame, 9)
+    with Kafka() as kafka:
+        host, _, port = kafka.bootstrap_servers.rpartition(":")
+
+        async def ask_and_reset() -> None:
+            with socket.create_connection((host, int(port)), PATIENCE_S) as former:
+                former.sendall(b"".join(frame.finish()))
+            await kafka._embedded.snapshots.reset()
+
+        kafka._embedded.begin(ask_and_reset()).result()
+        later = BrokerConnection(host, int(port), timeout_s=PATIENCE_S, client_id="later")
+        later.close()
+        assert {each.client_id for each in kafka.requests()} == {"later"}
 
 
 @pytest.mark.parametrize("back", ["reset", "restore"])

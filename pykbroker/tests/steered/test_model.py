@@ -1,13 +1,14 @@
 """Every verb of a test's brokers in any order, beside clients: after a reset nothing is seen of what was before.
 
-A random driver stops and pauses brokers, alters settings, levels of loggers and certificates, adds faults, moves the clock,
-takes snapshots, returns to them, resets and forks. After each reset a broker shows what it showed when it was fresh, and after
-a restore the data that was there at the snapshot; all that is of the process works. ``STEERED_SEEDS`` says how many seeds run,
-``STEERED_FIRST`` where to begin.
+A random driver stops and pauses brokers, cuts them off from each other, moves leaders, alters settings, levels of loggers and
+certificates, adds faults, lets chaos befall them, moves the clock, registers schemas, subscribes to metrics, takes snapshots, returns
+to them, resets and forks. After each reset a broker shows what it showed when it was fresh, and after a restore the data that was
+there at the snapshot; all that is of the process works. ``STEERED_SEEDS`` says how many seeds run, ``STEERED_FIRST`` where to begin.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import http.client
 import json
@@ -18,6 +19,7 @@ import socket
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,24 +32,42 @@ from pykbroker.client.errors import ClientError, Unreachable
 from pykbroker.config.loggers import levels
 from pykbroker.controller.client_quotas import QuotaAlteration
 from pykbroker.controller.config_alterations import Alteration, Change
+from pykbroker.http.api.table import ROUTES
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
 from pykbroker.process.life import LifeEnded
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.security.client.settings import ClientSecurity, client_security
+from pykbroker.steered.disk import DiskFaults
+from pykbroker.steered.verbs.table import VERBS as COMMANDS
 from pykbroker.testing import BadFault, Kafka, NeverMatchedWarning
+from pykbroker.testing.brokers import TestBroker
+from pykbroker.testing.faults import Faults
+from pykbroker.testing.schemas import Schemas
 from pykbroker.tests.network.test_connection import produce
 from pykbroker.tests.steered.test_control import tell_blocking
+from pykbroker.tests.telemetry.otlp import gauge, metrics, point
 from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from pykbroker.wire.messages.produce import ProduceResponse
+from pykbroker.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest, ShareFetchResponse
+from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 _FIRST = int(os.environ.get("STEERED_FIRST", "0"))
 SEEDS = range(_FIRST, _FIRST + int(os.environ.get("STEERED_SEEDS", "12")))
 #: Longer than ``scripts/test`` waits for a test, so that it tells of what hangs.
 PATIENCE_S = 3600
-STEPS = 25
+STEPS = 35
 NOW_MS = SystemClock().now_ms
 #: What a verb may say to somebody who asks for what cannot be.
 REFUSALS = (WrongBroker, KafkaError, BadFault, LookupError, LifeEnded)
@@ -61,6 +81,46 @@ FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Produce", {"drop": True}),
 )
 SETTINGS = ({}, {}, {"security": "ssl"}, {"security": "sasl_plaintext"})
+MEMBER = "AAAAAAAAAAAAAAAAAAAABw"
+#: What the control socket and HTTP say to each command but ``reset`` and ``restoreSnapshot``, which the verbs of these names say.
+SAID: dict[str, tuple[dict[str, Any], ...]] = {
+    "listFaults": ({},),
+    "addFault": (
+        {"text": "Metadata hold"},
+        {"text": "Produce error=NOT_LEADER_OR_FOLLOWER"},
+        {"text": "* close times=2"},
+    ),
+    "clearFaults": ({},),
+    "getFault": ({"number": 1},),
+    "removeFault": ({"number": 1}, {"number": 2}),
+    "getChaos": ({},),
+    "beginChaos": ({"text": "7 intensity=10"}, {"text": "8 profile=broker-down intensity=10"}),
+    "endChaos": ({},),
+    "listBrokers": ({},),
+    "stopBroker": ({"id": 1}, {"id": 3}),
+    "killBroker": ({"id": 1}, {"id": 3}),
+    "startBroker": ({"id": 1}, {"id": 3}),
+    "getClock": ({},),
+    "advanceClock": ({"by": "1s"},),
+    "listSnapshots": ({},),
+    "keepSnapshot": ({"name": "s1"},),
+}
+#: What the model does not do, by the reason.
+NOT_DRIVEN = {
+    "the same as another": ("kafka.aio", "faults.fail"),
+    "it asks, or waits": (
+        *("kafka.bootstrap_servers", "kafka.check_served", "kafka.committed", "kafka.export", "kafka.judge"),
+        *("kafka.log_lines", "kafka.pid", "kafka.play", "kafka.schema_registry_url", "kafka.transaction"),
+        *("kafka.unserved", "kafka.wait_for_client_metrics", "kafka.wait_for_committed", "kafka.wait_for_group"),
+        *("kafka.wait_for_in_sync", "kafka.wait_for_lag", "kafka.wait_for_record", "kafka.wait_for_share_group"),
+        *("kafka.wait_for_transaction", "kafka.wait_until", "faults.wait", "schemas.decode", "schemas.encode"),
+        *("schemas.get", "GET /requests", "GET /loggers", "GET /seeds"),
+    ),
+    "it is of the test, which ends it": ("kafka.recording", "kafka.on_reset", "kafka.forget_hooks", "kafka.http_token"),
+    "it is what the brokers themselves call": ("faults.end", "faults.forget", "disk.check", "disk.wrap"),
+    "it forgets what a reset forgets": ("DELETE /requests",),
+    "it is refused in a test, which needs all requests": ("PUT /requests/recording",),
+}
 
 
 class World:
@@ -72,13 +132,18 @@ class World:
         self.count = self.random.choice((1, 3))
         self.manual = self.random.random() < 0.5
         self.with_http = not self.settings and self.random.random() < 0.4
+        self.with_schemas = not self.settings and self.count == 1 and self.random.random() < 0.4
         self.kafka = Kafka(
             brokers=self.count,
             clock="manual" if self.manual else "real",
             http=0 if self.with_http else None,
-            seed={"topics": {"sown": {"partitions": 1, "records": [{"value": "s"}]}}},
+            schema_registry=self.with_schemas,
+            seed={"topics": {"sown": {"partitions": 1, "replication_factor": self.count, "records": [{"value": "s"}]}}},
+            replica_lag_time_max_ms=3_600_000,
             **self.settings,
         )
+        #: Whether chaos has begun in this life.
+        self.in_chaos = False
         self.saved: dict[str, Any] = {}
         self.told: list[str] = []
         self._over = threading.Event()
@@ -98,14 +163,7 @@ class World:
                 with self._asking, contextlib.suppress(ClientError, Unreachable, OSError, KafkaError):
                     connection = self.connect(random_.choice(addresses), 0.05)
                     with contextlib.closing(connection):
-                        if random_.random() < 0.5:
-                            connection.call(
-                                MetadataRequest(topics=[MetadataRequestTopic(name="c")]), MetadataResponse, 9
-                            )
-                        elif random_.random() < 0.5:
-                            connection.call(FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 3)
-                        else:
-                            connection.call(produce(b"v"), ProduceResponse, 9)
+                        random_.choice(REQUESTS)(connection)
 
         running = threading.Thread(target=run)
         running.start()
@@ -125,6 +183,15 @@ class World:
             return None
         name = None if self.settings["security"] == "ssl" else "alice"
         return client_security(self.kafka.security.java(name), NOW_MS, lambda: str(self.random.random()))
+
+    def tell(self, command: str, **said: Any) -> dict[str, Any]:
+        """Say a command over the control socket, or over HTTP; its answer, or ``{"error": ...}``."""
+        if self.with_http and self.random.random() < 0.5:
+            (route,) = (each for each in ROUTES if each.name == command)
+            path = route.path.format(**said)
+            return ask_http(self.kafka, route.method, path, {} if "{" in route.path else said, refused=True)
+        line = json.dumps({"command": command, **said}).encode()
+        return tell_blocking(self.kafka.node.directory, line)
 
     # ---- verbs --------------------------------------------------------------------------------------------------------
 
@@ -146,6 +213,66 @@ class World:
 
     def start(self) -> None:
         self.broker.start()
+
+    def restart(self) -> None:
+        self.broker.restart()
+
+    def part(self) -> None:
+        with contextlib.suppress(ValueError):  # there is one alone
+            if self.random.random() < 0.7:
+                self.broker.partition_from(*self.random.choice(((), (1,), (2, 3))))
+            else:
+                self.broker.heal()
+
+    def move(self) -> None:
+        to = self.random.randint(1, self.count)
+        with contextlib.suppress(ValueError):  # it has no replica in sync, or nobody has asked for a coordinator
+            if self.random.random() < 0.5:
+                self.kafka.move_leader(self.random.choice(("sown", "t1", "c")), 0, to=to)
+            else:
+                self.kafka.move_coordinator(to=to, group=self.random.choice(("g", "consumers", "sharers")))
+
+    def command(self) -> None:
+        name = self.random.choice(list(SAID))
+        said = self.random.choice(SAID[name])
+        answer = self.tell(name, **said)
+        if "error" not in answer and name == "keepSnapshot":
+            self.saved[said["name"]] = None
+        self.in_chaos = self.in_chaos or name == "beginChaos"
+
+    def sow(self) -> None:
+        topics = {f"t{self.random.randint(1, 4)}": {"partitions": 1, "records": [{"value": "s"}]}}
+        if self.with_http and self.random.random() < 0.5:
+            ask_http(self.kafka, "POST", "/seeds", {"topics": topics}, refused=True)
+        else:
+            with contextlib.suppress(ValueError):  # BadSeed: the topic is there with other partitions
+                self.kafka.seed({"topics": topics})
+
+    def register(self) -> None:
+        if self.with_schemas:
+            with contextlib.suppress(ClientError):
+                self.kafka.schemas.register(
+                    f"s{self.random.randint(1, 2)}", {"type": self.random.choice(("string", "int"))}
+                )
+
+    def subscribe(self) -> None:
+        self.kafka.subscribe_client_metrics("*", interval_ms=100, name=self.random.choice("mn"))
+        self.ask(send_metrics)
+
+    def ask(self, request: Callable[[BrokerConnection], None] | None = None) -> None:
+        """What the client asks, too, asked here so that it comes about in a short life."""
+        address = self.random.choice(list(self.kafka.node.addresses().values()))
+        with contextlib.suppress(ClientError, OSError), contextlib.closing(self.connect(address, 0.2)) as talk:
+            (request or self.random.choice((share, consume)))(talk)
+
+    def set_level(self) -> None:
+        if self.with_http:
+            ask_http(
+                self.kafka,
+                "PUT",
+                f"/loggers/{self.random.choice(('pykbroker', 'pykbroker.steered'))}",
+                {"level": "DEBUG"},
+            )
 
     def pause(self) -> None:
         self.broker.pause()
@@ -189,7 +316,11 @@ class World:
         self.kafka.faults.cut(broker=self.random.randint(1, self.count))
 
     def clear(self) -> None:
-        self.kafka.faults.clear()
+        there = self.kafka.faults.list()
+        if there and self.random.random() < 0.5:
+            self.kafka.faults.remove(self.random.choice(there))
+        else:
+            self.kafka.faults.clear()
 
     def fail_disk(self) -> None:
         if self.random.random() < 0.5:
@@ -242,7 +373,7 @@ class World:
             self.saved[name] = None
             return
         with self._asking:
-            saved = seen_data(self.kafka) if not self.kafka.disk._faults else None
+            saved = seen_data(self.kafka) if not self.kafka.disk._faults and not self.in_chaos else None
             self.kafka.snapshot(name)
             self.saved[name] = None
             if saved is not None and seen_data(self.kafka) == saved:  # nobody's last request ended between
@@ -259,9 +390,15 @@ class World:
                 self.kafka.restore(name)
             return
         with self._asking:
-            self.kafka.restore(name)
-            if self.saved[name] is not None:
-                found, saved = data(self.kafka), self.saved[name]
+            if self.random.random() < 0.5:
+                self.kafka.restore(name)
+            else:
+                assert self.tell("restoreSnapshot", name=name) == {}
+            self.in_chaos = False
+            if (saved := self.saved[name]) is not None:
+                for topic, records in saved["records"].items():  # replicas tell each other that they have them
+                    self.kafka.wait_for_records(topic, len(records), timeout=PATIENCE_S)
+                found = data(self.kafka)
                 found["records"] = {topic: found["records"][topic] for topic in saved["records"]}
                 assert found == saved
             self.check_process()
@@ -272,10 +409,11 @@ class World:
                 self.kafka.reset()  # in the middle of what clients do
                 self.kafka.faults.list()
             stack.enter_context(self._asking)
-            if self.with_http:
-                ask_http(self.kafka, "POST", "/reset")
+            if self.random.random() < 0.5:
+                assert self.tell("reset") == {}
             else:
                 self.kafka.reset()
+            self.in_chaos = False
             self.check_fresh()
 
     # ---- what is seen -------------------------------------------------------------------------------------------------
@@ -290,7 +428,19 @@ class World:
     def seen(self) -> dict[str, Any]:
         """What a broker shows that nobody has used, and that it serves; it is used then."""
         kafka = self.kafka
-        found = {"data": data(kafka), "process": self.check_process()}
+        found = {"requests": kafka.requests(), "data": data(kafka), "process": self.check_process()}
+        found["chaos"] = self.tell("getChaos")
+        found["groups"] = [kafka.group(each).state for each in ("g", "consumers", "sharers")]
+        found["shared"] = kafka.share_group("sharers")
+        kafka.subscribe_client_metrics("*", name="seen")  # begins what keeps them
+        for address in kafka.node.addresses().values():
+            with contextlib.closing(self.connect(address)) as talk:
+                talk.call(GetTelemetrySubscriptionsRequest(b"another-instance"), GetTelemetrySubscriptionsResponse)
+        found["metrics"] = kafka.client_metrics()
+        found["cluster"] = kafka._ask(links)
+        assert not found["cluster"]["cut"]  # else no replica would get the record below
+        if self.with_schemas:
+            found["schemas"] = [kafka.schemas.subjects(), kafka.schemas.register("new", {"type": "long"})]
         for address in kafka.node.addresses().values():
             with contextlib.ExitStack() as stack:  # several at once: there is no limit
                 talks = [stack.enter_context(contextlib.closing(self.connect(address))) for _ in range(3)]
@@ -298,7 +448,9 @@ class World:
                     answer = talk.call(MetadataRequest(topics=[]), MetadataResponse, 9)
                     assert len(answer.brokers) == self.count
         for talk in self._leader("sown"):
-            found["throttled"] = talk.call(produce(b"x" * 1000, topic="sown"), ProduceResponse, 9).throttle_time_ms
+            asked = produce(b"x" * 1000, acks=-1, topic="sown")
+            asked.timeout_ms = PATIENCE_S * 1000
+            found["throttled"] = talk.call(asked, ProduceResponse, 9).throttle_time_ms
         found["records"] = [record.value for record in kafka.records("sown")]
         return found
 
@@ -324,13 +476,12 @@ class World:
         for address in node.addresses().values():
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), PATIENCE_S).close()
-        kafka.requests()
+        assert not node.faults.book.rules
         return {
             "places": kafka._ask(
                 lambda _: [place.name for place in Place if node.server.dispatcher.places.fills(place)]
             ),
             "levels": {name: logger.level for name, logger in loggers().items() if logger.level},
-            "rules": len(node.faults.book.rules),
             "directory": str(directory),
         }
 
@@ -339,14 +490,75 @@ def loggers() -> dict[str, logging.Logger]:
     return {name: logging.getLogger(name) for name in levels() if name.startswith("pykbroker")}
 
 
-def ask_http(kafka: Kafka, method: str, path: str) -> Any:
+def ask_http(kafka: Kafka, method: str, path: str, body: object, *, refused: bool = False) -> Any:
+    """The answer, which may be a refusal."""
     connection = http.client.HTTPConnection(kafka.http_address, timeout=PATIENCE_S)
     with contextlib.closing(connection):
-        connection.request(method, f"/api/v1{path}", "{}", {"Content-Type": "application/json"})
+        connection.request(method, f"/api/v1{path}", json.dumps(body), {"Content-Type": "application/json"})
         answer = connection.getresponse()
         told = json.load(answer)
-        assert answer.status == 200, told
-        return told
+        assert answer.status == 200 or (refused and answer.status in (400, 404, 409)), told
+        return told if answer.status == 200 else {"error": told}
+
+
+def links(cluster: Cluster) -> dict[str, Any]:
+    """Which brokers are cut off from others, and where partitions are led."""
+    image = cluster.metadata.image
+    return {
+        "cut": None if cluster.peers is None else sorted(cluster.peers.cut),
+        "epochs": {name: [part.leader_epoch for part in topic.in_order()] for name, topic in image.topics.items()},
+        "in sync": {name: [len(part.isr) for part in topic.in_order()] for name, topic in image.topics.items()},
+    }
+
+
+def ask_metadata(talk: BrokerConnection) -> None:
+    talk.call(MetadataRequest(topics=[MetadataRequestTopic(name="c")]), MetadataResponse, 9)
+
+
+def ask_coordinator(talk: BrokerConnection) -> None:
+    talk.call(FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 3)
+
+
+def ask_produce(talk: BrokerConnection) -> None:
+    talk.call(produce(b"v"), ProduceResponse, 9)
+
+
+def send_metrics(talk: BrokerConnection) -> None:
+    told = talk.call(GetTelemetrySubscriptionsRequest(b"client-instance-"), GetTelemetrySubscriptionsResponse)
+    number = told.subscription_id
+    pushed = PushTelemetryRequest(b"client-instance-", number, metrics=metrics(gauge("a.rate", point(2.5))))
+    talk.call(pushed, PushTelemetryResponse)
+
+
+def consume(talk: BrokerConnection) -> None:
+    asked = ConsumerGroupHeartbeatRequest(
+        "consumers", MEMBER, 0, rebalance_timeout_ms=60_000, subscribed_topic_names=["sown"], topic_partitions=[]
+    )
+    talk.call(asked, ConsumerGroupHeartbeatResponse)
+
+
+def share(talk: BrokerConnection) -> None:
+    """Join a share group and acquire a record, if the broker is both coordinator and leader."""
+    talk.call(FindCoordinatorRequest(key="sharers"), FindCoordinatorResponse, 3)
+    talk.call(
+        ShareGroupHeartbeatRequest("sharers", MEMBER, 0, subscribed_topic_names=["sown"]), ShareGroupHeartbeatResponse
+    )
+    (topic,) = talk.call(MetadataRequest(topics=[MetadataRequestTopic(name="sown")]), MetadataResponse, 12).topics
+    for epoch in (0, 1):
+        asked = ShareFetchRequest(
+            *("sharers", MEMBER),
+            share_session_epoch=epoch,
+            max_wait_ms=1,
+            max_bytes=1 << 20,
+            max_records=4,
+            batch_size=4,
+            topics=[FetchTopic(topic.topic_id, [FetchPartition(0)])],
+        )
+        talk.call(asked, ShareFetchResponse)
+
+
+#: What the client asks.
+REQUESTS = (ask_metadata, ask_coordinator, ask_produce, send_metrics, consume, share)
 
 
 def data(kafka: Kafka) -> dict[str, Any]:
@@ -358,7 +570,8 @@ def data(kafka: Kafka) -> dict[str, Any]:
             "configs": {key: dict(settings) for key, settings in image.configs.items()},
             "in force": {name: repr(cluster.config[name]) for name in cluster.config.names()},
             "quotas": {key: dict(values) for key, values in image.client_quotas.items()},
-            "topics": {name: len(topic.partitions) for name, topic in image.topics.items()},
+            "metrics": {name: dict(settings) for name, settings in image.client_metrics.items()},
+            "topics": {name: len(topic.partitions) for name, topic in image.topics.items() if not topic.internal},
         }
 
     found = kafka._ask(look)
@@ -397,7 +610,17 @@ VERBS: tuple[Callable[[World], None], ...] = (
     *(World.fault, World.fault, World.cut, World.clear, World.fail_disk, World.heal, World.advance, World.advance),
     *(World.create, World.create, World.delete, World.produce, World.produce, World.housekeep, World.work_on),
     *(World.work_on, World.fork, World.snapshot, World.snapshot, World.forget, World.restore, World.restore),
-    *(World.reset, World.reset),
+    *(World.reset, World.reset, World.restart, World.part, World.part, World.move, World.move, World.sow),
+    *(
+        World.command,
+        World.command,
+        World.command,
+        World.register,
+        World.register,
+        World.subscribe,
+        World.ask,
+        World.set_level,
+    ),
 )
 
 
@@ -423,3 +646,19 @@ def test_after_any_history_a_reset_broker_is_a_fresh_one(seed: int) -> None:
                 world.kafka.stop()
     except BaseException as error:
         raise AssertionError(f"after {world.told}") from error
+
+
+def test_all_that_a_test_can_do_is_done_or_left_out_for_a_reason() -> None:
+    """What is done is read from the names in this file: ``self.broker.stop()`` is ``broker.stop``."""
+    done = {
+        f"{of.attr if isinstance(of, ast.Attribute) else of.id}.{each.attr}"
+        for each in ast.walk(ast.parse(Path(__file__).read_text()))
+        if isinstance(each, ast.Attribute) and isinstance(of := each.value, ast.Attribute | ast.Name)
+    }
+    surfaces = {"kafka": Kafka, "broker": TestBroker, "faults": Faults, "disk": DiskFaults, "schemas": Schemas}
+    there = {f"{name}.{word}" for name, kind in surfaces.items() for word in dir(kind) if not word.startswith("_")}
+    there |= {"kafka.aio"} | {f"{route.method} {route.path}" for route in ROUTES if route.handler is not None}
+    done |= {"POST /seeds", "PUT /loggers/{name}"}
+    left = {each for some in NOT_DRIVEN.values() for each in some}
+    assert there - done == left
+    assert {*SAID, "reset", "restoreSnapshot"} == set(COMMANDS)

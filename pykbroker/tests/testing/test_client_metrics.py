@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
+from pykbroker.brokers.broker import WrongBroker
 from pykbroker.testing import Kafka
 from pykbroker.testing.waiting import TimedOut
 from pykbroker.wire.errors import KafkaError
@@ -29,3 +30,10 @@ def test_metrics_of_librdkafka() -> None:
 def test_an_invalid_subscription_is_refused() -> None:
     with Kafka() as kafka, pytest.raises(KafkaError, match="interval must be between"):
         kafka.subscribe_client_metrics(interval_ms=1)
+
+
+def test_a_subscription_while_no_broker_runs_is_refused() -> None:
+    with Kafka() as kafka:
+        kafka.broker(1).stop()
+        with pytest.raises(WrongBroker, match="no broker runs"):
+            kafka.subscribe_client_metrics()

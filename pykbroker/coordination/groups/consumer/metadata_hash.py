@@ -23,7 +23,7 @@ def metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
     """The hash of the topics that exist among these (int64); 0 when none does."""
     racks = {broker.id: broker.rack for broker in image.brokers.values() if broker.rack is not None}
     known = image.topics
-    found = [known[name] for name in sorted([name for name in topics if name in known])]
+    found = [known[name] for name in sorted(known.keys() & topics)]
     if not found:
         return 0
     stream = b"".join(

@@ -43,7 +43,7 @@ def begin(
     now_ms = group.around.clock.now_ms()
     new: dict[bytes, TopicState] = {}
     topics = group.around.image.topics
-    for name in [name for name in names if name in topics]:
+    for name in topics.keys() & names:
         topic = topics[name]
         if topic.id in group.deleting:
             continue

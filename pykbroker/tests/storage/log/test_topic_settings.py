@@ -17,7 +17,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, batch
-from pykbroker.wire.batch_header import HEADER_SIZE, write_crc
+from pykbroker.wire.batch_header import write_crc
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
@@ -96,9 +96,9 @@ def refusal_of_compressed(store: Store, config: LogConfig) -> int:
 
 
 def refusal_of_no_records(store: Store, config: LogConfig) -> int:
-    """A batch whose header is right, and whose records are not what the header says."""
+    """A batch whose header and lengths are right, and whose last record says that it has headers."""
     data = batch([b"a"] * 3)
-    data[HEADER_SIZE + 10 :] = bytes(len(data) - HEADER_SIZE - 10)
+    data[-1] = 2
     write_crc(data, 0, len(data))
     try:
         append(store.log(config), data)
