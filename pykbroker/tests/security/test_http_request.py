@@ -16,7 +16,6 @@ from pykbroker.tests.kit.certificates import authority
 from pykbroker.tests.kit.dripping import ENDLESS, dripping
 from pykbroker.tests.kit.redirecting import Server
 
-
 TRUSTING = ssl.create_default_context(cadata=authority().certificate)
 
 
