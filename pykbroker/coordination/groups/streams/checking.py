@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
+from operator import attrgetter
 
 from pykbroker.coordination.groups.member_group import check_not_blank, invalid
 from pykbroker.coordination.groups.streams.group import StreamsGroup
@@ -15,7 +17,7 @@ from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbea
 
 def check_request(request: StreamsGroupHeartbeatRequest) -> None:
     """Raises KafkaError INVALID_REQUEST or STREAMS_INVALID_TOPOLOGY."""
-    if request.topology is not None and any(each.source_topic_regex for each in request.topology.subtopologies):
+    if request.topology is not None and any(map(attrgetter("source_topic_regex"), request.topology.subtopologies)):
         raise invalid("Regular expressions for source topics are not supported yet.")
     check_not_blank(request.member_id, "MemberId")
     check_not_blank(request.group_id, "GroupId")
@@ -51,13 +53,11 @@ def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def _check_changelogs(topology: Topology) -> None:
-    for subtopology in topology.subtopologies:
-        for topic in subtopology.state_changelog_topics:
-            if topic.partitions:
-                raise invalid_topology(
-                    f"Changelog topic {topic.name} must have an undefined partition count, but it is set to "
-                    f"{topic.partitions}."
-                )
+    changelogs = chain.from_iterable(map(attrgetter("state_changelog_topics"), topology.subtopologies))
+    for topic in filter(attrgetter("partitions"), changelogs):
+        raise invalid_topology(
+            f"Changelog topic {topic.name} must have an undefined partition count, but it is set to {topic.partitions}."
+        )
 
 
 def check_epoch(group: StreamsGroup, member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:

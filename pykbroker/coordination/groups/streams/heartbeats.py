@@ -18,9 +18,10 @@ from pykbroker.coordination.groups.streams.checking import (
     check_released,
     check_tasks,
 )
-from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure
+from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure, counts_of
 from pykbroker.coordination.groups.streams.group import NO_OFFSETS, GroupFacts, StreamsGroup, TaskOffsets
 from pykbroker.coordination.groups.streams.member import StreamsMember, StreamsMemberState
+from pykbroker.coordination.groups.streams.preparing import Prepared
 from pykbroker.coordination.groups.streams.reconciling import TaskGoal, reconcile
 from pykbroker.coordination.groups.streams.records import (
     assignment_record,
@@ -71,6 +72,8 @@ class StreamsHeartbeat:
     effects: list[Assigning] = field(default_factory=list)
     #: The static member that this one replaces.
     former: StreamsMember | None = None
+    #: What was made of a large topology before.
+    prepared: Prepared | None = None
 
     def beat(self, group: StreamsGroup, *, is_new: bool = False) -> Outcome:
         """Join or heartbeat. Raises KafkaError GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
@@ -198,11 +201,14 @@ class StreamsHeartbeat:
             if known is None:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             return known
-        brought = topology_of(named)
+        prepared = self.prepared
+        before = None if prepared is None or prepared.known is not known else prepared.topology()
+        brought = before or topology_of(named)
         if known is None:
             self.records.append(topology_record(group.group_id, brought))
             return brought
-        if known.epoch <= brought.epoch and known != brought:
+        is_same = prepared.is_same if prepared is not None and before is not None else known == brought
+        if known.epoch <= brought.epoch and not is_same:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
         return known
 
@@ -213,7 +219,9 @@ class StreamsHeartbeat:
             return group.facts.metadata_hash, configured
         found = metadata_hash(topology.required, group.around.image)
         if configured is None or found != group.facts.metadata_hash:
-            configured = configure(topology, group.around.image)
+            image = group.around.image
+            before = None if self.prepared is None else self.prepared.configuration(topology, image)
+            configured = before or configure(topology, counts_of(topology, image))
         return found, configured
 
     def _offsets(self, group: StreamsGroup) -> TaskOffsets:
