@@ -83,7 +83,9 @@ SUITES = [
     Suite("testing_faults", "stock clients under faults", "every kind of fault against four clients", _OWN_PROCESS),
     Suite("registry", "clients of schema registries", "Python's, Go's and JavaScript's, kills", _OWN_PROCESS),
     Suite("worlds", "aiokafka", "programs, brokers and time out of one seed; twenty planted bugs", _OWN_PROCESS),
-    Suite("chaos_lives", "Java, franz-go, aiokafka, librdkafka", "correct programs under chaos, judged", _OWN_PROCESS),
+    Suite(
+        "chaos_programs", "Java, franz-go, aiokafka, librdkafka", "correct programs under chaos, judged", _OWN_PROCESS
+    ),
     Suite("published_bugs", "clients of earlier releases", "bugs of projects, found before their mend", _OWN_PROCESS),
     Suite("bench", "pykbroker's bench", "the bench runs", _OWN_PROCESS),
 ]
