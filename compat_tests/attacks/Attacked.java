@@ -11,7 +11,7 @@ public class Attacked {
     public static void main(String[] files) throws Exception {
         List<Thread> asking = new ArrayList<>();
         for (String file : files) {
-            Thread thread = new Thread(() -> System.out.println(file + "\t" + asked(file)));
+            Thread thread = new Thread(() -> System.out.println(file + "\t" + answer(file)));
             thread.start();
             asking.add(thread);
         }
@@ -21,7 +21,7 @@ public class Attacked {
         Runtime.getRuntime().halt(0); // a thread that computes is not waited for
     }
 
-    private static String asked(String file) {
+    private static String answer(String file) {
         Properties settings = new Properties();
         try (FileInputStream in = new FileInputStream(file)) {
             settings.load(in);

@@ -26,7 +26,7 @@ def properties(path: Path, settings: dict[str, str]) -> Path:
     return path
 
 
-def asked_by_java(files: list[Path], *flags: str) -> list[str]:
+def java_client(files: list[Path], *flags: str) -> list[str]:
     """What each file's settings lead to, all at once in one Java process; "waits on" where that is nothing (``LIMIT``)."""
     classes = compile_java([Path(__file__).with_name("Attacked.java")], "kafka")
     command = [*java_command("Attacked", "kafka", classes=classes, flags=[*QUICK, *flags]), *map(str, files)]
@@ -35,7 +35,7 @@ def asked_by_java(files: list[Path], *flags: str) -> list[str]:
     return [said[str(file)] for file in files]
 
 
-def asked_by_librdkafka(settings: dict[str, str], wanted: str) -> None:
+def librdkafka(settings: dict[str, str], wanted: str) -> None:
     """A question fails, and its errors have these words."""
     errors: list[str] = []
     admin = confluent_kafka.admin.AdminClient({
@@ -49,11 +49,11 @@ def asked_by_librdkafka(settings: dict[str, str], wanted: str) -> None:
         admin.list_topics(timeout=PATIENCE_S)
     errors.append(str(failed.value))
 
-    def told() -> bool:
+    def said_it() -> bool:
         admin.poll(0.1)
         return wanted in "; ".join(errors)
 
-    until(told, f"never said: {wanted}")
+    until(said_it, f"never said: {wanted}")
 
 
 def ours(*words: str, command_config: Path) -> list[str]:
@@ -61,6 +61,6 @@ def ours(*words: str, command_config: Path) -> list[str]:
     return [sys.executable, "-m", "pykbroker", *words, "--command-config", str(command_config)]
 
 
-def asked_by_ours(file: Path, patience_s: int = 120) -> subprocess.CompletedProcess[str]:
+def our_client(file: Path, patience_s: int = 120) -> subprocess.CompletedProcess[str]:
     command = [*ours("topics", "list", command_config=file), "--timeout", str(patience_s)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

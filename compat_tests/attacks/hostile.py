@@ -60,7 +60,7 @@ class Hostile:
         with suppress(OSError), client:
             self._attack(self, client)
 
-    def asked(self, client: socket.socket) -> bytes:
+    def request(self, client: socket.socket) -> bytes:
         """The next request. Raises OSError where there is none."""
         return self._exactly(client, int.from_bytes(self._exactly(client, 4), "big"))
 
@@ -109,7 +109,7 @@ def _versions() -> ApiVersionsResponse:
 def handshaken(hostile: Hostile, client: socket.socket) -> bytes:
     """No attack: answer until it authenticates, and return its first message."""
     while True:
-        frame = hostile.asked(client)
+        frame = hostile.request(client)
         header, _ = decode_request_header(frame, 0)
         if header.api_key == ApiVersionsRequest.API_KEY:
             _answer(client, frame, _versions())
@@ -128,7 +128,7 @@ def _challenge(hostile: Hostile, client: socket.socket, iterations: int) -> None
     challenge = b"r=%bof-broker,s=c2FsdA==,i=%d" % (found[1], iterations)
     _answer(client, frame, SaslAuthenticateResponse(auth_bytes=challenge))
     hostile.begin()
-    hostile.asked(client)
+    hostile.request(client)
 
 
 def endless_iterations(hostile: Hostile, client: socket.socket) -> None:
@@ -139,26 +139,26 @@ def endless_iterations(hostile: Hostile, client: socket.socket) -> None:
 def many_iterations(hostile: Hostile, client: socket.socket) -> None:
     """A challenge with as many iterations as our client computes, and then no answer."""
     _challenge(hostile, client, 10**6)
-    hostile.asked(client)
+    hostile.request(client)
 
 
 def silence(hostile: Hostile, client: socket.socket) -> None:
     """No request is answered."""
-    hostile.asked(client)
+    hostile.request(client)
     hostile.begin()
-    hostile.asked(client)
+    hostile.request(client)
 
 
 def a_byte_a_second(hostile: Hostile, client: socket.socket) -> None:
     """The answer to the first request has 100,000 bytes, and they come one a second."""
-    hostile.asked(client)
+    hostile.request(client)
     client.sendall((100_000).to_bytes(4, "big"))
     hostile.until_it_hangs_up(client, b"\0", 1)
 
 
 def a_huge_length(hostile: Hostile, client: socket.socket) -> None:
     """The answer to the first request has two gigabytes, as fast as it is read."""
-    hostile.asked(client)
+    hostile.request(client)
     client.sendall(HUGE.to_bytes(4, "big"))
     hostile.until_it_hangs_up(client, bytes(1 << 20))
 

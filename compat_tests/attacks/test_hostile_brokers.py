@@ -13,9 +13,9 @@ import pytest
 from compat_tests.attacks.clients import (
     LIMIT,
     PATIENCE_S,
-    asked_by_java,
-    asked_by_librdkafka,
-    asked_by_ours,
+    java_client,
+    librdkafka,
+    our_client,
     properties,
 )
 from compat_tests.attacks.hostile import ATTACKS, Hostile, a_byte_a_second
@@ -51,7 +51,7 @@ def test_javas_client(tmp_path: Path) -> None:
         files = [for_java(tmp_path / name, each) for name, each in hostile.items()]
         with files[0].open("a") as endless:
             endless.write(f"{LIMIT}={3000 * PATIENCE_S}\n")
-        said = dict(zip(hostile, asked_by_java(files, "-Xmx64m"), strict=True))
+        said = dict(zip(hostile, java_client(files, "-Xmx64m"), strict=True))
     print(said)
     assert all(each.attacked for each in hostile.values())
     assert all(JAVA[name] in words for name, words in said.items()), said
@@ -62,7 +62,7 @@ def test_librdkafka(attack) -> None:
     with Hostile(attack).running() as hostile:
         login = {"sasl.username": "alice", "sasl.password": "secret"}
         settings = {"bootstrap.servers": hostile.address, **_SECURITY, **login}
-        asked_by_librdkafka(settings, LIBRDKAFKA[attack.__name__])
+        librdkafka(settings, LIBRDKAFKA[attack.__name__])
     assert hostile.attacked
 
 
@@ -70,7 +70,7 @@ def test_librdkafka(attack) -> None:
 def test_our_commands(attack, tmp_path: Path) -> None:
     with Hostile(attack).running() as hostile:
         patience = {"patience_s": PATIENCE_S} if attack is a_byte_a_second else {}
-        done = asked_by_ours(for_java(tmp_path / "ours", hostile), **patience)
+        done = our_client(for_java(tmp_path / "ours", hostile), **patience)
     assert hostile.attacked
     words, status = OURS[attack.__name__]
     assert words in done.stderr

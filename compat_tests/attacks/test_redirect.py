@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.attacks.clients import asked_by_java, asked_by_librdkafka, asked_by_ours, properties
+from compat_tests.attacks.clients import java_client, librdkafka, our_client, properties
 from compat_tests.attacks.hostile import Hostile, handshaken
 from pykbroker.tests.kit.redirecting import Server
 
@@ -18,7 +18,7 @@ _BEARER = "org.apache.kafka.common.security.oauthbearer"
 @pytest.mark.parametrize("code", [302, 307])
 def test_no_client_takes_its_secret_elsewhere(code: int, tmp_path: Path) -> None:
     """Java's client and librdkafka ask for a token before they look for a broker, ours when one wants it."""
-    heard: dict[str, tuple[list[str | None], list[str | None]]] = {}
+    received: dict[str, tuple[list[str | None], list[str | None]]] = {}
     said = ""
 
     def asks(client: str) -> None:
@@ -41,9 +41,9 @@ def test_no_client_takes_its_secret_elsewhere(code: int, tmp_path: Path) -> None
             )
             if client == "java":
                 allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={first.address}"
-                asked_by_java([file], allowed)
+                java_client([file], allowed)
             elif client == "librdkafka":
-                asked_by_librdkafka({
+                librdkafka({
                     "bootstrap.servers": broker,
                     "security.protocol": "SASL_PLAINTEXT",
                     "sasl.mechanism": "OAUTHBEARER",
@@ -53,13 +53,13 @@ def test_no_client_takes_its_secret_elsewhere(code: int, tmp_path: Path) -> None
                     "sasl.oauthbearer.token.endpoint.url": first.address,
                 }, "Expected JSON response")  # fmt: skip
             else:
-                said = asked_by_ours(file).stderr
-            heard[client] = first.heard, other.heard
+                said = our_client(file).stderr
+            received[client] = first.heard, other.heard
 
     for client in ("java", "librdkafka", "ours"):
         asks(client)
-    assert all(any(told) for told, _ in heard.values())  # the first server was told who asks
-    assert not any(told for _, elsewhere in heard.values() for told in elsewhere)
-    assert heard["ours"] == (heard["ours"][0][:1], [])
+    assert all(any(told) for told, _ in received.values())  # the first server was told who asks
+    assert not any(told for _, elsewhere in received.values() for told in elsewhere)
+    assert received["ours"] == (received["ours"][0][:1], [])
     assert "credentials are not sent on" in said
     assert SECRET not in said
