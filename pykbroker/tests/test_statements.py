@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pykbroker
-from pykbroker.tests.kit.syntax import parsed, walk
+from pykbroker.tests.kit.syntax import forget, parsed, walk
 
 ROOT = Path(pykbroker.__file__).parent.parent
 #: Unit tests run on a manual clock, or await.
@@ -71,6 +71,14 @@ SOCKETS = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_trees_afterwards() -> Iterator[None]:
+    """These tests are the last that read sources."""
+    yield
+    in_folder.cache_clear()
+    forget()
+
+
 @dataclass(frozen=True)
 class Function:
     """A function of a test's file: whether it states something itself, and the names that it calls."""
@@ -81,14 +89,35 @@ class Function:
 
 
 def functions(tree: ast.AST) -> list[Function]:
-    found = []
-    for node in walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = list(ast.walk(node))
-            calls = frozenset(called(each) for each in inner if isinstance(each, ast.Call))
-            states = any(isinstance(each, ast.Assert) for each in inner) or any(map(is_statement, calls))
-            found.append(Function(node.name, states, calls))
+    """All functions of a module, those within others and in classes included."""
+    found: list[Function] = []
+    _look_at(tree, set(), found)
     return found
+
+
+def _look_at(node: ast.AST, calls: set[str], found: list[Function]) -> bool:
+    """Add what a node and all below it call, and the functions there; returns whether something is asserted."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        inner: set[str] = set()
+        asserts = _look_below(node, inner, found)
+        found.append(Function(node.name, asserts or any(map(is_statement, inner)), frozenset(inner)))
+        calls |= inner
+        return asserts
+    if isinstance(node, ast.Call):
+        calls.add(called(node))
+    return _look_below(node, calls, found) or isinstance(node, ast.Assert)
+
+
+def _look_below(node: ast.AST, calls: set[str], found: list[Function]) -> bool:
+    asserts = False
+    for value in node.__dict__.values():
+        if isinstance(value, list):
+            for each in value:
+                if isinstance(each, ast.AST) and _look_at(each, calls, found):
+                    asserts = True
+        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context) and _look_at(value, calls, found):
+            asserts = True
+    return asserts
 
 
 def called(node: ast.Call) -> str:
