@@ -62,7 +62,6 @@ SOCKETS = {
     "pykbroker/tests/quotas/test_request_time.py": "time outside handlers is that of connections",
     "pykbroker/tests/quotas/test_throttling.py": "a throttled connection is not read from",
     "pykbroker/tests/runtime/test_turns.py": "frames are an entrance of the loop",
-    "pykbroker/tests/security/test_http_request.py": "HTTP",
     "pykbroker/tests/security/test_secrets.py": "all that tells strangers something",
     "pykbroker/tests/seeding/test_loading.py": "seeds of the brokers that tests start",
     "pykbroker/tests/seeding/test_round_trip.py": "seeds of the brokers that tests start",
