@@ -37,6 +37,12 @@ SUITES = [
     Suite("patterns", "RE2/J", "patterns of topics and transactional ids", _COMPARES),
     Suite("directories", "Apache Kafka", "log directories served by both in turn", _COMPARES),
     Suite("security", "stock clients, Kafka's tools", "TLS and SASL, and raw flows beside Apache Kafka's", _COMPARES),
+    Suite(
+        "attacks",
+        "raw requests, stock clients",
+        "work in small requests, names, hostile brokers and issuers",
+        _COMPARES,
+    ),
     Suite("kerberos", "stock clients, raw requests", "GSSAPI with MIT's KDC, Kafka's class for names", _COMPARES),
     Suite("authorization", "raw requests", "every API with each right and without, Kafka's own authorizer", _COMPARES),
     Suite("quotas", "confluent-kafka (librdkafka)", "rates under a quota"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
-from operator import attrgetter
+from functools import partial
+from itertools import chain, compress, filterfalse, repeat
+from operator import attrgetter, ge, lt, or_
 
 from pykbroker.coordination.groups.member_group import check_not_blank, invalid
 from pykbroker.coordination.groups.streams.group import StreamsGroup
@@ -13,6 +14,9 @@ from pykbroker.coordination.groups.streams.tasks import Tasks, tasks_of
 from pykbroker.coordination.groups.streams.topology import invalid_topology
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds, Topology
+
+#: Of the partitions of a subtopology; of none, what is no fault where the subtopology exists.
+_HIGHEST, _LOWEST = partial(max, default=0), partial(min, default=0)
 
 
 def check_request(request: StreamsGroupHeartbeatRequest) -> None:
@@ -95,13 +99,17 @@ def check_released(member: StreamsMember, member_id: str, instance_id: str) -> N
 
 def check_tasks(tasks: Mapping[str, int], named: list[TaskIds] | None) -> None:
     """Raises KafkaError INVALID_REQUEST for tasks that the application, with so many by subtopology, does not have."""
-    for each in named or ():
-        count = tasks.get(each.subtopology_id)
-        if count is None:
-            raise invalid(f"Subtopology {each.subtopology_id} does not exist in the topology.")
-        for partition in each.partitions:
-            if not 0 <= partition < count:
-                raise invalid(
-                    f"Task {partition} for subtopology {each.subtopology_id} is invalid. Number of tasks for this "
-                    f"subtopology: {count}"
-                )
+    named = named or []
+    partitions = [*map(attrgetter("partitions"), named)]
+    known = map(tasks.get, map(attrgetter("subtopology_id"), named), repeat(0))  # no subtopology has no task
+    too_high = map(ge, map(_HIGHEST, partitions), known)
+    first = next(compress(named, map(or_, too_high, map(lt, map(_LOWEST, partitions), repeat(0)))), None)
+    if first is None:
+        return
+    count = tasks.get(first.subtopology_id)
+    if count is None:
+        raise invalid(f"Subtopology {first.subtopology_id} does not exist in the topology.")
+    wrong = next(filterfalse(range(count).__contains__, first.partitions))
+    raise invalid(
+        f"Task {wrong} for subtopology {first.subtopology_id} is invalid. Number of tasks for this subtopology: {count}"
+    )

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress, count
+from operator import attrgetter, ne
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.coordination.groups.assigning import Assigning
@@ -389,14 +391,14 @@ def _endpoint_epoch(group: StreamsGroup, before: StreamsMember, after: StreamsMe
 
 
 def _reported(offsets: list[TaskOffset]) -> dict[Task, int]:
-    found: dict[Task, int] = {}
-    for each in offsets:
-        task = (each.subtopology_id, each.partition)
-        if task in found:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"Task offsets contain a duplicate entry for subtopology {each.subtopology_id} and partition "
-                f"{each.partition}.",
-            )
-        found[task] = each.offset
+    """By task. Raises KafkaError INVALID_REQUEST for the first one that is named again."""
+    tasks = [*map(attrgetter("subtopology_id", "partition"), offsets)]
+    found: dict[Task, int] = dict(zip(tasks, map(attrgetter("offset"), offsets), strict=True))
+    if len(found) < len(tasks):
+        firsts = dict(zip(reversed(tasks), range(len(tasks) - 1, -1, -1), strict=True))
+        subtopology, partition = next(compress(tasks, map(ne, map(firsts.__getitem__, tasks), count())))
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Task offsets contain a duplicate entry for subtopology {subtopology} and partition {partition}.",
+        )
     return found
