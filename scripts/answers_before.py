@@ -3,7 +3,7 @@
 ``python -m scripts.answers_before CHECKOUT``. Both run on this checkout's Python. Values that depend on the run are
 normalized as for the oracle (compat_tests/oracle), so each difference comes from a change of the code. Only what both
 serve is asked. Where the other checkout follows an earlier release of Kafka, ``--as-version`` leaves out what the later
-one changed. It exits with 1 if there are any differences.
+one changed. Differences that are meant are in ``MEANT``, with their reasons, and counted; it exits with 1 if there are any others.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,10 +19,28 @@ from pathlib import Path
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.cases import Case, all_cases
 from compat_tests.oracle.compare import divergences
+from compat_tests.oracle.differences import Difference
 from compat_tests.oracle.requests import Ask, NotInRelease
 from compat_tests.releases.brokers import AsVersion
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 from scripts.bench_job.brokers import make_pair
+
+_SHARE = "The broker has share groups and streams groups, which it had not: their APIs and features are listed."
+_ANSWERED = "Coordinators of share partitions are found; the version was refused."
+_FINITE = "Since Kafka 4.4 quotas are finite numbers, whatever the release that the broker is taken for."
+_TARGETS = "The target of a group whose last member leaves has its epoch, as since Kafka 4.4, whatever the release."
+#: What has changed on purpose since commits that are compared; ``kafka`` is what was answered before.
+MEANT = (
+    *(
+        Difference("ApiVersions/what_is_served", f"*.api_keys.[{key}]", _SHARE, kafka="<missing>")
+        for key in range(76, 93)
+    ),
+    Difference("ApiVersions/what_is_served", "*.finalized_features.[share.version]", _SHARE, kafka="<missing>"),
+    Difference("ApiVersions/what_is_served", "*.finalized_features.[streams.version]", _SHARE, kafka="<missing>"),
+    Difference("FindCoordinator/of_a_share_partition", "[0]", _ANSWERED, kafka="AssertionError: 15"),
+    Difference("AlterClientQuotas/keys_and_values", "*.error_*", _FINITE),
+    Difference("ConsumerGroup*/*", "*.assignment_epoch", _TARGETS),
+)
 
 
 def main() -> int:
@@ -31,20 +50,28 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="cases with this in their names")
     parser.add_argument("--as-version", metavar="RELEASE", help="the release that this checkout is taken for")
     given = parser.parse_args()
+    reasons: Counter[str] = Counter()
     found = 0
     with tempfile.TemporaryDirectory(prefix="pykbroker-answers-") as folder:
         before, now = make_pair(Path(folder), before=given.checkout)
         if given.as_version:
-            now = AsVersion(Path(folder) / "as-version", given.as_version, {})
-        for line in differences(Path(folder), (before, now), given.only):
-            found += 1
-            print(line, flush=True)
-    print(f"{found} differences")
+            now = AsVersion(Path(folder) / "as-version", given.as_version, dict(now.settings))
+        for name, why, text in differences(Path(folder), (before, now), given.only):
+            if why is None:
+                found += 1
+                print(f"{name}: {text}", flush=True)
+            else:
+                reasons[why] += 1
+    for why, times in reasons.items():
+        print(f"{times} meant: {why}")
+    print(f"{found} unexplained differences, {reasons.total()} meant")
     return 1 if found else 0
 
 
-def differences(folder: Path, pair: tuple[BrokerProcess, BrokerProcess], only: str) -> Iterator[str]:
-    """Yield each difference with its case and version; the earlier response comes first."""
+def differences(
+    folder: Path, pair: tuple[BrokerProcess, BrokerProcess], only: str
+) -> Iterator[tuple[str, str | None, str]]:
+    """Yield each difference: its case and version, the reason if it is meant, and where it is; the earlier response comes first."""
     try:
         served = _start(pair)
         with ThreadPoolExecutor(len(pair)) as threads:
@@ -54,7 +81,8 @@ def differences(folder: Path, pair: tuple[BrokerProcess, BrokerProcess], only: s
                     answers = threads.map(lambda broker: _answers(broker.bootstrap, case, version, name, served), pair)  # noqa: B023
                     for each in divergences(*answers):
                         if not (str(folder) in str(each.kafka) and str(folder) in str(each.ours)):  # each has its own
-                            yield f"{name}: {each.path}\n    before: {each.kafka!r}\n    now:    {each.ours!r}"
+                            why = next((of.why for of in MEANT if of.explains(case.name, each)), None)
+                            yield name, why, f"{each.path}\n    before: {each.kafka!r}\n    now:    {each.ours!r}"
     finally:
         for broker in pair:
             broker.stop()

@@ -24,7 +24,7 @@ PASSWORD = "{0}-secret"
 _ANY = 1
 
 
-class Asker(Ask):
+class SignedAsk(Ask):
     """Sets up as the administrator, and asks as a user of its own, who has no right but those that are given."""
 
     def __init__(self, address: str, version: int, prefix: str, user: str) -> None:

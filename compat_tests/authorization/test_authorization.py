@@ -16,7 +16,7 @@ import pytest
 
 from compat_tests.authorization.brokers import USERS, Addresses, AuthorizingKafka, AuthorizingPykbroker
 from compat_tests.authorization.cases import Case, all_cases
-from compat_tests.authorization.signing import ADMIN, Asker
+from compat_tests.authorization.signing import ADMIN, SignedAsk
 from compat_tests.oracle.compare import divergences
 from compat_tests.oracle.connection import Closed
 from pykbroker.access.table import CHECKS
@@ -45,7 +45,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
     try:
         for broker, address in zip(running, addresses, strict=True):
             broker.start()
-            ask = Asker(address.users, 0, "waiting", ADMIN)
+            ask = SignedAsk(address.users, 0, "waiting", ADMIN)
             try:
                 ask.wait_for_coordinators()
                 for number in range(20):  # of every partition of the transactions' topic
@@ -75,7 +75,7 @@ def test_the_same_rights_have_the_same_answers(brokers: tuple[str, str], case: C
         prefix = f"{case.name.replace('/', '.')}-v{version}-{number}"
         expected, seen = ([], [])
         for address, answers in zip(brokers, (expected, seen), strict=True):
-            ask = Asker(address, version, prefix, user)
+            ask = SignedAsk(address, version, prefix, user)
             try:
                 ask.allow(rights)
                 case.ask(ask)

@@ -13,7 +13,7 @@ from compat_tests.harness.go_cases import build_go
 _HERE = Path(__file__).parent
 
 
-class Sight(NamedTuple):
+class Observation(NamedTuple):
     """A record that a client was told of, by an acknowledgement or by reading it, and when."""
 
     partition: int
@@ -27,23 +27,23 @@ class End(NamedTuple):
 
     partition: int
     offset: int
-    asked_ns: int
+    requested_ns: int
     answered_ns: int
 
 
-def verdict(sights: Iterable[Sight], ends: Iterable[End], produced_ns: Mapping[int, int]) -> str:
+def verdict(sights: Iterable[Observation], ends: Iterable[End], produced_ns: Mapping[int, int]) -> str:
     """``ok N`` of N operations, ``illegal PARTITION``, or ``unknown N`` if Porcupine took too long.
 
     An append happens after its value is produced, and before anybody is told of it. Where others at one offset were told of
     other values, these are two appends, and no log has both.
     """
-    told: dict[tuple[int, int, int], int] = {}
+    reported: dict[tuple[int, int, int], int] = {}
     for partition, offset, value, at_ns in sights:
         place = partition, offset, value
-        told[place] = min(at_ns, told.get(place, at_ns))
+        reported[place] = min(at_ns, reported.get(place, at_ns))
     operations = [
-        *(("append", *place, produced_ns[place[2]], at_ns) for place, at_ns in told.items()),
-        *(("end", each.partition, each.offset, 0, each.asked_ns, each.answered_ns) for each in ends),
+        *(("append", *place, produced_ns[place[2]], at_ns) for place, at_ns in reported.items()),
+        *(("end", each.partition, each.offset, 0, each.requested_ns, each.answered_ns) for each in ends),
     ]
     names = ("kind", "partition", "offset", "value", "call", "return")
     lines = "\n".join(json.dumps(dict(zip(names, each, strict=True))) for each in operations)

@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from compat_tests.brokers.histories import End, Sight
+from compat_tests.brokers.histories import End, Observation
 
 PARTITIONS = 3
 RECORDS, MONEY = "ledger", "money"
@@ -57,7 +57,7 @@ class Writer(_Client):
         self.acknowledged: dict[tuple[int, int], int] = {}
         #: When a value was produced, in monotonic nanoseconds, and what was acknowledged.
         self.produced_ns: dict[int, int] = {}
-        self.sights: list[Sight] = []
+        self.sights: list[Observation] = []
         super().__init__()
 
     def step(self) -> None:
@@ -72,7 +72,7 @@ class Writer(_Client):
             value, partition = int(message.value() or b""), message.partition()
             assert partition is not None
             self.acknowledged[partition, value] = offset = message.offset() or 0
-            self.sights.append(Sight(partition, offset, value, time.monotonic_ns()))
+            self.sights.append(Observation(partition, offset, value, time.monotonic_ns()))
 
     def finish(self) -> None:
         self._producer.flush(_LONGEST_S)
@@ -134,7 +134,7 @@ class Reader(_Client):
         self._consumer = reader_of(bootstrap)
         self.seen: dict[tuple[str, int, int], int] = {}
         self.wrongs: list[str] = []
-        self.sights: list[Sight] = []
+        self.sights: list[Observation] = []
         self.ends: list[End] = []
         super().__init__()
 
@@ -145,18 +145,18 @@ class Reader(_Client):
             note(self.seen, self.wrongs, message)
             if message.error() is None and message.topic() == RECORDS:
                 self.sights.append(
-                    Sight(message.partition() or 0, message.offset() or 0, int(message.value() or b""), read_ns)
+                    Observation(message.partition() or 0, message.offset() or 0, int(message.value() or b""), read_ns)
                 )
         self._ask_for_an_end(len(self.ends) % PARTITIONS)
 
     def _ask_for_an_end(self, partition: int) -> None:
-        asked_ns = time.monotonic_ns()
+        requested_ns = time.monotonic_ns()
         try:
             found = self._consumer.get_watermark_offsets(TopicPartition(RECORDS, partition), timeout=1.0)
         except KafkaException:  # its leader is gone
             return
         if found is not None:
-            self.ends.append(End(partition, found[1], asked_ns, time.monotonic_ns()))
+            self.ends.append(End(partition, found[1], requested_ns, time.monotonic_ns()))
 
     def finish(self) -> None:
         self._consumer.close()

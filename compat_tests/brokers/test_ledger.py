@@ -15,7 +15,7 @@ from functools import partial
 
 import pytest
 
-from compat_tests.brokers.histories import Sight, verdict
+from compat_tests.brokers.histories import Observation, verdict
 from compat_tests.brokers.ledger import MONEY, PARTITIONS, RECORDS, Payer, Reader, Writer, read_everything
 from compat_tests.harness import awaiting
 from compat_tests.harness.go_cases import GO
@@ -104,7 +104,7 @@ def judged(ledger: Ledger, found: dict[tuple[str, int, int], int]) -> str:
     if GO is None:
         return "not asked, since Go is not installed"
     now = time.monotonic_ns()
-    at_last = [Sight(place[1], place[2], value, now) for place, value in found.items() if place[0] == RECORDS]
+    at_last = [Observation(place[1], place[2], value, now) for place, value in found.items() if place[0] == RECORDS]
     sights = [*ledger.writer.sights, *ledger.reader.sights, *at_last]
     return verdict(sights, ledger.reader.ends, ledger.writer.produced_ns)
 

@@ -40,13 +40,13 @@ def poll_until(consumers, done):
 def first_error(consumer, *others):
     """The name of the first error that a consumer hears of, while all are polled."""
 
-    def heard():
+    def polled():
         for each in others:
             each.poll(0.05)
         message = consumer.poll(0.05)
         return message is not None and message.error()
 
-    return eventually(heard, bool, pause_s=0).name()
+    return eventually(polled, bool, pause_s=0).name()
 
 
 def sizes(*consumers):

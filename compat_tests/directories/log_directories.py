@@ -107,11 +107,11 @@ class SharedLogDirectories:
         other.data_dir = self.paths[0]
         other.start()
 
-    def end(self, how: str) -> None:
+    def end(self, way: str) -> None:
         """``stop`` (SIGTERM) or ``kill`` (SIGKILL) whoever serves it; nothing where nobody does."""
         broker, self._running = self._running, None
         if broker is not None:
-            broker.stop() if how == "stop" else broker.kill()
+            broker.stop() if way == "stop" else broker.kill()
 
     def checkpoint(self, name: str) -> dict[str, int]:
         """An offset checkpoint, over all directories: ``topic-partition`` to offset."""

@@ -23,26 +23,26 @@ _ASKED = (
 
 
 def test_ours_upgrades_and_kafka_goes_on(tmp_path, kafka_tools: KafkaTools) -> None:
-    told, voters = {}, {}
+    reported, voters = {}, {}
     directories = SharedLogDirectories(tmp_path)
     try:
         for turn, who in enumerate(("ours", "kafka", "ours")):
             directories.start(who)
             at = ("--bootstrap-server", directories.bootstrap)
-            told[turn] = [_without_epoch(kafka_tools("features", *at, *words).out) for words in _ASKED[turn > 0 :]]
+            reported[turn] = [_without_epoch(kafka_tools("features", *at, *words).out) for words in _ASKED[turn > 0 :]]
             if who == "ours":
                 mine = [_as_4_3(_without_epoch(ours_here("features", *at, *words).out)) for words in _ASKED[3:]]
-                assert mine == told[turn][-len(mine) :]
+                assert mine == reported[turn][-len(mine) :]
             quorum = kafka_tools("metadata-quorum", *at, "describe", "--status").out
             voters[turn] = re.findall(r'"id": 1, "directoryId": "\S{22}"', quorum)
             directories.end("stop")
     finally:
         directories.end("kill")
-    assert told[1] == told[2]
-    assert told[1][1:] == told[0][2:]
+    assert reported[1] == reported[2]
+    assert reported[1][1:] == reported[0][2:]
     assert len(voters[0]) == 1
     assert voters[1] == voters[2] == voters[0]
-    assert "kraft.version was upgraded to 1." in told[0][2]
+    assert "kraft.version was upgraded to 1." in reported[0][2]
 
 
 def test_what_is_written_is_what_kafka_writes(tmp_path, kafka_tools: KafkaTools) -> None:
@@ -65,10 +65,10 @@ def test_what_is_written_is_what_kafka_writes(tmp_path, kafka_tools: KafkaTools)
     assert written[0] == written[1]
 
 
-def _as_4_3(told: str) -> str:
+def _as_4_3(reported: str) -> str:
     """As Kafka's tools of 4.3.1, which do not know the level."""
-    return told.replace("4.4-IV2   ", "UNKNOWN 33")
+    return reported.replace("4.4-IV2   ", "UNKNOWN 33")
 
 
-def _without_epoch(told: str) -> str:
-    return re.sub(r"Epoch: \d+", "", told)
+def _without_epoch(reported: str) -> str:
+    return re.sub(r"Epoch: \d+", "", reported)

@@ -25,12 +25,12 @@ _UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
 
 
 @contextmanager
-def serving(directories: SharedLogDirectories, who: str, how: str = "stop") -> Iterator[Client]:
+def serving(directories: SharedLogDirectories, who: str, way: str = "stop") -> Iterator[Client]:
     directories.start(who)
     with closing(Client(directories.bootstrap)) as client:
         client.served()
         yield client
-    directories.end(how)
+    directories.end(way)
 
 
 def fill(client: Client, topic: str, count: int) -> None:
@@ -41,8 +41,8 @@ def bounds(client: Client, topic: str) -> list[int]:
     """Log start offset and log end offset."""
     found = []
     for which in (_EARLIEST, _LATEST):
-        asked = ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, which)])
-        found.append(client.ask(ListOffsetsRequest(-1, 0, [asked]), 7).topics[0].partitions[0].offset)
+        requested = ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, which)])
+        found.append(client.ask(ListOffsetsRequest(-1, 0, [requested]), 7).topics[0].partitions[0].offset)
     return found
 
 
@@ -77,8 +77,8 @@ def message(offset: int, magic: int) -> bytes:
 def fetch(client: Client, topic: str):
     """What a fetch from the beginning is answered with."""
     part = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=100_000)
-    asked = FetchRequest(max_bytes=100_000, session_epoch=-1, topics=[FetchTopic(topic, partitions=[part])])
-    return client.ask(asked, 11).responses[0].partitions[0]
+    requested = FetchRequest(max_bytes=100_000, session_epoch=-1, topics=[FetchTopic(topic, partitions=[part])])
+    return client.ask(requested, 11).responses[0].partitions[0]
 
 
 def test_messages_of_old_formats(tmp_path):
@@ -101,12 +101,12 @@ def test_messages_of_old_formats(tmp_path):
                 index.unlink()
         with serving(directories, "kafka") as client:
             assert sent(client) == topics
-        for how in ("stop", "kill", "kill"):  # so the next start is after a clean shutdown, after a kill
+        for way in ("stop", "kill", "kill"):  # so the next start is after a clean shutdown, after a kill
             directories.start("ours")
             with closing(Client(directories.bootstrap)) as client:
                 codes = {fetch(client, topic).error_code for topic in topics}
                 assert codes == {_UNSUPPORTED_FOR_MESSAGE_FORMAT}
-            directories.end(how)
+            directories.end(way)
             assert {topic: log.read_bytes() for topic, log in logs.items()} == topics
         for magic in (0, 1):
             assert f"holds messages of format {magic}" in directories.log_of("ours")

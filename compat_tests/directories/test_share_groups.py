@@ -72,7 +72,7 @@ class _Work:
         }
         client.alter(_GROUP_RESOURCE, _GROUP, configs)
 
-    def turn(self, client: Client, how: str) -> None:
+    def turn(self, client: Client, way: str) -> None:
         """One broker's share."""
         for size in (1, 5, 6):
             client.produce(_TOPIC, encode_batch([Record(value=b"%d" % number) for number in range(size)]))
@@ -86,7 +86,7 @@ class _Work:
             kind = (Acknowledge.ACCEPT, Acknowledge.RELEASE, Acknowledge.REJECT, None)[offset % 4]
             if kind is not None:
                 self._acknowledge(client, offset, kind)
-        if how == "stop":  # what is left is released: the session ends
+        if way == "stop":  # what is left is released: the session ends
             self._fetch(client, _LAST)
             for offset in [each for each in self.open if each % 4 == 3]:
                 self._released(offset)
@@ -97,8 +97,8 @@ class _Work:
         assert letters == Counter(self.given_up), found
 
     def _join(self, client: Client) -> None:
-        asked = MetadataRequest([MetadataRequestTopic(name=_TOPIC)], False)
-        self._topic_id = client.ask(asked, 12).topics[0].topic_id
+        requested = MetadataRequest([MetadataRequestTopic(name=_TOPIC)], False)
+        self._topic_id = client.ask(requested, 12).topics[0].topic_id
         joined(client, ShareGroupHeartbeatRequest(_GROUP, _MEMBER, 0, None, [_TOPIC]), 1)
 
     def _acquire(self, client: Client) -> dict[int, int]:
@@ -122,13 +122,13 @@ class _Work:
 
     def _fetch(self, client: Client, epoch: int):
         topics = [FetchTopic(self._topic_id, [FetchPartition(0)])] if epoch == 0 else []
-        asked = ShareFetchRequest(
+        requested = ShareFetchRequest(
             _GROUP, _MEMBER, epoch, max_wait_ms=1000, min_bytes=1, max_bytes=1 << 20, max_records=500, batch_size=500
         )
-        asked.topics = topics
+        requested.topics = topics
         if epoch == _LAST:
-            asked.max_wait_ms = asked.min_bytes = asked.max_bytes = asked.max_records = 0
-        answer = client.ask(asked, 2)
+            requested.max_wait_ms = requested.min_bytes = requested.max_bytes = requested.max_records = 0
+        answer = client.ask(requested, 2)
         assert answer.error_code == 0, answer
         return answer.responses[0].partitions[0] if answer.responses else None
 
@@ -154,8 +154,8 @@ class _Work:
 
 def _start_offset(client: Client) -> int:
     client.coordinated(_GROUP)
-    asked = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(_GROUP, None)])
-    answer = client.until(lambda found: found.groups[0].error_code not in NOT_YET, asked, 1)
+    requested = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(_GROUP, None)])
+    answer = client.until(lambda found: found.groups[0].error_code not in NOT_YET, requested, 1)
     part = answer.groups[0].topics[0].partitions[0]
     assert part.error_code == 0, answer
     return int(part.start_offset)
@@ -166,7 +166,7 @@ def test_a_share_group_goes_on_where_it_was(turns, tmp_path, kafka_tools):
     directories = SharedLogDirectories(tmp_path, settings=_SETTINGS)
     work, start = _Work(), 0
     try:
-        for number, (who, how) in enumerate(map(str.split, turns[:_TURNS])):
+        for number, (who, way) in enumerate(map(str.split, turns[:_TURNS])):
             directories.start(who)
             with closing(Client(directories.bootstrap)) as client:
                 client.served()
@@ -174,11 +174,11 @@ def test_a_share_group_goes_on_where_it_was(turns, tmp_path, kafka_tools):
                     work.begin(client)
                 else:
                     assert start <= _start_offset(client) <= min(work.open), f"turn {number}, {who}"
-                work.turn(client, how)
+                work.turn(client, way)
                 start = _start_offset(client)
                 assert start <= min(work.open), f"turn {number}, {who}"  # it is persisted with what comes next
-                directories.end(how)  # before the member's connection ends
-            if how == "stop":
+                directories.end(way)  # before the member's connection ends
+            if way == "stop":
                 assert faults(kafka_tools, directories) == [], f"turn {number}, {who}"
     finally:
         directories.end("kill")

@@ -146,14 +146,14 @@ class Crowd:
         asyncio.run(together())
 
 
-def fill(broker: BrokerProcess, topic: str = "t") -> None:
-    """BATCHES of each partition, for consumers to catch up on."""
+def fill(broker: BrokerProcess, topic: str = "t", batches: int = BATCHES) -> None:
+    """So many batches of each partition, for consumers to catch up on."""
     create(broker, topic)
-    Crowd(broker, 1, [produce(index, topic) for index in range(PARTITIONS)] * BATCHES, 0).run()
+    Crowd(broker, 1, [produce(index, topic) for index in range(PARTITIONS)] * batches, 0).run()
 
 
-def consumers(broker: BrokerProcess, topic: str = "t") -> Crowd:
-    return Crowd(broker, CONSUMERS, [fetch(offset, topic) for offset in range(BATCHES)], PARTITIONS * len(BATCH))
+def consumers(broker: BrokerProcess, topic: str = "t", batches: int = BATCHES) -> Crowd:
+    return Crowd(broker, CONSUMERS, [fetch(offset, topic) for offset in range(batches)], PARTITIONS * len(BATCH))
 
 
 def producers(broker: BrokerProcess, topic: str = "t") -> Crowd:

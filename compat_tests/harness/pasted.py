@@ -59,7 +59,7 @@ def served(folder: Path, protocol: str, *options: str) -> Iterator[Pasted]:
             [*command, "--listen", "localhost:0", *options], stdout=subprocess.PIPE, stderr=log, text=True
         )
     try:
-        yield Pasted(Path(_told(process)).read_text())
+        yield Pasted(Path(_reported(process)).read_text())
     finally:
         process.terminate()
         process.wait(60)
@@ -67,7 +67,7 @@ def served(folder: Path, protocol: str, *options: str) -> Iterator[Pasted]:
         process.stdout.close()
 
 
-def _told(process: subprocess.Popen[str]) -> str:
+def _reported(process: subprocess.Popen[str]) -> str:
     """The path that it prints in place of passwords, since its output is no terminal."""
     assert process.stdout is not None
     lines = []

@@ -62,16 +62,16 @@ def test_the_host_is_told_an_address_that_it_reaches(real_image: RealImage, port
         assert produced(f"localhost:{port}") == f"localhost:{port}"
 
 
-@pytest.mark.parametrize("how", ["variables", "serve"])
-def test_a_port_of_the_host_that_is_another_is_advertised(real_image: RealImage, port: int, how: str) -> None:
+@pytest.mark.parametrize("way", ["variables", "serve"])
+def test_a_port_of_the_host_that_is_another_is_advertised(real_image: RealImage, port: int, way: str) -> None:
     """As docs/docker.md has it."""
     advertised = f"localhost:{port}"
-    command = ["serve", "--advertise", advertised] if how == "serve" else []
+    command = ["serve", "--advertise", advertised] if way == "serve" else []
     variables = {
         "KAFKA_LISTENERS": "PLAINTEXT://:9092",
         "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{advertised}",
     }
-    environment = {} if how == "serve" else variables
+    environment = {} if way == "serve" else variables
     with real_image.container(*command, environment=environment, options=[f"--publish={port}:9092"]) as container:
         container.wait_for(STARTED)
         assert produced(advertised) == advertised

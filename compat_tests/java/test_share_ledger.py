@@ -69,7 +69,7 @@ _GOT = "got {at}000000000 0 0 {count} {verdict}\nsays {says}000000000\n"
 
 
 @pytest.mark.parametrize(
-    ("value", "lives", "letters", "fault"),
+    ("value", "runs", "letters", "fault"),
     [
         ("good", [(1, _GOT.format(at=2, count=1, verdict="accept", says=3))], 0, ""),
         ("never", [(1, _GOT.format(at=2, count=1, verdict="reject", says=3))], 1, ""),
@@ -91,11 +91,11 @@ _GOT = "got {at}000000000 0 0 {count} {verdict}\nsays {says}000000000\n"
     ],
 )
 def test_the_judgement_finds_each_fault(
-    value: str, lives: list[tuple[float, str]], letters: int, fault: str, tmp_path: Path
+    value: str, runs: list[tuple[float, str]], letters: int, fault: str, tmp_path: Path
 ) -> None:
     ledger = Ledger(lock_s=100, limit=4, produced={(0, 0): (f"{value} 0", 1.0)})
     ledger.letters[0, 0] = letters
-    for number, (started, text) in enumerate(lives):
+    for number, (started, text) in enumerate(runs):
         file = tmp_path / f"member-{number}"
         file.write_text(text)
         ledger.processes.append(Process(file, started))

@@ -203,7 +203,7 @@ def a_token_that_is_spoiled(talk: Dialogue, tickets: Tickets) -> None:
 
 
 @flow
-def a_token_that_is_shown_twice(talk: Dialogue, tickets: Tickets) -> None:
+def a_token_that_is_sent_twice(talk: Dialogue, tickets: Tickets) -> None:
     token = initiator(tickets["alice"]).step()
     first = Dialogue(talk.address)
     first.handshake("GSSAPI")
@@ -271,7 +271,7 @@ def a_name_without_a_rule(talk: Dialogue, tickets: Tickets) -> None:
 
 
 @on("LONG")
-def signed_in_anew(talk: Dialogue, tickets: Tickets) -> None:
+def signed_in_again(talk: Dialogue, tickets: Tickets) -> None:
     sign_in(talk, tickets["alice"])
     time.sleep(_WITHIN_S)
     sign_in(talk, tickets["alice"])
@@ -279,7 +279,7 @@ def signed_in_anew(talk: Dialogue, tickets: Tickets) -> None:
 
 
 @on("LONG")
-def signed_in_anew_as_another(talk: Dialogue, tickets: Tickets) -> None:
+def signed_in_again_as_another(talk: Dialogue, tickets: Tickets) -> None:
     sign_in(talk, tickets["alice"])
     time.sleep(_WITHIN_S)
     sign_in(talk, tickets["worker/host"])

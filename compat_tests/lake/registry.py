@@ -11,17 +11,17 @@ from typing import Any
 
 
 class Schemas:
-    """The registry's schemas; ``asked`` are the requested paths. ``faults`` are statuses that it answers first."""
+    """The registry's schemas; ``requested`` are the paths of requests. ``faults`` are statuses that it answers first."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, dict[str, Any]] = {}
         self.versions: dict[tuple[str, int], dict[str, Any]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.faults: list[int] = []
         self.url = ""
 
     def answer(self, path: str) -> dict[str, Any] | None:
-        self.asked.append(path)
+        self.requested.append(path)
         match path.strip("/").split("/"):
             case ["schemas", "ids", number]:
                 return self.by_id.get(int(number))

@@ -322,9 +322,9 @@ def test_a_topic_that_is_deleted_in_the_last_moment_is_told(make: Callable[..., 
     job = Archive(workshop.lake, workshop.cluster, ArchiveOptions(topic))
     deleted = False
 
-    def delete(sight: ArchiveProgress) -> None:
+    def delete(so_far: ArchiveProgress) -> None:
         nonlocal deleted
-        if sight.batches and not deleted:
+        if so_far.batches and not deleted:
             deleted = True
             topics.delete(topic)
 
@@ -342,13 +342,13 @@ def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(
     both = f"{topic}|{other}"
     job = Archive(workshop.lake, workshop.cluster, ArchiveOptions(both, interval_s=0.1))
 
-    def step(sight: ArchiveProgress) -> None:
-        if sight.entry.total_rows == 5:
+    def step(so_far: ArchiveProgress) -> None:
+        if so_far.entry.total_rows == 5:
             topics.add_partitions(topic, 3)
             for number in range(3):
                 topics.send(topic, range(2), number)
             rows.append(5)
-        elif sight.entry.total_rows == 11:
+        elif so_far.entry.total_rows == 11:
             topics.delete(topic)
             topics.send(other, range(3))
             rows.append(11)
@@ -357,7 +357,7 @@ def test_while_it_follows_partitions_are_added_and_a_topic_is_deleted(
     with pytest.raises(
         DataLost, match=rf"no longer has partitions that were archived: {topic}-0 \(up to offset 7\), {topic}-1"
     ):
-        job.run(lambda sight: None if sight.entry.total_rows in rows else step(sight))
+        job.run(lambda so_far: None if so_far.entry.total_rows in rows else step(so_far))
     assert rows == [5, 11]
     with pytest.raises(DataLost, match=rf"{topic}-2 \(up to offset 2\)\. What was archived stays\."):
         workshop.archive(both)

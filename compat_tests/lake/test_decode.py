@@ -29,15 +29,15 @@ from pykbroker.lake.values.schema_survey import Surveyor
 NOON_MS = 1_357_041_600_000  # 2013-01-01T12:00Z
 
 
-def job(workshop: Workshop, topic: str, how: DecodeOptions | None = None, registry: Schemas | None = None) -> Decode:
+def job(workshop: Workshop, topic: str, way: DecodeOptions | None = None, registry: Schemas | None = None) -> Decode:
     decoded = DecodedTopic(workshop.lake, topic)
-    if how is not None:
-        decoded.keep_options(how)
+    if way is not None:
+        decoded.keep_options(way)
     return Decode(decoded, Surveyor(SchemaRegistry(registry.url) if registry else None))
 
 
-def decode(workshop: Workshop, topic: str, how: DecodeOptions | None = None, **options: Any) -> DecodeResult:
-    return job(workshop, topic, how, **options).run(lambda _: None)
+def decode(workshop: Workshop, topic: str, way: DecodeOptions | None = None, **options: Any) -> DecodeResult:
+    return job(workshop, topic, way, **options).run(lambda _: None)
 
 
 def values(workshop: Workshop, topic: str) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def test_avro_of_a_registry_is_decoded_again_when_the_schema_is_known(
         ]
         registry.by_id[8] = {"schema": json.dumps(new)}
         assert job(workshop, topic, registry=registry).run_again() == DecodeResult(topic, 1, 1, ["to"])
-        assert registry.asked == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/8"]
+        assert registry.requested == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/8"]
     assert values(workshop, topic) == [{"n": 1}, {"n": 2, "to": "JFK"}]
     assert [offset for offset, _, _ in quarantined(workshop, topic)] == [2]
 
@@ -202,8 +202,8 @@ def test_what_a_kill_left_is_finished_and_nothing_is_there_twice(
     topics.send(topic, as_json({"n": 1}, {"n": "x"}, {"n": 3}))
     workshop = make(long_form)
     workshop.archive(topic)
-    how = DecodeOptions(ValueFormat.JSON, columns={"n": "BIGINT"})
-    for run in (lambda: decode(workshop, topic, how), lambda: job(workshop, topic).run_again()):
+    way = DecodeOptions(ValueFormat.JSON, columns={"n": "BIGINT"})
+    for run in (lambda: decode(workshop, topic, way), lambda: job(workshop, topic).run_again()):
         run()
         before = values(workshop, topic), quarantined(workshop, topic), DecodedTopic(workshop.lake, topic).account()
         DecodedTopic(workshop.lake, topic).folder.delete(f"ledger/{before[2].batch:012d}.json")
@@ -222,8 +222,8 @@ def test_fields_without_a_column_are_refused_or_left_out(make: Callable[..., Wor
     workshop = make()
     workshop.archive(topic)
     columns = {"n": "INT", "at": "TIMESTAMP"}
-    how = DecodeOptions(ValueFormat.JSON, columns=columns, new_columns=NewColumns.QUARANTINE)
-    assert decode(workshop, topic, how) == DecodeResult(topic, 1, 1, ["n", "at"])
+    way = DecodeOptions(ValueFormat.JSON, columns=columns, new_columns=NewColumns.QUARANTINE)
+    assert decode(workshop, topic, way) == DecodeResult(topic, 1, 1, ["n", "at"])
     assert quarantined(workshop, topic)[0][2] == "more: it has no column, and new ones are not to be added"
     ignoring = DecodeOptions(ValueFormat.JSON, columns=columns, new_columns=NewColumns.IGNORE)
     assert job(workshop, topic, ignoring).run_again() == DecodeResult(topic, 1, 0, [])

@@ -120,17 +120,17 @@ def test_a_topic_or_a_range_without_records_has_no_rows(side: Side, varied: str)
 
 
 def test_only_columns_of_the_schema_are_read(side: Side, varied: str) -> None:
-    def asked(schema: str) -> DataFrame:
+    def requested(schema: str) -> DataFrame:
         reader = side.spark.read.format("pykbroker").option("path", str(side.broker.data_dir))
         return reader.option("subscribe", varied).schema(schema).load()
 
     wanted = side.kafka(varied)
     for schema in ("offset BIGINT", "value BINARY, partition INT", "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"):
-        found = asked(schema)
+        found = requested(schema)
         assert sorted(map(str, found.collect())) == sorted(map(str, wanted.select(*found.columns).collect()))
-    assert asked("offset BIGINT").count() == 57
+    assert requested("offset BIGINT").count() == 57
     with pytest.raises(Exception, match="column value is binary, not string; cast it in the query"):
-        asked("value STRING").count()
+        requested("value STRING").count()
 
 
 def test_filters_hold_though_spark_hands_none_down(side: Side, varied: str) -> None:
@@ -244,9 +244,9 @@ def test_what_is_gone_or_badly_asked_for_is_told(side: Side, varied: str, tmp_pa
     while find_logs([str(side.broker.data_dir)])[LakePartition(varied, 0)].start < 4:
         assert time.monotonic() < deadline, "the broker has not noted where the log begins"
         time.sleep(0.02)
-    asked = json.dumps({varied: {"0": 2, "1": 0}})
+    requested = json.dumps({varied: {"0": 2, "1": 0}})
     with pytest.raises(Exception, match=rf"{varied}-0 has the offsets \d+ to 16, and 2 was asked for"):
-        side.direct(varied, startingOffsets=asked).count()
+        side.direct(varied, startingOffsets=requested).count()
     with pytest.raises(Exception, match="has no option 'startingoffset'"):
         side.direct(varied, startingOffset="earliest").count()
     with pytest.raises(Exception, match=r"is no log directory of a broker: it has no meta\.properties"):

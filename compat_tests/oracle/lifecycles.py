@@ -329,7 +329,7 @@ def _deleted_records(ask: Ask, *, produce: int, end: int) -> Iterator[None]:
     look()
 
 
-LIVES: tuple[Life, ...] = (
+LIFECYCLES: tuple[Life, ...] = (
     *(classic_group, consumer_group, transaction_v1, transaction_v2),
     *(deleted_records_v1, deleted_records_v2),
 )

@@ -119,11 +119,11 @@ class RemoteGroup:
         assert self._ask.quietly(request, 1).responses[0].error_code == 0
         member = self.described().members[0]
 
-        def told() -> bool:
+        def reported() -> bool:
             answer = self.beat(member.member_id, member.member_epoch, instance_id=member.instance_id)
             return answer.heartbeat_interval_ms == 6000
 
-        _until(told)
+        _until(reported)
 
     # What is seen from outside
 

@@ -155,10 +155,10 @@ class ComparedController(ABC):
             leader_recovery_state=given.get("recovery", now.leader_recovery_state),
             partition_epoch=now.partition_epoch + given.get("partition_epoch", 0),
         )
-        asked = altering.AlterPartitionRequestTopicData(self.image.topics[topic].id, [wanted])
+        requested = altering.AlterPartitionRequestTopicData(self.image.topics[topic].id, [wanted])
         broker = self.image.brokers.get(leader)
         answer = self.alter_partition(
-            altering.AlterPartitionRequest(leader, -1 if broker is None else broker.epoch, [asked])
+            altering.AlterPartitionRequest(leader, -1 if broker is None else broker.epoch, [requested])
         )
         return (
             answer.error_code,
@@ -271,13 +271,13 @@ class OurController(ComparedController):
 
     def reassign(self, topic: str, replicas: list[int] | None) -> tuple[int, str | None]:
         (error,) = self._controller.alter_reassignments([Reassignment(topic, 0, replicas)], same_factor=False).value
-        return _told(error)
+        return _reported(error)
 
     def configure(self, kind: int, resource: str, name: str, value: str | None) -> int:
         operation = Operation.DELETE if value is None else Operation.SET
         wanted = Alteration(kind, resource, [Change(name, operation, value)])
         (error,) = self._controller.alter_configs([wanted], broker_id=1).value
-        return _told(error)[0]
+        return _reported(error)[0]
 
     def unregister(self, broker: int) -> int:
         return _code(lambda: self._controller.unregister_broker(broker).value)[0]
@@ -294,7 +294,7 @@ def _code(ask: Callable[[], Any]) -> tuple[int, Any]:
         return int(error.code), None
 
 
-def _told(error: KafkaError | None) -> tuple[int, str | None]:
+def _reported(error: KafkaError | None) -> tuple[int, str | None]:
     return (0, None) if error is None else (int(error.code), error.given_message)
 
 

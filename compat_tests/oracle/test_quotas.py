@@ -32,7 +32,7 @@ BATCH: Final = encode_batch([Record(value=bytes(9900))])
 REFUSED: Final = 89
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """What an answer said, and the most that it may say: it says less by the time that passed, ``slack_ms`` at most."""
 
     error: int
@@ -80,7 +80,7 @@ def create(name: str, partitions: int, *, validate_only: bool = False) -> Create
 
 
 @contextmanager
-def asking(address: str) -> Iterator[Ask]:
+def one_client(address: str) -> Iterator[Ask]:
     ask = Ask(address, 1, "throttled")
     try:
         yield ask
@@ -97,13 +97,13 @@ def limit(ask: Ask, **quotas: float) -> None:
 
 
 def throttle(ask: Ask, request: Message, version: int) -> int:
-    told: int = Client(f"127.0.0.1:{ask.port}", "sentinel").ask(request, version).throttle_time_ms
-    return told
+    reported: int = Client(f"127.0.0.1:{ask.port}", "sentinel").ask(request, version).throttle_time_ms
+    return reported
 
 
-def until(told: Callable[[], int]) -> None:
+def until(reported: Callable[[], int]) -> None:
     deadline = time.monotonic() + 20
-    while not told():
+    while not reported():
         assert time.monotonic() < deadline, "the quota does not hold"
 
 
@@ -114,9 +114,9 @@ def frame_size(client_id: str, request: Message, version: int) -> int:
     return 2 + 2 + 4 + 2 + len(client_id) + (version >= 9) + len(body)
 
 
-def exchange(address: str) -> list[Told]:
+def exchange(address: str) -> list[Reported]:
     """All that is asked of a broker."""
-    with asking(address) as ask:
+    with one_client(address) as ask:
         topic = ask.topic()
         for _ in range(12):
             ask.quietly(produce(topic, 1), 8)
@@ -124,47 +124,47 @@ def exchange(address: str) -> list[Told]:
         return [*produced(address, topic), *fetched(address, topic), *created(address, ask.name("made"))]
 
 
-def produced(address: str, topic: str) -> Iterator[Told]:
+def produced(address: str, topic: str) -> Iterator[Reported]:
     client = Client(address, "throttled")
     used = 0
     for batches in (6, 5, 1):
         request = produce(topic, batches)
         used += frame_size("throttled", request, 9)
         answer = client.ask(request, 9)
-        yield Told(0, answer.throttle_time_ms, used * 1000 / RATE - 10_000, min(client.passed_ms(), WINDOW_MS))
+        yield Reported(0, answer.throttle_time_ms, used * 1000 / RATE - 10_000, min(client.passed_ms(), WINDOW_MS))
 
 
-def fetched(address: str, topic: str) -> Iterator[Told]:
+def fetched(address: str, topic: str) -> Iterator[Reported]:
     client = Client(address, "throttled")
     first = client.ask(fetch(topic, 6), 11)
     body = bytearray()
     first.encode(body, 11)
-    yield Told(len(first.responses), first.throttle_time_ms, 0, 0)
+    yield Reported(len(first.responses), first.throttle_time_ms, 0, 0)
     second = client.ask(fetch(topic, 5), 11)
     used = 2 * (4 + len(body)) - len(BATCH)
     slack = min(client.passed_ms(), WINDOW_MS)
-    yield Told(len(second.responses), second.throttle_time_ms, used * 1000 / RATE - 10_000, slack)
+    yield Reported(len(second.responses), second.throttle_time_ms, used * 1000 / RATE - 10_000, slack)
 
 
-def created(address: str, name: str) -> Iterator[Told]:
+def created(address: str, name: str) -> Iterator[Reported]:
     client = Client(address, "throttled")
     answer = client.ask(create(f"{name}-a", 15), 7)
-    yield Told(answer.topics[0].error_code, answer.throttle_time_ms, 0, 0)
+    yield Reported(answer.topics[0].error_code, answer.throttle_time_ms, 0, 0)
     answer = client.ask(create(f"{name}-b", 1), 7)
-    yield Told(answer.topics[0].error_code, answer.throttle_time_ms, 4000, client.passed_ms())
+    yield Reported(answer.topics[0].error_code, answer.throttle_time_ms, 4000, client.passed_ms())
     answer = client.ask(CreatePartitionsRequest([CreatePartitionsTopic(f"{name}-a", 16, None)], 10_000), 3)
-    yield Told(answer.results[0].error_code, answer.throttle_time_ms, 4000, client.passed_ms())
+    yield Reported(answer.results[0].error_code, answer.throttle_time_ms, 4000, client.passed_ms())
     answer = client.ask(create(f"{name}-b", 1), 5)
-    yield Told(answer.topics[0].error_code, answer.throttle_time_ms, 5000, client.passed_ms())
+    yield Reported(answer.topics[0].error_code, answer.throttle_time_ms, 5000, client.passed_ms())
     answer = client.ask(DeleteTopicsRequest(topic_names=[f"{name}-a"], timeout_ms=10_000), 4)
-    yield Told(answer.responses[0].error_code, answer.throttle_time_ms, 20_000, client.passed_ms())
+    yield Reported(answer.responses[0].error_code, answer.throttle_time_ms, 20_000, client.passed_ms())
 
 
 def test_both_tell_the_same_throttle_times(kafka: ApacheKafka, pykbroker: Pykbroker) -> None:
     theirs, ours = exchange(kafka.bootstrap), exchange(pykbroker.bootstrap)
-    assert [told.error for told in ours] == [told.error for told in theirs]
-    assert [told for told in theirs if not told.holds()] == []
-    assert [told for told in ours if not told.holds()] == []
-    certain = [told for told in ours if told.most_ms > told.slack_ms + 1]
-    assert all(told.throttle_ms for told in certain)
+    assert [reported.error for reported in ours] == [reported.error for reported in theirs]
+    assert [reported for reported in theirs if not reported.holds()] == []
+    assert [reported for reported in ours if not reported.holds()] == []
+    certain = [reported for reported in ours if reported.most_ms > reported.slack_ms + 1]
+    assert all(reported.throttle_ms for reported in certain)
     assert len(certain) >= 5  # of seven; two may be paid off where this machine stands still for a second

@@ -176,7 +176,7 @@ def test_reassignments(both: Both, topic: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkasController]:
+def own_controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkasController]:
     """An oracle of the walks' own: a controller of Apache Kafka has been seen to resign when it deleted the topic of a walk."""
     for kafka in _patient(tmp_path_factory.mktemp("walks")):
         with closing(KafkasController(kafka)) as controller:
@@ -185,9 +185,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkasController
 
 @takes_long
 @pytest.mark.parametrize("seed", range(WALKS))
-def test_random_walk(alone: KafkasController, seed: int) -> None:
+def test_random_walk(own_controller: KafkasController, seed: int) -> None:
     rng, topic = random.Random(seed), f"walk-{seed}"
-    both = Both(alone, tuple(range(20 + 4 * seed, 24 + 4 * seed)))
+    both = Both(own_controller, tuple(range(20 + 4 * seed, 24 + 4 * seed)))
     for broker in both.brokers:
         both.start(broker, clean=False)
     both.ask(f"create {topic}", lambda each: each.create(topic, list(both.brokers[:3])))
@@ -196,9 +196,9 @@ def test_random_walk(alone: KafkasController, seed: int) -> None:
         for _ in range(STEPS):
             _step(both, topic, rng)
     for broker in both.brokers:
-        alone.beat(broker, want_fence=True)
-    alone.delete(topic)
-    alone.catch_up()
+        own_controller.beat(broker, want_fence=True)
+    own_controller.delete(topic)
+    own_controller.catch_up()
 
 
 def _step(both: Both, topic: str, rng: random.Random) -> None:

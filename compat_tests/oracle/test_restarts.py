@@ -17,7 +17,7 @@ from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.compare import divergences
-from compat_tests.oracle.lifecycles import LIVES, Life
+from compat_tests.oracle.lifecycles import LIFECYCLES, Life
 from compat_tests.oracle.requests import Ask
 
 Answers = dict[str, list[list[Any]]]
@@ -44,11 +44,11 @@ def _live(broker: BrokerProcess) -> Answers:
     broker.start()
     with ExitStack() as open_:
         asking = {
-            life.__name__: open_.enter_context(closing(Ask(broker.bootstrap, 9, life.__name__))) for life in LIVES
+            life.__name__: open_.enter_context(closing(Ask(broker.bootstrap, 9, life.__name__))) for life in LIFECYCLES
         }
         for ask in asking.values():
             ask.wait_for_coordinators()
-        going = {life.__name__: life(asking[life.__name__]) for life in LIVES}
+        going = {life.__name__: life(asking[life.__name__]) for life in LIFECYCLES}
         answers: Answers = {name: [] for name in going}
         while True:
             for name in list(going):
@@ -73,7 +73,7 @@ def _without_epochs(answer: Any) -> Any:
     return [_without_epochs(each) for each in answer] if isinstance(answer, list) else answer
 
 
-@pytest.mark.parametrize("life", LIVES, ids=[life.__name__ for life in LIVES])
+@pytest.mark.parametrize("life", LIFECYCLES, ids=[life.__name__ for life in LIFECYCLES])
 def test_a_life_with_a_restart_at_every_step(answers: tuple[Answers, Answers], life: Life) -> None:
     kafkas, ours = (side[life.__name__] for side in answers)
     assert len(kafkas) > 1

@@ -109,10 +109,10 @@ _BEFORE: dict[str, Callable[[_Member], None]] = {
 #: Into the middle of the first batch, and of the second one.
 _TO = (5, 13)
 #: A batch that was never acquired is acquired as a whole by Apache Kafka, also its records that were deleted; here they are not delivered.
-_DIFFERENT = {f"released, deleted to 13, {how}": ([(10, 19, 1)], [(13, 19, 1)]) for how in ("open", "opened again")}
+_DIFFERENT = {f"released, deleted to 13, {way}": ([(10, 19, 1)], [(13, 19, 1)]) for way in ("open", "opened again")}
 
 
-def _told(broker: BrokerProcess) -> dict[str, Acquired]:
+def _reported(broker: BrokerProcess) -> dict[str, Acquired]:
     """What was acquired after records were deleted, in each story: while the share partition is open, and when it is opened again."""
     broker.start()
     ask = Ask(broker.bootstrap, 2, "deleted")
@@ -141,26 +141,26 @@ def _told(broker: BrokerProcess) -> dict[str, Acquired]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Acquired], dict[str, Acquired]]:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Acquired], dict[str, Acquired]]:
     folder: Path = tmp_path_factory.mktemp("deleted")
     brokers = ApacheKafka(folder / "kafka", _SETTINGS), Pykbroker(folder / "ours", _SETTINGS)
     try:
         with ThreadPoolExecutor() as pool:
-            kafkas, ours = pool.map(_told, brokers)
+            kafkas, ours = pool.map(_reported, brokers)
     finally:
         for broker in brokers:
             broker.stop()
     return kafkas, ours
 
 
-def test_deliveries_are_those_of_apache_kafka(told: tuple[dict[str, Acquired], dict[str, Acquired]]) -> None:
-    kafkas, ours = told
+def test_deliveries_are_those_of_apache_kafka(reported: tuple[dict[str, Acquired], dict[str, Acquired]]) -> None:
+    kafkas, ours = reported
     found = {name: (kafkas[name], ours[name]) for name in kafkas if kafkas[name] != ours[name]}
     assert found == _DIFFERENT, ours
 
 
-def test_nothing_that_was_deleted_is_delivered(told: tuple[dict[str, Acquired], dict[str, Acquired]]) -> None:
-    for name, acquired in told[1].items():
+def test_nothing_that_was_deleted_is_delivered(reported: tuple[dict[str, Acquired], dict[str, Acquired]]) -> None:
+    for name, acquired in reported[1].items():
         least = 5 if "to 5" in name else 13
         assert acquired, name
         assert min(first for first, _, _ in acquired) >= least, (name, acquired)

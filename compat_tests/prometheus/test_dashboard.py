@@ -111,7 +111,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
                 server.stop()
 
 
-def asked(text: str) -> str:
+def requested(text: str) -> str:
     for name, value in CHOSEN.items():
         text = text.replace(name, value)
     assert "$" not in text, text
@@ -122,7 +122,7 @@ def asked(text: str) -> str:
 def test_a_query_has_an_answer_with_the_labels_that_it_is_shown_by(
     prometheus: Prometheus, target: dict[str, Any]
 ) -> None:
-    found = prometheus.query(asked(target["expr"]))
+    found = prometheus.query(requested(target["expr"]))
     assert found, "no line at all: no such metric, or none with these labels"
     assert any(not math.isnan(float(each["value"][1])) for each in found)
     shown = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
@@ -150,7 +150,7 @@ BUSY = (
 def test_what_is_busy_is_seen(prometheus: Prometheus, title: str) -> None:
     (panel,) = [each for each in PANELS if each["title"] == title]
     for target in panel["targets"]:
-        text = f"max({asked(target['expr'])})"
+        text = f"max({requested(target['expr'])})"
         eventually(
             lambda text=text: prometheus.query(text), lambda found: found and float(found[0]["value"][1]) > 0, 60
         )
@@ -159,7 +159,7 @@ def test_what_is_busy_is_seen(prometheus: Prometheus, title: str) -> None:
 @pytest.mark.parametrize("variable", VARIABLES, ids=lambda each: each["name"])
 def test_there_is_something_to_choose(prometheus: Prometheus, variable: dict[str, Any]) -> None:
     series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"]).groups()
-    found = prometheus.ask(f"label/{label}/values", **{"match[]": asked(series)})
+    found = prometheus.ask(f"label/{label}/values", **{"match[]": requested(series)})
     assert found
     assert all(re.fullmatch(variable["allValue"], each) for each in found)
 

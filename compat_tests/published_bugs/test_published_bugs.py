@@ -55,10 +55,10 @@ def found(bug: PublishedBug, requirement: str) -> str | None:
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([*path, str(ROOT)]), "PYTHONHASHSEED": "5"},
     )  # fmt: skip
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["release"] == requirement.partition("==")[2]
-    how: str | None = told["found"]
-    return how
+    reported = json.loads(done.stdout.splitlines()[-1])
+    assert reported["release"] == requirement.partition("==")[2]
+    way: str | None = reported["found"]
+    return way
 
 
 @takes_long

@@ -23,14 +23,14 @@ class Answer(NamedTuple):
     ``size`` is what quotas count: of a Produce the request, of a Fetch this.
     """
 
-    asked_at: float
+    requested_at: float
     at: float
     api_key: int
     size: int
     throttle_ms: int
 
 
-class _Asked(NamedTuple):
+class _Requested(NamedTuple):
     client: str
     api_key: int
     version: int
@@ -75,34 +75,34 @@ class Recorder:
                 self._start(self._pass_on, client, broker)
 
     def _pass_on(self, client: socket.socket, broker: int) -> None:
-        waiting: deque[_Asked] = deque()
+        waiting: deque[_Requested] = deque()
         with client, socket.create_connection(("127.0.0.1", broker)) as server:
             for each in (client, server):
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            asking = self._start(_until_closed, self._ask, client, server, waiting)
+            the_client = self._start(_until_closed, self._ask, client, server, waiting)
             _until_closed(self._answer, client, server, waiting)
-            asking.join()
+            the_client.join()
 
-    def _ask(self, client: socket.socket, server: socket.socket, waiting: deque[_Asked]) -> None:
+    def _ask(self, client: socket.socket, server: socket.socket, waiting: deque[_Requested]) -> None:
         while True:
             frame = _frame(client)
             header, _ = decode_request_header(memoryview(frame), 4)
             waiting.append(
-                _Asked(header.client_id or "", header.api_key, header.api_version, len(frame), time.monotonic())
+                _Requested(header.client_id or "", header.api_key, header.api_version, len(frame), time.monotonic())
             )
             server.sendall(frame)
 
-    def _answer(self, client: socket.socket, server: socket.socket, waiting: deque[_Asked]) -> None:
+    def _answer(self, client: socket.socket, server: socket.socket, waiting: deque[_Requested]) -> None:
         while True:
             frame = _frame(server)
-            asked = waiting.popleft()
-            if asked.api_key in _RESPONSES:
-                self._answers[asked.client].append(_answer(asked, frame))
+            requested = waiting.popleft()
+            if requested.api_key in _RESPONSES:
+                self._answers[requested.client].append(_answer(requested, frame))
             client.sendall(frame)
 
 
 def _until_closed(
-    pump: Callable[..., None], client: socket.socket, server: socket.socket, waiting: deque[_Asked]
+    pump: Callable[..., None], client: socket.socket, server: socket.socket, waiting: deque[_Requested]
 ) -> None:
     with contextlib.suppress(OSError, EOFError):
         pump(client, server, waiting)
@@ -126,9 +126,9 @@ def _exactly(source: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def _answer(asked: _Asked, frame: bytes) -> Answer:
+def _answer(requested: _Requested, frame: bytes) -> Answer:
     view = memoryview(frame)
-    _, at = decode_response_header(view, 4, asked.api_key, asked.version)
-    response, _ = _RESPONSES[asked.api_key].decode(view, at, asked.version)
-    size = asked.size if asked.api_key == ApiKey.PRODUCE else len(frame)
-    return Answer(asked.at, time.monotonic(), asked.api_key, size, response.throttle_time_ms)
+    _, at = decode_response_header(view, 4, requested.api_key, requested.version)
+    response, _ = _RESPONSES[requested.api_key].decode(view, at, requested.version)
+    size = requested.size if requested.api_key == ApiKey.PRODUCE else len(frame)
+    return Answer(requested.at, time.monotonic(), requested.api_key, size, response.throttle_time_ms)

@@ -17,7 +17,7 @@ _VERSION: Final = 9
 class Answer(NamedTuple):
     """What an answer tells to wait, what the answer before it told, and the time from the request of that to this answer."""
 
-    told_ms: int
+    announced_ms: int
     before_ms: int
     since_ms: float
 
@@ -36,6 +36,6 @@ def answers(address: str, client_id: str) -> Iterator[Answer]:
         before = time.monotonic()
         while True:
             began = time.monotonic()
-            told_ms: int = connection.ask(request, _VERSION).throttle_time_ms
-            yield Answer(told_ms, before_ms, (time.monotonic() - before) * 1000)
-            before, before_ms = began, told_ms
+            announced_ms: int = connection.ask(request, _VERSION).throttle_time_ms
+            yield Answer(announced_ms, before_ms, (time.monotonic() - before) * 1000)
+            before, before_ms = began, announced_ms

@@ -74,15 +74,15 @@ class Caller:
     def __init__(self, port: int, source: str) -> None:
         self._began = time.monotonic()
         self._connection = Connection(f"127.0.0.1:{port}", source=source)
-        self._asked: int | None = None
+        self._requested: int | None = None
 
     def fares(self) -> str:
         """served, or closed; however long that takes."""
         try:
             self._ask()
-            assert self._asked is not None
-            self._connection.receive(ApiVersionsRequest.API_KEY, 0, self._asked)
-            self._asked = None
+            assert self._requested is not None
+            self._connection.receive(ApiVersionsRequest.API_KEY, 0, self._requested)
+            self._requested = None
         except (Closed, BrokenPipeError):
             return "closed"
         return "served"
@@ -97,8 +97,8 @@ class Caller:
         return not self._connection.has_news(WAITS_S)
 
     def _ask(self) -> None:
-        if self._asked is None:
-            self._asked = self._connection.send(ApiVersionsRequest(), 0)
+        if self._requested is None:
+            self._requested = self._connection.send(ApiVersionsRequest(), 0)
 
     def is_closed(self) -> bool:
         """By the broker, without another question."""

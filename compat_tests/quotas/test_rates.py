@@ -135,7 +135,7 @@ def answered(place: Place, role: str, client: str, seconds: float) -> list[Answe
 
 def check_never_ahead(answers: list[Answer]) -> None:
     """What a window allows may pass at once; how slow the client or this machine is changes nothing about it."""
-    used, begin = 0, answers[0].asked_at
+    used, begin = 0, answers[0].requested_at
     for answer in answers:
         used += answer.size
         assert used <= (1 + WITHIN) * RATE * (answer.at - begin + WINDOW_S)
@@ -145,7 +145,7 @@ class Rate(NamedTuple):
     """Parts of the quota: of the time, and of the time for which the client was told to wait."""
 
     by_clock: float
-    by_told: float
+    by_throttle_time: float
 
 
 def rate(answers: list[Answer]) -> Rate:
@@ -179,12 +179,12 @@ def test_a_client_has_its_quota_and_slows_nobody(place: Place, tmp_path: Path, l
         for role, client in clients.items():
             stack.enter_context(working(library, role, place, client, tmp_path))
         seen = {role: answered(place, role, client, WARM_UP_S + MEASURED_S) for role, client in clients.items()}
-        beside = answered(place, "producer", steady, WARM_UP_S + MEASURED_S)
+        the_rest = answered(place, "producer", steady, WARM_UP_S + MEASURED_S)
     rates = {role: rate(answers) for role, answers in seen.items()}
-    print(f"{library}, in parts of the quota: {rates}; beside them {rate(beside).by_clock}")
+    print(f"{library}, in parts of the quota: {rates}; beside them {rate(the_rest).by_clock}")
     for role, answers in seen.items():
         check_never_ahead(answers)
-        assert rates[role].by_told > 1 - WITHIN
+        assert rates[role].by_throttle_time > 1 - WITHIN
         assert any(answer.throttle_ms for answer in answers)
-    assert not any(answer.throttle_ms for answer in beside)
-    assert rate(beside).by_clock > 1.2  # twice the quota is its pace
+    assert not any(answer.throttle_ms for answer in the_rest)
+    assert rate(the_rest).by_clock > 1.2  # twice the quota is its pace

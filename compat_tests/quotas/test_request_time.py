@@ -30,6 +30,6 @@ def test_a_client_above_its_share_is_told_to_wait_and_muted(broker: str, request
         assert len(found) == ANSWERS
         assert max(each.before_ms for each in found) <= WINDOW_MS
         assert [each for each in found if each.since_ms < each.before_ms - 1] == []  # what is told is rounded
-        assert not any(each.told_ms for each in islice(answers(place.bootstrap, "other"), 1000))
+        assert not any(each.announced_ms for each in islice(answers(place.bootstrap, "other"), 1000))
     finally:
         allow(place.bootstrap, "busy", None)

@@ -22,7 +22,7 @@ _LEFT_OUT = {
     ),
     "subscriptions of client metrics, which 2.8 does not know; of 3.9 the plug-in is not there": (
         "IncrementalAlterConfigs/metrics_subscriptions_and_their_refusals",
-        "ApiVersions/what_is_listed_while_metrics_are_asked_for", "GetTelemetrySubscriptions/", "PushTelemetry/",
+        "ApiVersions/what_is_listed_while_there_are_subscriptions", "GetTelemetrySubscriptions/", "PushTelemetry/",
     ),
     "settings of groups again and again; the case of refused ones tells that there are none": (
         "AlterConfigs/replaced_settings_of_a_group", "IncrementalAlterConfigs/settings_of_a_group",
@@ -62,7 +62,7 @@ _LEFT_OUT_OF = {
         "AlterClientQuotas/keys_and_values", "ApiVersions/apis_that_no_broker_lists", "DescribeLogDirs/folders",
         "Metadata/a_deleted_topic_comes_back_after_the_answer", "OffsetFetch/of_several_groups",
         "Produce/records_that_are_too_large_decompressed",
-        "ApiVersions/what_is_listed_while_metrics_are_asked_for", "PushTelemetry/pushes",
+        "ApiVersions/what_is_listed_while_there_are_subscriptions", "PushTelemetry/pushes",
         "IncrementalAlterConfigs/dynamic_settings_of_a_broker", "StreamsGroupHeartbeat/tags_of_racks_are_missing",
         "ShareAcknowledge/letters_without_the_records", "ShareAcknowledge/letters_with_the_records",
         "ShareAcknowledge/no_letters_where_the_topic_is_not_for_them",

@@ -29,28 +29,28 @@ def test_same_answers(release_name: str, theirs: BrokerProcess, ours: AsVersion)
         ask.wait_for_coordinators()
         ask.close()
 
-    def asked_of(broker: BrokerProcess | AsVersion, version: int, prefix: str) -> Ask:
+    def ask_of(broker: BrokerProcess | AsVersion, version: int, prefix: str) -> Ask:
         return Ask(broker.bootstrap, version, prefix, versions, _PATIENCE_S)
 
     known = [*DIFFERENCES[release_name], *OF_TODAY]
     unexplained: list[str] = []
     seen: set[int] = set()
-    asked = 0
+    requested = 0
     for case, version in cases(release_name):
         try:
             found, explained = judged(
-                case, version, partial(asked_of, theirs, version), partial(asked_of, ours, version), known
+                case, version, partial(ask_of, theirs, version), partial(ask_of, ours, version), known
             )
         except NotInRelease:
             continue
         except AssertionError as error:
             unexplained.append(f"{case.name} v{version} cannot be asked: {error}")
             continue
-        asked += 1
+        requested += 1
         seen |= explained
         unexplained += [f"{case.name} v{version}: {each}" for each in found]
     if unexplained:
         pytest.fail("\n".join([f"{len(unexplained)} unexplained differences:", *unexplained[:400]]), pytrace=False)
-    assert asked > 100
+    assert requested > 100
     gone = [each for n, each in enumerate(DIFFERENCES[release_name]) if n not in seen]
     assert gone == [], "a difference that is gone must leave the list"

@@ -28,7 +28,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
 
 
 @pytest.fixture
-def told(secured: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
+def reported(secured: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of a program of cases says where the listeners are, and what opens them."""
     for name, value in {
         "LISTENERS": json.dumps({name: secured.address(name) for name in secured.ports}),

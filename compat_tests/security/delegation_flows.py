@@ -38,13 +38,13 @@ _WITHIN_S = 1.2
 MALLORY = [CreatableRenewers("User", "mallory")]
 
 
-class Asker:
+class TokenClient:
     """Somebody who has signed in by PLAIN, on a connection of his own. What is compared of an answer stands in ``seen``."""
 
     def __init__(self, talk: Dialogue, name: str = "alice") -> None:
         self.seen = talk.seen
         self._connection = Connection(talk.address)
-        talk.beside.append(self._connection)
+        talk.others.append(self._connection)
         self._connection.ask(SaslHandshakeRequest("PLAIN"), 1)
         answer = self._connection.ask(SaslAuthenticateRequest(plain(name, USERS[name])), 2)
         assert answer.error_code == 0, answer
@@ -130,7 +130,7 @@ def _add(name: str, function: Flow) -> None:
 
 def _made(version: int) -> Flow:
     def flow(talk: Dialogue) -> None:
-        alice = Asker(talk)
+        alice = TokenClient(talk)
         for renewers in ([], MALLORY, MALLORY * 2, [CreatableRenewers("Group", "all")], [CreatableRenewers("", "x")]):
             alice.ask(CreateDelegationTokenRequest("", "", renewers, 50 * _MINUTE_MS), version)
         for lifetime_ms in (-1, 0, 50 * _MINUTE_MS, 3 * _DAY_MS, 30 * _DAY_MS, 2**63 - 1):
@@ -141,11 +141,11 @@ def _made(version: int) -> Flow:
 
 def _described(version: int) -> Flow:
     def flow(talk: Dialogue) -> None:
-        alice, me = Asker(talk), f"described-{version}"
+        alice, me = TokenClient(talk), f"described-{version}"
         alice.create(f"{me}-a", None, f"{me}-r")
         alice.create(f"{me}-b")
         for owners in ((f"{me}-a",), (f"{me}-r",), (f"{me}-a", f"{me}-b", f"{me}-a"), (f"{me}-c",), ()):
-            for who in (alice, Asker(talk, "mallory")):
+            for who in (alice, TokenClient(talk, "mallory")):
                 who.ask(described(*owners), version)
         alice.ask(DescribeDelegationTokenRequest([DescribeDelegationTokenOwner("Group", f"{me}-a")]), version)
         everybodys = alice.quietly(DescribeDelegationTokenRequest(None), version)
@@ -161,7 +161,7 @@ for _version in (1, 2, 3):
 
 @tokens
 def tokens_are_made_for_others(talk: Dialogue) -> None:
-    alice = Asker(talk)
+    alice = TokenClient(talk)
     for kind, name in (
         ("Group", "all"),
         ("User", ""),
@@ -179,7 +179,7 @@ def tokens_are_made_for_others(talk: Dialogue) -> None:
 
 def _renewed(version: int) -> Flow:
     def flow(talk: Dialogue) -> None:
-        alice, mallory = Asker(talk), Asker(talk, "mallory")
+        alice, mallory = TokenClient(talk), TokenClient(talk, "mallory")
         mine = alice.ask(CreateDelegationTokenRequest("", "", MALLORY, 2 * _DAY_MS))
         for period_ms in (-1, 0, 90 * _MINUTE_MS, 9 * _DAY_MS, 2**62):
             for who in (alice, mallory):
@@ -194,7 +194,7 @@ def _renewed(version: int) -> Flow:
 
 def _ended(version: int) -> Flow:
     def flow(talk: Dialogue) -> None:
-        alice, mallory = Asker(talk), Asker(talk, "mallory")
+        alice, mallory = TokenClient(talk), TokenClient(talk, "mallory")
         mine = alice.ask(CreateDelegationTokenRequest("", "", MALLORY, 2 * _DAY_MS))
         for period_ms in (90 * _MINUTE_MS, 9 * _DAY_MS, 2**63 - 1):
             for who in (alice, mallory):
@@ -217,7 +217,7 @@ for _version in (1, 2):
 
 @tokens
 def a_token_that_is_over(talk: Dialogue) -> None:
-    alice, mallory = Asker(talk), Asker(talk, "mallory")
+    alice, mallory = TokenClient(talk), TokenClient(talk, "mallory")
     made = alice.create("over", "alice")
     alice.change(ExpireDelegationTokenRequest(made.hmac, 0))
     alice.until(_is_over, described("over"), 3)
@@ -238,7 +238,7 @@ def _is_over(answer: Any) -> bool:
 
 def _signs_in(mechanism: str) -> Flow:
     def flow(talk: Dialogue) -> None:
-        made = Asker(talk).create(f"signs-in-{mechanism}")
+        made = TokenClient(talk).create(f"signs-in-{mechanism}")
         by_token(talk, made, mechanism)
         talk.look()
         talk.ask(CreateDelegationTokenRequest("User", "x", MALLORY), 3)
@@ -256,17 +256,17 @@ for _mechanism in HASHES:
 
 @tokens
 def signs_in_by_a_token_with_another_secret(talk: Dialogue) -> None:
-    by_token(talk, Asker(talk).create("another-secret"), password="x" * 88)
+    by_token(talk, TokenClient(talk).create("another-secret"), password="x" * 88)
 
 
 @tokens
 def signs_in_by_a_token_that_is_not_there(talk: Dialogue) -> None:
-    by_token(talk, Asker(talk).create("not-there"), token_id="A" * 22)
+    by_token(talk, TokenClient(talk).create("not-there"), token_id="A" * 22)
 
 
 @tokens
 def signs_in_by_a_token_and_does_not_say_so(talk: Dialogue) -> None:
-    made = Asker(talk).create("does-not-say-so")
+    made = TokenClient(talk).create("does-not-say-so")
     sign_in(talk, "SCRAM-SHA-256", made.token_id, base64.b64encode(made.hmac).decode())
 
 
@@ -277,14 +277,14 @@ def signs_in_as_a_user_and_says_it_is_a_token(talk: Dialogue) -> None:
 
 @tokens
 def signs_in_by_a_token_in_capitals(talk: Dialogue) -> None:
-    made = Asker(talk).create("capitals")
+    made = TokenClient(talk).create("capitals")
     sign_in(talk, "SCRAM-SHA-256", made.token_id, base64.b64encode(made.hmac).decode(), ",tokenauth=TRUE")
     talk.look()
 
 
 @tokens
 def goes_on_when_its_token_is_gone(talk: Dialogue) -> None:
-    alice = Asker(talk)
+    alice = TokenClient(talk)
     made = alice.create("goes-on", "alice")
     by_token(talk, made)
     alice.change(ExpireDelegationTokenRequest(made.hmac, -1))
@@ -304,7 +304,7 @@ def session_ends_with_its_token(talk: Dialogue) -> None:
     """Where signing in took longer than the token lived, another one lives longer."""
     for lifetime_ms in (2000, 4000, 8000, 16_000, 32_000):
         attempt = Dialogue(talk.address)
-        made = Asker(attempt).create(f"ends-{lifetime_ms}", lifetime_ms=lifetime_ms)
+        made = TokenClient(attempt).create(f"ends-{lifetime_ms}", lifetime_ms=lifetime_ms)
         by_token(attempt, made)
         attempt.look()
         over = attempt.seen[-1] == "closed"
@@ -319,7 +319,7 @@ def session_ends_with_its_token(talk: Dialogue) -> None:
 
 @tokens
 def session_goes_on_with_a_token_that_was_renewed(talk: Dialogue) -> None:
-    alice = Asker(talk)
+    alice = TokenClient(talk)
     made = alice.create("goes-on-renewed", "alice", lifetime_ms=3 * _DAY_MS)
     by_token(talk, made)
     time.sleep(_WITHIN_S)
@@ -336,7 +336,7 @@ def _days(answer: Any) -> int:
 @tokens
 def session_of_a_token_goes_on_with_a_password(talk: Dialogue) -> None:
     """The same user, and by the same mechanism: then he may have tokens, and needs not sign in again."""
-    by_token(talk, Asker(talk).create("bob"))
+    by_token(talk, TokenClient(talk).create("bob"))
     time.sleep(_WITHIN_S)
     sign_in(talk, "SCRAM-SHA-256", "bob", SCRAM_USERS["bob"])
     talk.seen.append(talk.ask(DescribeDelegationTokenRequest([]), 3).error_code)  # type: ignore[union-attr]
@@ -346,6 +346,6 @@ def session_of_a_token_goes_on_with_a_password(talk: Dialogue) -> None:
 
 @tokens
 def session_of_a_token_does_not_go_on_as_another(talk: Dialogue) -> None:
-    by_token(talk, Asker(talk).create("one-more"))
+    by_token(talk, TokenClient(talk).create("one-more"))
     time.sleep(_WITHIN_S)
     sign_in(talk, "SCRAM-SHA-256", "bob", SCRAM_USERS["bob"])

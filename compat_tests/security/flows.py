@@ -72,7 +72,7 @@ class Dialogue:
             self._connection.encrypt(ssl.create_default_context(cafile=str(authority)))
         self.seen: list[Any] = []
         #: Connections that end with this one; nothing is noted of them.
-        self.beside: list[Connection] = []
+        self.others: list[Connection] = []
         self._refused = False
 
     def ask(self, request: Message, version: int) -> Message | None:
@@ -120,7 +120,7 @@ class Dialogue:
                 self.raw_end()
             except TimeoutError:
                 self.seen.append("open")
-        for connection in (self._connection, *self.beside):
+        for connection in (self._connection, *self.others):
             connection.close()
 
     def raw_end(self) -> None:

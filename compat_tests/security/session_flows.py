@@ -26,7 +26,7 @@ def on(listener: str):
     return add
 
 
-def _sign_in_anew(talk: Dialogue, token: bytes = ALICE) -> None:
+def _sign_in_again(talk: Dialogue, token: bytes = ALICE) -> None:
     talk.handshake("PLAIN")
     talk.token(token)
 
@@ -61,7 +61,7 @@ def session_of_the_oldest_client_ends(talk: Dialogue) -> None:
 def session_is_renewed(talk: Dialogue) -> None:
     talk.sign_in()
     time.sleep(_WITHIN_S)
-    _sign_in_anew(talk)
+    _sign_in_again(talk)
     time.sleep(SESSION_MS / 1000 - _WITHIN_S + 0.3)
     talk.look()
 
@@ -71,7 +71,7 @@ def session_is_renewed_twice(talk: Dialogue) -> None:
     talk.sign_in()
     for _ in range(2):
         time.sleep(_WITHIN_S)
-        _sign_in_anew(talk)
+        _sign_in_again(talk)
         talk.look()
 
 
@@ -79,14 +79,14 @@ def session_is_renewed_twice(talk: Dialogue) -> None:
 def session_is_renewed_when_over(talk: Dialogue) -> None:
     talk.sign_in()
     time.sleep(_OVER_S)
-    _sign_in_anew(talk)
+    _sign_in_again(talk)
     talk.look()
 
 
 @on("SHORT")
 def session_is_renewed_at_once(talk: Dialogue) -> None:
     talk.sign_in()
-    _sign_in_anew(talk)
+    _sign_in_again(talk)
     talk.look()
 
 
@@ -94,8 +94,8 @@ def session_is_renewed_at_once(talk: Dialogue) -> None:
 def session_is_renewed_twice_at_once(talk: Dialogue) -> None:
     talk.sign_in()
     time.sleep(_WITHIN_S)
-    _sign_in_anew(talk)
-    _sign_in_anew(talk)
+    _sign_in_again(talk)
+    _sign_in_again(talk)
     talk.look()
 
 
@@ -103,14 +103,14 @@ def session_is_renewed_twice_at_once(talk: Dialogue) -> None:
 def session_is_renewed_by_another(talk: Dialogue) -> None:
     talk.sign_in()
     time.sleep(_WITHIN_S)
-    _sign_in_anew(talk, plain("mallory", USERS["mallory"]))
+    _sign_in_again(talk, plain("mallory", USERS["mallory"]))
 
 
 @on("SHORT")
 def session_is_renewed_with_a_wrong_password(talk: Dialogue) -> None:
     talk.sign_in()
     time.sleep(_WITHIN_S)
-    _sign_in_anew(talk, plain("alice", "wrong"))
+    _sign_in_again(talk, plain("alice", "wrong"))
 
 
 @on("SHORT")
@@ -153,7 +153,7 @@ def session_when_versions_come_first(talk: Dialogue) -> None:
     talk.sign_in()
     time.sleep(_WITHIN_S)
     talk.ask(ASK_VERSIONS, 3)
-    _sign_in_anew(talk)
+    _sign_in_again(talk)
     talk.look()
 
 

@@ -28,12 +28,12 @@ def bootstrap(secured: Listeners) -> str:
 
 @pytest.fixture
 def ask(run: Run, secured: Listeners, tmp_path: Path) -> Run:
-    def asked(listener: str, settings: dict[str, str], *words: str, stdin: bytes = b"") -> Result:
+    def requested(listener: str, settings: dict[str, str], *words: str, stdin: bytes = b"") -> Result:
         file = tmp_path / "client.properties"
         file.write_text("".join(f"{name}={properties_value(text)}\n" for name, text in settings.items()))
         return run(*words, "-b", secured.address(listener), "--command-config", str(file), stdin=stdin)
 
-    return asked
+    return requested
 
 
 def tls(secured: Listeners, protocol: str = "SSL") -> dict[str, str]:

@@ -14,5 +14,5 @@ _CASES = GoCases(OTHERS.source.with_name("secured.go"))
 
 
 @pytest.mark.parametrize("case", _CASES.names)
-def test_case(request: pytest.FixtureRequest, secured: Listeners, told: None, case: str) -> None:
+def test_case(request: pytest.FixtureRequest, secured: Listeners, reported: None, case: str) -> None:
     _CASES.check(case, secured.address("PLAINTEXT"), wanted_cases(request))

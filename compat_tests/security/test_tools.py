@@ -125,23 +125,23 @@ def test_tokens_by_the_command_of_the_image_are_told_as_by_kafkas(
         assert (mine.status, theirs.status) == (0, 0), mine.err
         return theirs.out, mine.out
 
-    def plain(told: str) -> str:
+    def plain(reported: str) -> str:
         """Without the ids, the secrets and the minutes of the times."""
         return re.sub(
-            r"(?<=T\d\d):\d\d", "", re.sub(r"\S{22}(?= )|\S{86}==|(?<= : )\S{22}$", "-", told, flags=re.MULTILINE)
+            r"(?<=T\d\d):\d\d", "", re.sub(r"\S{22}(?= )|\S{86}==|(?<= : )\S{22}$", "-", reported, flags=re.MULTILINE)
         )
 
     renewers = ("--renewer-principal", "User:bob", "--renewer-principal", "User:dora")
     made = both("--create", "--max-life-time-period", "86400000", *renewers)
     assert plain(made[1]) == plain(made[0])
     assert "[User:bob, User:dora]" in made[1]
-    secrets += [re.findall(r"\S{86}==", told)[0] for told in made]
+    secrets += [re.findall(r"\S{86}==", reported)[0] for reported in made]
     described = both("--describe", "--owner-principal", "User:alice")
     assert described[0].count("User:bob") == described[1].count("User:bob") >= 2
     assert described[0].splitlines()[:4] == described[1].splitlines()[:4]
     for words in (["--renew", "--renew-time-period", "3600000"], ["--expire", "--expiry-time-period", "-1"]):
-        told = both(*words, "--hmac", "HMAC")
-        assert plain(told[1]) == plain(told[0])
+        reported = both(*words, "--hmac", "HMAC")
+        assert plain(reported[1]) == plain(reported[0])
     mine = ours_here("delegation-tokens", *given, "--renew", "--renew-time-period", "-1", "--hmac", secrets[1])
     assert (mine.status, "Delegation Token is not found on server." in mine.err) == (1, True)
 

@@ -24,16 +24,16 @@ class Raw:
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._stream = self._socket.makefile("rb")
-        self._asked = 0
+        self._requested = 0
 
     def close(self) -> None:
         self._stream.close()
         self._socket.close()
 
     def ask(self, request: Message, version: int) -> Message:
-        self._asked += 1
+        self._requested += 1
         frame = bytearray(4)
-        encode_request_header(frame, RequestHeader(request.API_KEY, version, self._asked, "settings"))
+        encode_request_header(frame, RequestHeader(request.API_KEY, version, self._requested, "settings"))
         request.encode(frame, version)
         struct.pack_into(">i", frame, 0, len(frame) - 4)
         self._socket.sendall(frame)

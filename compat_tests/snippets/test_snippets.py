@@ -81,7 +81,7 @@ TESTS = [block for block in PYTHON if block not in PROGRAMS]
 SERVES = [(block.place, line) for block in SHELL for line in block.commands() if _SERVE.match(line)]
 
 
-def elsewhere(line: str) -> list[str]:
+def as_a_process(line: str) -> list[str]:
     """The expressions of ``ELSEWHERE`` that mean this line."""
     return matching(ELSEWHERE, line)
 
@@ -116,7 +116,7 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 def test_every_excuse_is_needed() -> None:
     lines = [line for block in SHELL for line in block.commands()]
-    assert {expression for line in lines for expression in elsewhere(line)} == ELSEWHERE.keys()
+    assert {expression for line in lines for expression in as_a_process(line)} == ELSEWHERE.keys()
     texts = [matching(TEXTS, block.text.partition("\n")[0]) for block in ALL if block.language == "text"]
     assert [] not in texts
     assert {expression for found in texts for expression in found} == TEXTS.keys()
@@ -132,13 +132,13 @@ def home(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     brokers.stop()
 
 
-@of([block for block in SHELL if any(not _SERVE.match(line) and not elsewhere(line) for line in block.commands())])
+@of([block for block in SHELL if any(not _SERVE.match(line) and not as_a_process(line) for line in block.commands())])
 def test_commands_do_what_they_say(block: Block, home: tuple[Path, str]) -> None:
     folder, bootstrap = home
     programs = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYKBROKER_BOOTSTRAP": bootstrap}
     for line in block.commands():
-        if not _SERVE.match(line) and not elsewhere(line):
+        if not _SERVE.match(line) and not as_a_process(line):
             done = subprocess.run(
                 ["bash", "-o", "pipefail", "-c", line], cwd=folder, env=environment, timeout=LIMIT_S,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,

@@ -43,12 +43,12 @@ class Confluent:
             "message.timeout.ms": 7000 + request_ms,
         }
         producer = Producer({**self.common, "bootstrap.servers": bootstrap, **limits})
-        told: list[str] = []  # a KafkaError does not bear to be compared with None
+        reported: list[str] = []  # a KafkaError does not bear to be compared with None
         producer.produce(
-            topic, b"v", on_delivery=lambda error, _: told.append("v" if error is None else f"ERROR {error.name()}")
+            topic, b"v", on_delivery=lambda error, _: reported.append("v" if error is None else f"ERROR {error.name()}")
         )
         producer.flush(LIMIT_S)
-        return told[0] if told else "ERROR no answer"
+        return reported[0] if reported else "ERROR no answer"
 
     def consume(self, bootstrap: str, topic: str, group: str) -> str:
         consumer = Consumer(

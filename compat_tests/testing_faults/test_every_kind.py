@@ -150,12 +150,12 @@ def test_what_lasts_until_it_is_healed(cluster: Kafka, client: Client, topic: st
     during(lambda: round_trip(cluster, client, topic), heal)
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
-def test_the_leader_goes_and_comes_back(cluster: Kafka, client: Client, topic: str, how: str) -> None:
+@pytest.mark.parametrize("way", ["stop", "kill"])
+def test_the_leader_goes_and_comes_back(cluster: Kafka, client: Client, topic: str, way: str) -> None:
     assert client.produce(cluster.bootstrap_servers, topic) == "v"
     broker = cluster.broker(cluster.node.cluster.partition(topic, 0).leader)
     addresses = cluster.bootstrap_servers
-    getattr(broker, how)()
+    getattr(broker, way)()
     try:
         assert client.consume(addresses, topic, f"g-{topic}") == "v"
     finally:

@@ -59,10 +59,10 @@ def test_a_verifiable_producer(
     mine = ours("verifiable-producer", *given, my_topic)
     assert mine.status == 0, mine.err
 
-    def told(result: ToolResult, topic: str) -> list[str]:
+    def reported(result: ToolResult, topic: str) -> list[str]:
         return sorted(json.dumps(each, sort_keys=True).replace(topic, "t") for each in events(result))
 
-    assert told(mine, my_topic) == told(theirs, their_topic)
+    assert reported(mine, my_topic) == reported(theirs, their_topic)
     assert keys(mine) == keys(theirs)
     assert len(events(mine, "producer_send_success")) == 7
     assert [(each["sent"], each["acked"]) for each in events(mine, "tool_data")] == [(7, 7)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from compat_tests.worlds.programs import ORDERS, asked_to_end, bug, consumer, with_orders
+from compat_tests.worlds.programs import ORDERS, bug, consumer, termination, with_orders
 from pykbroker.worlds import World
 
 
@@ -80,7 +80,7 @@ async def off_by_one(world: World, mended: bool) -> None:
     charges: list[bytes] = []
 
     async def payer() -> None:
-        ends = asked_to_end()
+        ends = termination()
         async with consumer(kafka, "orders") as orders:
             while not ends.is_set():
                 for partition, records in (await orders.getmany(timeout_ms=200, max_records=1)).items():

@@ -9,7 +9,7 @@ from typing import Any
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from compat_tests.worlds.programs import ORDERS, asked_to_end, bug, consumer, producer, with_orders
+from compat_tests.worlds.programs import ORDERS, bug, consumer, producer, termination, with_orders
 from pykbroker.worlds import World
 
 
@@ -42,7 +42,7 @@ async def send_never_awaited(world: World, mended: bool) -> None:
     accepted: list[bytes] = []
 
     async def shop() -> None:
-        ends = asked_to_end()
+        ends = termination()
         orders = producer(kafka, linger_ms=20)
         await orders.start()
         for order in ORDERS:

@@ -51,7 +51,7 @@ def producer(kafka: WorldKafka, **settings: Any) -> AIOKafkaProducer:
     return AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers, **settings)
 
 
-def asked_to_end() -> asyncio.Event:
+def termination() -> asyncio.Event:
     """Set when the process is asked to end (SIGTERM)."""
     event = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(15, event.set)

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 
-from compat_tests.worlds.programs import ORDERS, asked_to_end, bug, consumer, with_orders
+from compat_tests.worlds.programs import ORDERS, bug, consumer, termination, with_orders
 from pykbroker.worlds import World
 
 
@@ -132,7 +132,7 @@ async def consumer_not_stopped(world: World, mended: bool) -> None:
     begun: list[float] = []
 
     async def payer() -> None:
-        ends = asked_to_end()
+        ends = termination()
         orders = consumer(kafka, "orders")
         await orders.start()
         begun.append(world.now)

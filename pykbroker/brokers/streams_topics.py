@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 #: The most topics that one heartbeat creates, those of one change of the metadata, and the errors that are kept.
 _AT_ONCE = 500
-_IN_A_CHANGE = 30
+_IN_A_CHANGE = 20
 _MOST_ERRORS = 1000
 
 
@@ -42,8 +42,10 @@ class StreamsTopics:
         """Begin to create topics; errors are told for so long."""
         new: list[NewTopic] = []
         for topic in topics:
-            if topic.name not in self._under_way and self.error(topic.name) is None and len(new) < _AT_ONCE:
+            if topic.name not in self._under_way and self.error(topic.name) is None:
                 new.append(topic)
+                if len(new) == _AT_ONCE:
+                    break
         for first in range(0, len(new), _IN_A_CHANGE):
             self._begin(new[first : first + _IN_A_CHANGE], client, keep_ms / 1000)
 

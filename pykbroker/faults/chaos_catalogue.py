@@ -37,7 +37,7 @@ class Disturbance(NamedTuple):
     source: str
     #: What a correct client does.
     client: str
-    #: By what means the same answers were seen from Apache Kafka 4.4.0 (compat_tests/testing_faults/test_catalogue_beside_apache.py).
+    #: By what means the same answers were seen from Apache Kafka 4.4.0 (compat_tests/testing_faults/test_catalogue.py).
     seen: str
     #: The fault for a request, from a source of random numbers; None for what befalls the cluster.
     fault: Callable[[Random], Fault] | None = None

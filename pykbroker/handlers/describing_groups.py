@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.handlers.in_slices import each
-from pykbroker.runtime.waits import attempt
+from pykbroker.runtime.waits import as_wait, attempt
 from pykbroker.security.authorized import authorized_operations
 from pykbroker.security.resources import GROUP
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -30,6 +30,8 @@ class DescribedKind(NamedTuple):
     answer: Callable[..., Any]
     weight: float
     weight_with_authorizer: float
+    #: Whether ``describe`` returns steps with the description, which may be long.
+    in_slices: bool = False
 
 
 def described_groups(
@@ -65,7 +67,8 @@ def _described(broker: Broker, of: DescribedKind, group_id: str) -> Deferred[Any
     def checked() -> Any:
         of.check_served(broker)
         check_group_id(group_id)
-        return broker.groups.ask(group_id, of.describe, group_id)
+        found = broker.groups.ask(group_id, of.describe, group_id)
+        return as_wait(found).chain(lambda steps: as_wait(broker.runtime.slices.run(steps))) if of.in_slices else found
 
     def refused(error: KafkaError) -> Any:
         return of.answer(group_id=group_id, error_code=error.code, error_message=error.given_message)

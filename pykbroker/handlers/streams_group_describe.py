@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 
-_KIND = DescribedKind(check_served, describe, DescribedGroup, weight=3, weight_with_authorizer=6)
+_KIND = DescribedKind(check_served, describe, DescribedGroup, weight=3, weight_with_authorizer=6, in_slices=True)
 _NOT_STORED = 1
 
 

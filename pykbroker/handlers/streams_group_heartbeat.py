@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.streams.checking import check_request
 from pykbroker.coordination.groups.streams.configuring import StreamsStatus
+from pykbroker.coordination.groups.streams.preparing import Preparation
 from pykbroker.coordination.groups.streams.requests import check_served, heartbeat
 from pykbroker.coordination.groups.streams.settings import StreamsSettings
 from pykbroker.coordination.groups.streams.topology import check_topics, words_of
 from pykbroker.handlers.charging import charged_client
-from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, in_slices
+from pykbroker.handlers.in_slices import WEIGHT_OF_A_QUESTION, WEIGHT_OF_LITTLE, in_slices
 from pykbroker.metadata.image import GROUP_RESOURCE
-from pykbroker.runtime.waits import as_wait
+from pykbroker.runtime.waits import as_wait, attempt
 from pykbroker.security.operations import CREATE
 from pykbroker.security.resources import TOPIC
 from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.controller.topics import NewTopic
     from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer
+    from pykbroker.coordination.groups.streams.preparing import Prepared
     from pykbroker.runtime.slices import Work
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import RequestContext
@@ -53,8 +55,34 @@ def _work(
         broker.groups.check_fits(request.group_id, (yield from words_of(request.topology)))
     yield from check_topics(request)
     check_request(request)
-    asked = as_wait(broker.groups.ask(request.group_id, heartbeat, ctx, request))
-    return asked.chain(lambda found: as_wait(in_slices(broker, ctx, _answered(broker, ctx, request.group_id, found))))
+    return _beat(broker, ctx, request, None)
+
+
+def _beat(
+    broker: Broker, ctx: RequestContext, request: StreamsGroupHeartbeatRequest, prepared: Prepared | None
+) -> Deferred[StreamsGroupHeartbeatResponse]:
+    """The group's answer, once what it needs of a large topology is made."""
+
+    def found(answer: StreamsAnswer | Preparation) -> Deferred[StreamsGroupHeartbeatResponse]:
+        if isinstance(answer, Preparation):
+            ctx.in_slices = True
+            return _prepared(broker, answer).chain(lambda made: _beat(broker, ctx, request, made))
+        return as_wait(in_slices(broker, ctx, _answered(broker, ctx, request.group_id, answer)))
+
+    return as_wait(broker.groups.ask(request.group_id, heartbeat, ctx, request, prepared)).chain(found)
+
+
+def _prepared(broker: Broker, preparation: Preparation) -> Deferred[Prepared]:
+    """What is made of a topology: in a thread, but for the look at the topics."""
+    runtime = broker.runtime
+
+    def counted(prepared: Prepared) -> Deferred[Prepared]:
+        return as_wait(runtime.slices.run(preparation.topics(prepared)))
+
+    brought = attempt(runtime.offload_read, preparation.brought)
+    return brought.chain(counted).chain(
+        lambda prepared: attempt(runtime.offload_read, preparation.configured, prepared)
+    )
 
 
 def _answered(
@@ -71,7 +99,11 @@ def _answered(
     own = broker.metadata.image.config(GROUP_RESOURCE, group_id)
     interval_ms = broker.groups.settings.of(StreamsSettings).heartbeat_of(own)
     topics = broker.streams_topics
-    errors = [f"{topic.name} ({message})" for topic in missing if (message := topics.error(topic.name)) is not None]
+    errors = []
+    for topic in missing:
+        if (message := topics.error(topic.name)) is not None:
+            errors.append(f"{topic.name} ({message})")
+        yield WEIGHT_OF_LITTLE
     topics.create(missing, charged_client(ctx, strict_since=0), 2 * interval_ms)
     if errors:
         more = len(errors) - _ERRORS_SHOWN

@@ -28,7 +28,7 @@ Work = Generator[float, None, T]
 Steps = Generator[float, None, None]
 
 #: The weight of an item, and of a look at one.
-_WEIGHT = 0.6
+_WEIGHT = 0.8
 _WEIGHT_OF_LITTLE = 0.05
 
 _C = ErrorCode

@@ -39,7 +39,7 @@ _AT_ONCE = 400
 #: Partial collections after which a full one would come.
 _NEVER = 1 << 30
 #: The weight of decoding or encoding an element.
-_WEIGHT = 0.3
+_WEIGHT = 0.4
 
 
 class _FullCollections:

@@ -6,9 +6,10 @@ decode -> authenticate -> MEASURE -> OBSERVE -> THROTTLE -> AUTHORISE -> AMEND -
 (``authentication.py``). The places between are empty unless somebody fills them, and then cost nothing.
 
 The order has two reasons. What may answer by itself (amendments of earlier releases, injected faults) comes after authorization,
-so that it neither answers nor changes anything for who has no right to it. What counts comes before: metrics and the request log see what
-the client sees, and quotas count refused requests, as in Apache Kafka (``ControllerMutationQuotaManager`` and ``ClientRequestQuotaManager``
-record the response whatever it says).
+so that it neither answers nor changes anything for who has no right to it. What counts stands around authorization: metrics and the request
+log see what the client sees, and quotas count refused requests. In time authorization comes first, since a quota is counted when the answer
+is known. Both are as in Apache Kafka: ``KafkaApis`` authorizes, and ``RequestHandlerHelper`` records the request with the client's quotas when it
+sends the answer, an authorization error like any other (``sendMaybeThrottle``, ``sendErrorResponseMaybeThrottle``; Produce in its own callback).
 """
 
 from __future__ import annotations

@@ -61,6 +61,11 @@ class SharePartitions:
                 self._forget(found)
         return found
 
+    def opened(self, group_id: str, partition: Partition) -> LedSharePartition | None:
+        """The share partition of a group in a partition that the broker leads, if a member has read from it."""
+        found = self._led.get(group_id, {}).get(SharePartitionKey(group_id, partition.topic_id, partition.index))
+        return found if found is not None and found.leader_epoch == partition.leader_epoch else None
+
     def known(self, key: SharePartitionKey) -> SharePartition | None:
         """A share partition, to look at; None if it is not led here, or no member has read from it."""
         led = self._led.get(key.group_id, {}).get(key)

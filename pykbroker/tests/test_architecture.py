@@ -232,6 +232,105 @@ def test_an_attribute_set_from_outside_is_seen(code: str, found: list[str]) -> N
     assert list(set_from_outside(ast.parse(code), {"flag"})) == found
 
 
+#: Who has the controller itself in place of its port, to start and end it, and to install what it is given.
+HAVE_THE_CONTROLLER = {
+    "brokers.cluster",
+    "brokers.division",
+    "brokers.lifecycle",
+    "http.metrics.brokers",
+    "process.housekeeping",
+    "quotas.throttling",
+}
+
+
+def test_nobody_reads_the_metadata_log_around_the_port() -> None:
+    """So DescribeQuorum asks the port, and ApiVersions reads the image that a broker has."""
+    names = modules()
+    outside = {name: path for name, path in names.items() if not name.startswith(("controller.", "metadata."))}
+    logs = {"metadata.local_log", "controller.commits"}
+    assert {name for name, path in outside.items() if logs & imports(path, names)} == set()
+    read = {name: list(read_of_a_controller(parsed(path))) for name, path in outside.items()}
+    assert {name for name, found in read.items() if "log" in found} == set()
+    assert {name for name, found in read.items() if "local_controller" in found} == HAVE_THE_CONTROLLER
+
+
+def read_of_a_controller(tree: ast.AST) -> Iterator[str]:
+    """What code reads of what is called a controller, and where it takes the controller itself."""
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and (
+            node.attr == "local_controller" or ast.unparse(node.value).endswith("controller")
+        ):
+            yield node.attr
+
+
+def test_a_log_read_around_the_port_is_seen() -> None:
+    assert list(read_of_a_controller(ast.parse("cluster.local_controller.log.end_offset"))) == [
+        "log",
+        "local_controller",
+    ]
+    assert list(read_of_a_controller(ast.parse("broker.log"))) == []
+
+
+#: Who makes a future of asyncio, and what for.
+MAKERS_OF_FUTURES = {
+    "process.life": "``awaited``, the one place where a task awaits what the brokers do",
+    "testing.waiting": "a condition that is looked at after each turn of the loop",
+    "steered.loop": "the start of a thread that has a loop",
+    "worlds.brokers": "an event loop of their own, in which futures are made for whoever asks",
+    "worlds.loop": "the same",
+    "worlds.network": "the same",
+}
+#: Who looks into the shards of coordinators, and what for; everybody else asks (``CoordinatorRuntime.ask``, ``ask_each``).
+LOOK_INTO_SHARDS = {
+    "handlers.offset_fetch": "how many offsets there are, by which the answer is divided and nothing else",
+    "http.metrics.groups": "counts",
+    "http.metrics.transactions": "counts",
+    "steered.chaos_means": "whom a disturbance may befall",
+}
+#: By which methods of the runtime coordinators carry out requests, and what is due (``GroupCoordinator.ask`` is ``ask`` itself). ``run`` is for outcomes that
+#: no request has, and ``at`` for those of its requests that are more than a step.
+WAYS_OF_THE_RUNTIME = {
+    "coordination.groups.coordinator": {"append_large", "append_parts", "ask_each", "at", "run"},
+    "coordination.share.coordinator": {"append_parts", "ask"},
+    "coordination.transactions.coordinator": {"append", "append_parts", "ask", "ask_each", "run"},
+}
+
+
+def called(tree: ast.AST, *ends: str) -> Iterator[str]:
+    """The calls whose function ends like one of ``ends``."""
+    for node in walk(tree):
+        if isinstance(node, ast.Call) and (name := ast.unparse(node.func)).endswith(ends):
+            yield name
+
+
+def test_a_task_awaits_the_brokers_in_one_place() -> None:
+    """So that a cancelled task abandons its wait and the end of a life ends it, everywhere alike."""
+    found = {name for name, path in modules().items() if any(called(parsed(path), "create_future", "Future"))}
+    assert found == MAKERS_OF_FUTURES.keys()
+    awaits = {name for name, path in modules().items() if "awaited" in set(called(parsed(path), "awaited"))}
+    assert awaits == {"process.life", "process.node", "process.single_brokers", "http.metrics.scrape"}
+
+
+def test_coordinators_are_asked_in_one_way() -> None:
+    outside = {name: path for name, path in modules().items() if not name.startswith("coordination.")}
+    assert {name for name, path in outside.items() if looks_into_shards(parsed(path))} == LOOK_INTO_SHARDS.keys()
+    ways = {}
+    for name, path in modules().items():
+        if name.startswith("coordination."):
+            found = {each.rpartition(".")[2] for each in called(parsed(path), *(f"._runtime.{way}" for way in METHODS))}
+            if found:
+                ways[name] = found
+    assert ways == WAYS_OF_THE_RUNTIME
+
+
+METHODS = ("append", "append_large", "append_parts", "ask", "ask_each", "at", "run")
+
+
+def looks_into_shards(tree: ast.AST) -> bool:
+    """Whether code reads what a coordinator's shards have."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "shard" for node in walk(tree))
+
+
 def commits(tree: ast.AST) -> Iterator[str]:
     """Where code writes to the metadata log itself, in place of asking the port."""
     for node in walk(tree):

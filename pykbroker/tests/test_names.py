@@ -126,6 +126,17 @@ def test_names_have_the_words_of_the_field(shipped: dict[str, ast.Module]) -> No
     assert found == {}
 
 
+def test_names_of_compatibility_tests_have_them_too() -> None:
+    """Those of modules, folders, and what tests are built of; the name of a test itself is a sentence."""
+    found = {}
+    for path in sorted((REPOSITORY / "compat_tests").rglob("*.py")):
+        folders = path.relative_to(REPOSITORY).parts[:-1]
+        others = {name for name in names(str(path), parsed(path)) if not re.match("test_", name) or name == path.stem}
+        if bad := {name for name in (*folders, *others) if words(name) & WORDS}:
+            found[str(path)] = bad
+    assert found == {}
+
+
 @pytest.mark.parametrize(
     ("code", "found"),
     [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pykbroker
-from pykbroker.tests.kit.syntax import parsed, walk
+from pykbroker.tests.kit.syntax import forget, parsed, walk
 
 ROOT = Path(pykbroker.__file__).parent.parent
 #: Unit tests run on a manual clock, or await.
@@ -62,7 +62,6 @@ SOCKETS = {
     "pykbroker/tests/quotas/test_request_time.py": "time outside handlers is that of connections",
     "pykbroker/tests/quotas/test_throttling.py": "a throttled connection is not read from",
     "pykbroker/tests/runtime/test_turns.py": "frames are an entrance of the loop",
-    "pykbroker/tests/security/test_http_request.py": "HTTP",
     "pykbroker/tests/security/test_secrets.py": "all that tells strangers something",
     "pykbroker/tests/seeding/test_loading.py": "seeds of the brokers that tests start",
     "pykbroker/tests/seeding/test_round_trip.py": "seeds of the brokers that tests start",
@@ -70,6 +69,14 @@ SOCKETS = {
     "pykbroker/tests/registry/test_validation.py": "records are validated in a process with a registry, which a cluster in memory has not",
     "scripts/tests/test_stand_in_nc.py": "a stand-in for a program that connects",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_trees_afterwards() -> Iterator[None]:
+    """These tests are the last that read sources."""
+    yield
+    in_folder.cache_clear()
+    forget()
 
 
 @dataclass(frozen=True)
@@ -82,14 +89,35 @@ class Function:
 
 
 def functions(tree: ast.AST) -> list[Function]:
-    found = []
-    for node in walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = list(ast.walk(node))
-            calls = frozenset(called(each) for each in inner if isinstance(each, ast.Call))
-            states = any(isinstance(each, ast.Assert) for each in inner) or any(map(is_statement, calls))
-            found.append(Function(node.name, states, calls))
+    """All functions of a module, those within others and in classes included."""
+    found: list[Function] = []
+    _look_at(tree, set(), found)
     return found
+
+
+def _look_at(node: ast.AST, calls: set[str], found: list[Function]) -> bool:
+    """Add what a node and all below it call, and the functions there; returns whether something is asserted."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        inner: set[str] = set()
+        asserts = _look_below(node, inner, found)
+        found.append(Function(node.name, asserts or any(map(is_statement, inner)), frozenset(inner)))
+        calls |= inner
+        return asserts
+    if isinstance(node, ast.Call):
+        calls.add(called(node))
+    return _look_below(node, calls, found) or isinstance(node, ast.Assert)
+
+
+def _look_below(node: ast.AST, calls: set[str], found: list[Function]) -> bool:
+    asserts = False
+    for value in node.__dict__.values():
+        if isinstance(value, list):
+            for each in value:
+                if isinstance(each, ast.AST) and _look_at(each, calls, found):
+                    asserts = True
+        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context) and _look_at(value, calls, found):
+            asserts = True
+    return asserts
 
 
 def called(node: ast.Call) -> str:

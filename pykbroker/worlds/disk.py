@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -85,10 +85,9 @@ class _NameChange:
     def makes_directory(self) -> bool:
         return self.inode is None and not self.target and not self.removes
 
-    def apply(self, names: dict[str, _Inode | None]) -> None:
+    def apply(self, names: _Names) -> None:
         if self.target or self.removes:
-            is_file = names.get(self.path) is not None
-            for name in [self.path] if is_file else [name for name in names if _is_in(name, self.path)]:
+            for name in names.below(self.path):
                 inode = names.pop(name)
                 if self.target:
                     names[self.target + name[len(self.path) :]] = inode
@@ -101,6 +100,64 @@ class _NameChange:
             self.path = moved.target + self.path[len(moved.path) :]
         if _is_in(self.target, moved.path):
             self.target = moved.target + self.target[len(moved.path) :]
+
+
+class _Names:
+    """What each name stands for, in the order in which names were made; None is a directory.
+
+    Names below a directory are kept for it, too: a topic is found without a look at all others.
+    """
+
+    __slots__ = ("_below", "_inodes")
+
+    def __init__(self, inodes: Iterable[tuple[str, _Inode | None]]) -> None:
+        self._inodes: dict[str, _Inode | None] = {}
+        #: By each directory that a name lies in: these names, in their order.
+        self._below: dict[str, dict[str, None]] = {}
+        for path, inode in inodes:
+            self[path] = inode
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._inodes
+
+    def __setitem__(self, path: str, inode: _Inode | None) -> None:
+        if path not in self._inodes:
+            for directory in _and_above(path):
+                self._below.setdefault(directory, {})[path] = None
+        self._inodes[path] = inode
+
+    def get(self, path: str) -> _Inode | None:
+        """Return the file of that name; None for a directory and for a name that is not there."""
+        return self._inodes.get(path)
+
+    def pop(self, path: str) -> _Inode | None:
+        """Remove a name; returns what it stood for."""
+        inode = self._inodes.pop(path)
+        for directory in _and_above(path):
+            names = self._below[directory]
+            del names[path]
+            if not names:
+                del self._below[directory]
+        return inode
+
+    def below(self, path: str) -> list[str]:
+        """Return a name, where it is there, and all below it, in their order."""
+        return list(self._below.get(path, ()))
+
+    def items(self) -> list[tuple[str, _Inode | None]]:
+        """Return all names in their order, and what they stand for."""
+        return list(self._inodes.items())
+
+
+def _and_above(path: str) -> Iterator[str]:
+    """A name, and the directories that it lies in."""
+    yield path
+    at = path.rfind("/")
+    while at > 0:
+        yield path[:at]
+        at = path.rfind("/", 0, at)
+    if path != "/":
+        yield "/"
 
 
 def _is_in(path: str, directory: str) -> bool:
@@ -176,8 +233,8 @@ class SimulatedDisk:
         self.renamed: Callable[[], None] = _is_unobserved
         #: Nothing is in the page cache: every cached read asks for a thread.
         self.cold = False
-        self._names: dict[str, _Inode | None] = {"/": None}
-        self._durable_names: dict[str, _Inode | None] = {"/": None}
+        self._names = _Names([("/", None)])
+        self._durable_names = _Names([("/", None)])
         #: Unsynced changes of names, in order.
         self._pending: list[_NameChange] = []
 
@@ -195,7 +252,7 @@ class SimulatedDisk:
     @property
     def used_bytes(self) -> int:
         """Bytes of all files that have a name."""
-        return sum(len(inode.content) for inode in {*self._names.values()} if inode is not None)
+        return sum(len(inode.content) for inode in {inode for _, inode in self._names.items()} if inode is not None)
 
     def take_room(self, inode: _Inode, end: int, partly: Callable[[], None] | None = None) -> None:
         """Let a file become so long where the disk has room for it; else ``partly`` is done and ENOSPC raised."""
@@ -207,7 +264,7 @@ class SimulatedDisk:
 
     def crash(self, rng: Random) -> None:
         """Lose power: only what was synced is sure to be left."""
-        names = dict(self._durable_names)
+        names = _Names(self._durable_names.items())
         counts: dict[str, int] = {}
         for change in self._pending:
             counts[change.directory] = counts.get(change.directory, 0) + 1
@@ -225,8 +282,8 @@ class SimulatedDisk:
         for path, inode in names.items():
             if inode is not None:
                 names[path] = left.setdefault(inode, inode.after_crash(rng))
-        self._names = {path: inode for path, inode in names.items() if _has_parents(path, names)}
-        self._durable_names = dict(self._names)
+        self._names = _Names(each for each in names.items() if _has_parents(each[0], names))
+        self._durable_names = _Names(self._names.items())
         self._pending.clear()
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -256,10 +313,10 @@ class SimulatedDisk:
     def list(self, path: str) -> list[str]:
         if path not in self._names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        if self._names[path] is not None:
+        if self._names.get(path) is not None:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         above = path.rstrip("/") + "/"
-        below = [name[len(above) :] for name in self._names if name.startswith(above)]
+        below = [name[len(above) :] for name in self._names.below(path)]
         return [name for name in below if name and "/" not in name]
 
     def size(self, path: str) -> int:
@@ -329,7 +386,8 @@ class SimulatedDisk:
             change.apply(self._durable_names)
             if change.target:
                 for earlier in rest:
-                    earlier.follow(change)
+                    if earlier.path.startswith(change.path) or earlier.target.startswith(change.path):
+                        earlier.follow(change)
         self._pending = rest
 
     def free_bytes(self, path: str) -> tuple[int, int]:
@@ -342,7 +400,7 @@ def _is_unobserved() -> None:
     pass
 
 
-def _has_parents(path: str, names: dict[str, _Inode | None]) -> bool:
+def _has_parents(path: str, names: _Names) -> bool:
     """A name whose directory was lost is lost."""
     while path != "/":
         path = posixpath.dirname(path)

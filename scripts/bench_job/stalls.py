@@ -17,26 +17,19 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from compat_tests.harness.awaiting import eventually
+from compat_tests.harness.crowded import LONG, PATTERN, joining, with_groups, with_topics
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.connection import Connection
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from pykbroker.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from pykbroker.wire.messages.create_topics import CreatableTopicConfig
 from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
-from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
-from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pykbroker.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from pykbroker.wire.messages.streams_group_heartbeat import (
@@ -52,12 +45,12 @@ from scripts.bench_job.crowding import framed, one_record, timed
 _TOPICS: Final = 300
 _GROUPS: Final = 2000
 _NAMES: Final = 20_000
-#: As many as the rows of the longest turns have (``pykbroker/tests/handlers/test_longest_turn.py``).
+#: As many as the rows of the longest turns have (``pykbroker/tests/kit/large_requests.py``).
 _SUBSCRIBED: Final = 6000
 _BEFORE, _REPEATED = 300, 3
 _PRODUCE: Final = 9
-#: RE2 compiles it to many states, of which each is kept for each letter.
-_PATTERN: Final = "((.?){30}){30}[z5]x{%d}"
+#: Another one each time.
+_PATTERN: Final = f"{PATTERN}x{{%d}}"
 _TOPIC_RESOURCE: Final = 2
 
 
@@ -137,31 +130,17 @@ def _connected(broker: BrokerProcess) -> socket.socket:
 
 
 def _prepare(connection: Connection) -> None:
+    with_topics(connection, ["mine", *_names(), *(f"unrelated-{number}" for number in range(_TOPICS))])
     compacted = [
         CreatableTopicConfig("cleanup.policy", "compact"),
         CreatableTopicConfig("max.message.bytes", "2000000"),
     ]
-    topics = [CreatableTopic("mine", 1, 1), CreatableTopic("compacted", 1, 1, configs=compacted)]
-    names = [*_names(), *(f"unrelated-{number}" for number in range(_TOPICS))]
-    topics += [CreatableTopic(name, 1, 1) for name in names]
-    connection.ask(CreateTopicsRequest(topics, 120_000), 7)
-    asked = MetadataRequest([MetadataRequestTopic(name=topic.name) for topic in topics], False)
-    answered: Any = eventually(
-        lambda: connection.ask(asked, 9), lambda found: not any(topic.error_code for topic in found.topics)
-    )
-    assert len(answered.topics) == len(topics)
-    connection.ask(FindCoordinatorRequest("group-0"), 3)  # which makes the topic of the coordinators
-    committed = [OffsetCommitRequestTopic("mine", partitions=[OffsetCommitRequestPartition(0, 1)])]
-
-    def commit(number: int) -> Any:
-        return connection.ask(OffsetCommitRequest(f"group-{number}", topics=committed), 8)
-
-    for number in range(_GROUPS):
-        eventually(lambda: commit(number), lambda found: not found.topics[0].partitions[0].error_code)  # noqa: B023
+    with_topics(connection, ["compacted"], compacted)
+    with_groups(connection, "mine", [f"group-{number}" for number in range(_GROUPS)])
 
 
 def _names() -> list[str]:
-    return [f"{'a-long-name-' * 12}{number}" for number in range(_TOPICS)]
+    return [f"{LONG}{number}" for number in range(_TOPICS)]
 
 
 def _produce(batch: bytes) -> tuple[Message, int]:
@@ -179,14 +158,7 @@ def _cases() -> dict[str, Case]:
         f"a batch of 500,000 records in {len(of_many) // 1000} KB": lambda: _produce(of_many),
         f"a record of 250 MiB in {len(of_huge) // 1000} KB": lambda: _produce(of_huge),
         f"a pattern for {_TOPICS} topics with long names": lambda: (
-            ConsumerGroupHeartbeatRequest(
-                f"pattern-{uuid.uuid4()}",
-                str(uuid.uuid4()),
-                0,
-                rebalance_timeout_ms=60_000,
-                subscribed_topic_regex=_PATTERN % next(numbers),
-                topic_partitions=[],
-            ),
+            joining(_PATTERN % next(numbers)),
             1,
         ),
         f"DescribeConfigs of {2 * _TOPICS} topics": lambda: (

@@ -37,6 +37,12 @@ SUITES = [
     Suite("patterns", "RE2/J", "patterns of topics and transactional ids", _COMPARES),
     Suite("directories", "Apache Kafka", "log directories served by both in turn", _COMPARES),
     Suite("security", "stock clients, Kafka's tools", "TLS and SASL, and raw flows beside Apache Kafka's", _COMPARES),
+    Suite(
+        "attacks",
+        "raw requests, stock clients",
+        "work in small requests, names, hostile brokers and issuers",
+        _COMPARES,
+    ),
     Suite("kerberos", "stock clients, raw requests", "GSSAPI with MIT's KDC, Kafka's class for names", _COMPARES),
     Suite("authorization", "raw requests", "every API with each right and without, Kafka's own authorizer", _COMPARES),
     Suite("quotas", "confluent-kafka (librdkafka)", "rates under a quota"),
@@ -77,7 +83,9 @@ SUITES = [
     Suite("testing_faults", "stock clients under faults", "every kind of fault against four clients", _OWN_PROCESS),
     Suite("registry", "clients of schema registries", "Python's, Go's and JavaScript's, kills", _OWN_PROCESS),
     Suite("worlds", "aiokafka", "programs, brokers and time out of one seed; twenty planted bugs", _OWN_PROCESS),
-    Suite("chaos_lives", "Java, franz-go, aiokafka, librdkafka", "correct programs under chaos, judged", _OWN_PROCESS),
+    Suite(
+        "chaos_programs", "Java, franz-go, aiokafka, librdkafka", "correct programs under chaos, judged", _OWN_PROCESS
+    ),
     Suite("published_bugs", "clients of earlier releases", "bugs of projects, found before their mend", _OWN_PROCESS),
     Suite("bench", "pykbroker's bench", "the bench runs", _OWN_PROCESS),
 ]

@@ -16,7 +16,7 @@ class Progress:
     """Writes ``finished wanted failed`` and, on a line of its own, the test that runs, at each test's start and end."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         self._finished = self._wanted = self._failed = 0
         self._running = ""
 
@@ -35,4 +35,6 @@ class Progress:
             self._write()
 
     def _write(self) -> None:
-        self._file.write_text(f"{self._finished} {self._wanted} {self._failed}\n{self._running}\n")
+        said = f"{self._finished} {self._wanted} {self._failed}\n{self._running}\n".encode()
+        os.pwrite(self._file, said, 0)
+        os.ftruncate(self._file, len(said))  # made anew, a file that is closed may wait for its disk

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 
-from compat_tests.authorization.signing import Asker
+from compat_tests.authorization.signing import SignedAsk
 from pykbroker.wire.apis import APIS, ApiKey
 
 #: Type of the resource, its name within the case (None: the cluster), the operation.
@@ -19,7 +19,7 @@ class Case:
     """A function that asks, with none of the rights, with all of them, and in the last of its versions with each alone."""
 
     api: ApiKey
-    ask: Callable[[Asker], None]
+    ask: Callable[[SignedAsk], None]
     rights: tuple[Right, ...]
     versions: tuple[int, ...]
 
@@ -41,13 +41,13 @@ CASES: list[Case] = []
 
 def case(
     api: ApiKey, *rights: Right, versions: tuple[int, ...] | None = None
-) -> Callable[[Callable[[Asker], None]], Callable[[Asker], None]]:
+) -> Callable[[Callable[[SignedAsk], None]], Callable[[SignedAsk], None]]:
     """Registers a case, for the lowest and the highest version that Apache Kafka offers unless ``versions`` says which."""
     listed = APIS[api]
     highest = listed.max_version - 1 if listed.latest_unstable else listed.max_version
     asked = versions or tuple(dict.fromkeys((listed.min_version, highest)))
 
-    def register(ask: Callable[[Asker], None]) -> Callable[[Asker], None]:
+    def register(ask: Callable[[SignedAsk], None]) -> Callable[[SignedAsk], None]:
         CASES.append(Case(api, ask, rights, asked))
         return ask
 

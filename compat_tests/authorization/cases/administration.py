@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.authorization.cases import case
-from compat_tests.authorization.signing import Asker
+from compat_tests.authorization.signing import SignedAsk
 from pykbroker.security.operations import (
     ALTER,
     ALTER_CONFIGS,
@@ -73,7 +73,7 @@ _GOOD = (TOPIC, "t", 3, "User:bob", "*", 3, 3)
     (TOPIC, "u", ALTER_CONFIGS),
     versions=(2, 5, 7),
 )
-def topics_are_created(ask: Asker) -> None:
+def topics_are_created(ask: SignedAsk) -> None:
     names = [ask.name(what) for what in ("t", "u", "twice", "twice")]
     topics = [
         CreatableTopic(name, 1, 1, [], [CreatableTopicConfig("retention.ms", "1000")])
@@ -92,7 +92,7 @@ def topics_are_created(ask: Asker) -> None:
     (TOPIC, "missing", DELETE),
     versions=(1, 5, 6),
 )
-def topics_are_deleted(ask: Asker) -> None:
+def topics_are_deleted(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u"), ask.topic("v"), ask.name("missing"), ask.name("twice"), ask.name("twice")]
     if ask.version < 6:
         ask(DeleteTopicsRequest(topic_names=names, timeout_ms=10_000))
@@ -104,7 +104,7 @@ def topics_are_deleted(ask: Asker) -> None:
 
 
 @case(ApiKey.CREATE_PARTITIONS, (TOPIC, "t", ALTER), (TOPIC, "u", DESCRIBE))
-def partitions_are_created(ask: Asker) -> None:
+def partitions_are_created(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u"), ask.name("missing"), ask.name("twice"), ask.name("twice")]
     ask(CreatePartitionsRequest([CreatePartitionsTopic(name, 2, None) for name in names], 10_000, False))
 
@@ -114,7 +114,7 @@ _RESOURCES = (
 )
 
 
-def _name(ask: Asker, kind: int, what: str) -> str:
+def _name(ask: SignedAsk, kind: int, what: str) -> str:
     return ask.name(what) if kind in (2, 16, 32) else what
 
 
@@ -122,7 +122,7 @@ def _name(ask: Asker, kind: int, what: str) -> str:
     ApiKey.DESCRIBE_CONFIGS, (TOPIC, "t", DESCRIBE_CONFIGS), (TOPIC, "u", ALTER_CONFIGS), (GROUP, "g", DESCRIBE_CONFIGS),
     (CLUSTER, None, DESCRIBE_CONFIGS),
 )  # fmt: skip
-def settings_are_described(ask: Asker) -> None:
+def settings_are_described(ask: SignedAsk) -> None:
     for what in ("t", "u"):
         ask.topic(what)
     keys = ["max.message.bytes", "consumer.session.timeout.ms", "message.max.bytes", "interval.ms"]
@@ -157,7 +157,7 @@ _ALTERED = (
     ApiKey.ALTER_CONFIGS, (TOPIC, "t", ALTER_CONFIGS), (TOPIC, "u", ALTER), (GROUP, "g", ALTER_CONFIGS),
     (CLUSTER, None, ALTER_CONFIGS),
 )  # fmt: skip
-def settings_are_replaced(ask: Asker) -> None:
+def settings_are_replaced(ask: SignedAsk) -> None:
     for what in ("t", "u", "u2"):
         ask.topic(what)
     resources = [
@@ -171,7 +171,7 @@ def settings_are_replaced(ask: Asker) -> None:
     ApiKey.INCREMENTAL_ALTER_CONFIGS, (TOPIC, "t", ALTER_CONFIGS), (TOPIC, "u", ALTER), (GROUP, "g", ALTER_CONFIGS),
     (CLUSTER, None, ALTER_CONFIGS),
 )  # fmt: skip
-def settings_are_altered(ask: Asker) -> None:
+def settings_are_altered(ask: SignedAsk) -> None:
     for what in ("t", "u", "u2"):
         ask.topic(what)
     logger = (8, "1", "no.such.logger", "INFO")
@@ -184,7 +184,7 @@ def settings_are_altered(ask: Asker) -> None:
 
 
 @case(ApiKey.LIST_CONFIG_RESOURCES, (CLUSTER, None, DESCRIBE_CONFIGS), (CLUSTER, None, DESCRIBE))
-def resources_are_listed(ask: Asker) -> None:
+def resources_are_listed(ask: SignedAsk) -> None:
     if ask.version >= 1:
         ask(ListConfigResourcesRequest([4]))
     else:
@@ -192,58 +192,58 @@ def resources_are_listed(ask: Asker) -> None:
 
 
 @case(ApiKey.DESCRIBE_ACLS, (CLUSTER, None, DESCRIBE), (CLUSTER, None, ALTER))
-def access_lists_are_described(ask: Asker) -> None:
+def access_lists_are_described(ask: SignedAsk) -> None:
     ask(DescribeAclsRequest(TOPIC, ask.name("t"), 1, None, None, 1, 1))
     ask(DescribeAclsRequest(TOPIC, ask.name("t"), 1, None, None, 0, 1))
 
 
 @case(ApiKey.CREATE_ACLS, (CLUSTER, None, ALTER), (CLUSTER, None, CREATE))
-def access_lists_are_created(ask: Asker) -> None:
+def access_lists_are_created(ask: SignedAsk) -> None:
     ask(CreateAclsRequest([AclCreation(*_GOOD), AclCreation(TOPIC, "", *_GOOD[2:])]))
     ask(CreateAclsRequest([AclCreation(0, *_GOOD[1:])]))
 
 
 @case(ApiKey.DELETE_ACLS, (CLUSTER, None, ALTER), (CLUSTER, None, DELETE))
-def access_lists_are_deleted(ask: Asker) -> None:
+def access_lists_are_deleted(ask: SignedAsk) -> None:
     ask(DeleteAclsRequest([DeleteAclsFilter(*_GOOD), DeleteAclsFilter(99, *_GOOD[1:])]))
     ask(DeleteAclsRequest([DeleteAclsFilter(0, *_GOOD[1:])]))
 
 
 @case(ApiKey.ALTER_REPLICA_LOG_DIRS, (CLUSTER, None, ALTER), (CLUSTER, None, ALTER_CONFIGS))
-def replicas_are_moved(ask: Asker) -> None:
+def replicas_are_moved(ask: SignedAsk) -> None:
     ask(AlterReplicaLogDirsRequest([AlterReplicaLogDir("/nowhere", [AlterReplicaLogDirTopic(ask.topic("t"), [0, 7])])]))
 
 
 @case(ApiKey.DESCRIBE_LOG_DIRS, (CLUSTER, None, DESCRIBE), (CLUSTER, None, CREATE), versions=(1, 2, 3, 4))
-def log_directories_are_described(ask: Asker) -> None:
+def log_directories_are_described(ask: SignedAsk) -> None:
     ask(DescribeLogDirsRequest([DescribableLogDirTopic(ask.topic("t"), [0])]))
 
 
 @case(ApiKey.ELECT_LEADERS, (CLUSTER, None, ALTER), (CLUSTER, None, DESCRIBE), versions=(0, 1, 2))
-def leaders_are_elected(ask: Asker) -> None:
+def leaders_are_elected(ask: SignedAsk) -> None:
     ask(ElectLeadersRequest(0, [TopicPartitions(ask.topic("t"), [0, 7])], 10_000))
 
 
 @case(ApiKey.ALTER_PARTITION_REASSIGNMENTS, (CLUSTER, None, ALTER), (CLUSTER, None, DESCRIBE))
-def partitions_are_moved(ask: Asker) -> None:
+def partitions_are_moved(ask: SignedAsk) -> None:
     topics = [ReassignableTopic(ask.topic("t"), [ReassignablePartition(0, None), ReassignablePartition(7, [1])])]
     ask(AlterPartitionReassignmentsRequest(10_000, topics=topics))
 
 
 @case(ApiKey.LIST_PARTITION_REASSIGNMENTS, (CLUSTER, None, DESCRIBE), (CLUSTER, None, CREATE))
-def moves_are_listed(ask: Asker) -> None:
+def moves_are_listed(ask: SignedAsk) -> None:
     ask(ListPartitionReassignmentsRequest(10_000, [ListPartitionReassignmentsTopics(ask.topic("t"), [0, 7])]))
     ask(ListPartitionReassignmentsRequest(10_000, None))
 
 
 @case(ApiKey.DESCRIBE_CLIENT_QUOTAS, (CLUSTER, None, DESCRIBE_CONFIGS), (CLUSTER, None, DESCRIBE))
-def quotas_are_described(ask: Asker) -> None:
+def quotas_are_described(ask: SignedAsk) -> None:
     ask(DescribeClientQuotasRequest([ComponentData("user", 0, ask.name("u"))], False))
     ask(DescribeClientQuotasRequest([ComponentData("nonsense", 0, "x")], False))
 
 
 @case(ApiKey.ALTER_CLIENT_QUOTAS, (CLUSTER, None, ALTER_CONFIGS), (CLUSTER, None, ALTER))
-def quotas_are_altered(ask: Asker) -> None:
+def quotas_are_altered(ask: SignedAsk) -> None:
     entry = AlterClientQuotasRequestEntryData(
         [EntityData("user", ask.name("u"))], [OpData("producer_byte_rate", 1e6, False)]
     )
@@ -251,13 +251,13 @@ def quotas_are_altered(ask: Asker) -> None:
 
 
 @case(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, (CLUSTER, None, DESCRIBE), (CLUSTER, None, ALTER_CONFIGS))
-def credentials_are_described(ask: Asker) -> None:
+def credentials_are_described(ask: SignedAsk) -> None:
     ask(DescribeUserScramCredentialsRequest([UserName(ask.name("u"))] * 2))
     ask(DescribeUserScramCredentialsRequest([]))
 
 
 @case(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, (CLUSTER, None, ALTER), (CLUSTER, None, ALTER_CONFIGS))
-def credentials_are_altered(ask: Asker) -> None:
+def credentials_are_altered(ask: SignedAsk) -> None:
     ask(
         AlterUserScramCredentialsRequest(
             [ScramCredentialDeletion(ask.name("u"), 1), ScramCredentialDeletion("", 9)], []
@@ -266,15 +266,15 @@ def credentials_are_altered(ask: Asker) -> None:
 
 
 @case(ApiKey.DESCRIBE_QUORUM, (CLUSTER, None, DESCRIBE), (CLUSTER, None, CREATE), versions=(0, 1, 2))
-def the_quorum_is_described(ask: Asker) -> None:
+def the_quorum_is_described(ask: SignedAsk) -> None:
     ask(DescribeQuorumRequest([DescribeQuorumRequestTopicData(ask.name("t"), [DescribeQuorumRequestPartitionData(0)])]))
 
 
 @case(ApiKey.UPDATE_FEATURES, (CLUSTER, None, ALTER), (CLUSTER, None, ALTER_CONFIGS), versions=(0, 1, 2))
-def features_are_updated(ask: Asker) -> None:
+def features_are_updated(ask: SignedAsk) -> None:
     ask(UpdateFeaturesRequest(10_000, [FeatureUpdateKey("nonsense", 1)]))
 
 
 @case(ApiKey.UNREGISTER_BROKER, (CLUSTER, None, ALTER), (CLUSTER, None, DELETE))
-def a_broker_is_unregistered(ask: Asker) -> None:
+def a_broker_is_unregistered(ask: SignedAsk) -> None:
     ask(UnregisterBrokerRequest(77))

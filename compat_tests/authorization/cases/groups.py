@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from compat_tests.authorization.cases import case
-from compat_tests.authorization.signing import Asker
+from compat_tests.authorization.signing import SignedAsk
 from compat_tests.harness.awaiting import LIMIT_S
 from compat_tests.oracle.cases.consumer_groups import configure, wait_until_applied
 from pykbroker.security.operations import ALTER_CONFIGS, CLUSTER_ACTION, DELETE, DESCRIBE, READ
@@ -41,7 +41,7 @@ from pykbroker.wire.messages.sync_group import SyncGroupRequest
 _ID_OF_NO_MEMBER = "somebody"
 
 
-def _committed(ask: Asker, group: str, *topics: str) -> None:
+def _committed(ask: SignedAsk, group: str, *topics: str) -> None:
     """Offsets of a group without members."""
     committed = [OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 5)]) for topic in topics]
     answer = ask.quietly(OffsetCommitRequest(group, -1, "", topics=committed), 8)
@@ -52,7 +52,7 @@ def _committed(ask: Asker, group: str, *topics: str) -> None:
     ApiKey.FIND_COORDINATOR, (GROUP, "g", DESCRIBE), (GROUP, "h", READ), (TRANSACTIONAL_ID, "g", DESCRIBE),
     (CLUSTER, None, CLUSTER_ACTION), versions=(0, 3, 4, 6),
 )  # fmt: skip
-def coordinators_are_looked_for(ask: Asker) -> None:
+def coordinators_are_looked_for(ask: SignedAsk) -> None:
     keys = [ask.name("g"), ask.name("h"), ask.name("i")]
     for key_type in (0,) if ask.version == 0 else (0, 1, 2):
         if ask.version >= 4:
@@ -63,13 +63,13 @@ def coordinators_are_looked_for(ask: Asker) -> None:
 
 
 @case(ApiKey.JOIN_GROUP, (GROUP, "g", READ), (GROUP, "g", DESCRIBE), versions=(0, 5, 9))
-def a_member_joins(ask: Asker) -> None:
+def a_member_joins(ask: SignedAsk) -> None:
     protocols = [JoinGroupRequestProtocol("range", b"")]
     ask(JoinGroupRequest(ask.name("g"), 10_000, 10_000, _ID_OF_NO_MEMBER, None, "consumer", protocols))
 
 
 @case(ApiKey.SYNC_GROUP, (GROUP, "g", READ), versions=(0, 3, 5))
-def a_member_wants_its_assignment(ask: Asker) -> None:
+def a_member_wants_its_assignment(ask: SignedAsk) -> None:
     ask(SyncGroupRequest(ask.name("g"), 1, _ID_OF_NO_MEMBER))
     if ask.version >= 5:
         stated = {"protocol_type": "consumer", "protocol_name": "range"}
@@ -77,12 +77,12 @@ def a_member_wants_its_assignment(ask: Asker) -> None:
 
 
 @case(ApiKey.HEARTBEAT, (GROUP, "g", READ))
-def a_member_lives(ask: Asker) -> None:
+def a_member_sends_heartbeats(ask: SignedAsk) -> None:
     ask(HeartbeatRequest(ask.name("g"), 1, _ID_OF_NO_MEMBER))
 
 
 @case(ApiKey.LEAVE_GROUP, (GROUP, "g", READ), versions=(0, 3, 5))
-def a_member_leaves(ask: Asker) -> None:
+def a_member_leaves(ask: SignedAsk) -> None:
     if ask.version < 3:
         ask(LeaveGroupRequest(ask.name("g"), _ID_OF_NO_MEMBER))
     else:
@@ -90,7 +90,7 @@ def a_member_leaves(ask: Asker) -> None:
 
 
 @case(ApiKey.OFFSET_COMMIT, (GROUP, "g", READ), (TOPIC, "t", READ), (TOPIC, "u", READ), versions=(2, 7, 9, 10))
-def offsets_are_committed(ask: Asker) -> None:
+def offsets_are_committed(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u"), ask.name("missing")]
     topics = [
         OffsetCommitRequestTopic(
@@ -105,7 +105,7 @@ def offsets_are_committed(ask: Asker) -> None:
 
 
 @case(ApiKey.OFFSET_FETCH, (GROUP, "g", DESCRIBE), (TOPIC, "t", DESCRIBE), versions=(1, 2, 7, 8, 9, 10))
-def offsets_are_fetched(ask: Asker) -> None:
+def offsets_are_fetched(ask: SignedAsk) -> None:
     group, other = ask.name("g"), ask.name("h")
     names = [ask.topic("t"), ask.topic("u"), ask.name("missing")]
     for each in (group, other):
@@ -128,7 +128,7 @@ def offsets_are_fetched(ask: Asker) -> None:
 
 
 @case(ApiKey.OFFSET_DELETE, (GROUP, "g", DELETE), (TOPIC, "t", READ))
-def offsets_are_deleted(ask: Asker) -> None:
+def offsets_are_deleted(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u"), ask.name("missing")]
     _committed(ask, ask.name("g"), *names[:2])
     topics = [OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(0)]) for name in names]
@@ -140,7 +140,7 @@ def offsets_are_deleted(ask: Asker) -> None:
 @case(
     ApiKey.DESCRIBE_GROUPS, (GROUP, "g", DESCRIBE), (GROUP, "h", READ), (GROUP, "g", ALTER_CONFIGS), versions=(0, 3, 6)
 )
-def classic_groups_are_described(ask: Asker) -> None:
+def classic_groups_are_described(ask: SignedAsk) -> None:
     topic = ask.topic("t")
     groups = [ask.name("g"), ask.name("h"), ask.name("i")]
     for group in groups[:2]:
@@ -150,7 +150,7 @@ def classic_groups_are_described(ask: Asker) -> None:
 
 
 @case(ApiKey.LIST_GROUPS, (GROUP, "g", DESCRIBE), (GROUP, "h", DELETE), (CLUSTER, None, DESCRIBE))
-def groups_are_listed(ask: Asker) -> None:
+def groups_are_listed(ask: SignedAsk) -> None:
     topic = ask.topic("t")
     for group in ("g", "h", "i"):
         _committed(ask, ask.name(group), topic)
@@ -160,21 +160,21 @@ def groups_are_listed(ask: Asker) -> None:
 
 
 @case(ApiKey.DELETE_GROUPS, (GROUP, "g", DELETE), (GROUP, "h", READ))
-def groups_are_deleted(ask: Asker) -> None:
+def groups_are_deleted(ask: SignedAsk) -> None:
     topic = ask.topic("t")
     for group in ("g", "h"):
         _committed(ask, ask.name(group), topic)
     ask(DeleteGroupsRequest([ask.name(group) for group in ("g", "h", "none")]))
 
 
-def _heartbeat(ask: Asker, group: str = "g", **said: object) -> ConsumerGroupHeartbeatRequest:
+def _heartbeat(ask: SignedAsk, group: str = "g", **said: object) -> ConsumerGroupHeartbeatRequest:
     joining = {"member_epoch": 0, "rebalance_timeout_ms": 30_000, "topic_partitions": []}
     member = {"member_id": f"{ask.prefix}-member" if ask.version >= 1 else ""}
     return ConsumerGroupHeartbeatRequest(ask.name(group), **{**joining, **member, **said})
 
 
 @case(ApiKey.CONSUMER_GROUP_HEARTBEAT, (GROUP, "g", READ), (TOPIC, "t", DESCRIBE), (TOPIC, "u", READ), versions=(1,))
-def a_consumer_lives(ask: Asker) -> None:
+def a_consumer_joins_and_leaves(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     # No epoch depends on the time that goes by; and Kafka's coordinator, which hears late of new topics, has heard of these.
     configure(ask, ask.name("g"), "consumer.assignment.interval.ms", "0")
@@ -184,7 +184,7 @@ def a_consumer_lives(ask: Asker) -> None:
 
 
 @case(ApiKey.CONSUMER_GROUP_HEARTBEAT, (GROUP, "g", READ), (TOPIC, "t", DESCRIBE), versions=(1,))
-def a_pattern_stands_for_what_may_be_seen(ask: Asker) -> None:
+def a_pattern_stands_for_what_may_be_seen(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     pattern = f"{names[0][:-2]}-[tu]"
     first = ask(_heartbeat(ask, subscribed_topic_regex=pattern))
@@ -206,7 +206,7 @@ def a_pattern_stands_for_what_may_be_seen(ask: Asker) -> None:
 
 
 @case(ApiKey.CONSUMER_GROUP_DESCRIBE, (GROUP, "g", DESCRIBE), (TOPIC, "t", DESCRIBE), (TOPIC, "u", DESCRIBE))
-def consumer_groups_are_described(ask: Asker) -> None:
+def consumer_groups_are_described(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     member = {"member_id": ask.name("m"), "subscribed_topic_names": names}
     seen = ask.quietly(_heartbeat(ask, **member), 1)

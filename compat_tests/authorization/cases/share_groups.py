@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from compat_tests.authorization.cases import case
-from compat_tests.authorization.signing import Asker
+from compat_tests.authorization.signing import SignedAsk
 from compat_tests.harness.awaiting import LIMIT_S
 from compat_tests.oracle.cases.share_groups import beats, joined, new_group
 from pykbroker.security.operations import CLUSTER_ACTION, DELETE, DESCRIBE, READ
@@ -49,7 +49,7 @@ _ACCEPT = 1
 _WAIT_MS = 15_000
 
 
-def _read(ask: Asker, *topics: str) -> str:
+def _read(ask: SignedAsk, *topics: str) -> str:
     """A group with a member that reads the topics, which have records; the administrator sets it up."""
     group = new_group(ask)
     for number, topic in enumerate(topics):
@@ -59,7 +59,7 @@ def _read(ask: Asker, *topics: str) -> str:
 
 
 @case(ApiKey.SHARE_GROUP_HEARTBEAT, (GROUP, "group", READ), (TOPIC, "t", DESCRIBE), (TOPIC, "u", READ))
-def a_member_of_a_share_group_lives(ask: Asker) -> None:
+def a_member_of_a_share_group_joins_and_leaves(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     group = new_group(ask)
     for topics in (names, [ask.name("missing")], names[:1]):
@@ -73,7 +73,7 @@ def _while_state_begins(answer: Any) -> None:
 
 
 @case(ApiKey.SHARE_GROUP_DESCRIBE, (GROUP, "group", DESCRIBE), (TOPIC, "t", DESCRIBE))
-def share_groups_are_described(ask: Asker) -> None:
+def share_groups_are_described(ask: SignedAsk) -> None:
     group = _read(ask, ask.topic("t"))
     described = ask.quietly_as_user(ShareGroupDescribeRequest([group, ask.name("none")], True))
     for each in described.groups:
@@ -84,7 +84,7 @@ def share_groups_are_described(ask: Asker) -> None:
 
 
 @case(ApiKey.SHARE_FETCH, (GROUP, "group", READ), (TOPIC, "t", READ))
-def records_are_acquired(ask: Asker) -> None:
+def records_are_acquired(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     group = _read(ask, *names)
     topics = [FetchTopic(ask.topic_ids[name], [FetchPartition(0)]) for name in names]
@@ -92,7 +92,7 @@ def records_are_acquired(ask: Asker) -> None:
 
 
 @case(ApiKey.SHARE_ACKNOWLEDGE, (GROUP, "group", READ), (TOPIC, "t", READ))
-def records_are_acknowledged(ask: Asker) -> None:
+def records_are_acknowledged(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     group = _read(ask, *names)
     connection = ask.connect()
@@ -104,7 +104,7 @@ def records_are_acknowledged(ask: Asker) -> None:
 
 
 @case(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, (GROUP, "group", DESCRIBE), (TOPIC, "t", DESCRIBE))
-def offsets_of_share_groups_are_described(ask: Asker) -> None:
+def offsets_of_share_groups_are_described(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     group = _read(ask, *names)
     topics = [DescribeShareGroupOffsetsRequestTopic(name, [0]) for name in (*names, ask.name("missing"))]
@@ -113,7 +113,7 @@ def offsets_of_share_groups_are_described(ask: Asker) -> None:
 
 
 @case(ApiKey.ALTER_SHARE_GROUP_OFFSETS, (GROUP, "group", READ), (TOPIC, "t", READ))
-def offsets_of_share_groups_are_altered(ask: Asker) -> None:
+def offsets_of_share_groups_are_altered(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u"), ask.name("missing")]
     partition = AlterShareGroupOffsetsRequestPartition(0, 3)
     topics = [AlterShareGroupOffsetsRequestTopic(name, [partition]) for name in names]
@@ -121,7 +121,7 @@ def offsets_of_share_groups_are_altered(ask: Asker) -> None:
 
 
 @case(ApiKey.DELETE_SHARE_GROUP_OFFSETS, (GROUP, "group", DELETE), (TOPIC, "t", READ))
-def offsets_of_share_groups_are_deleted(ask: Asker) -> None:
+def offsets_of_share_groups_are_deleted(ask: SignedAsk) -> None:
     names = [ask.topic("t"), ask.topic("u")]
     group = _read(ask, *names)
     for number in range(len(names)):
@@ -133,7 +133,7 @@ def offsets_of_share_groups_are_deleted(ask: Asker) -> None:
 # ---- what brokers ask each other
 
 
-def _coordinated(ask: Asker) -> tuple[str, bytes]:
+def _coordinated(ask: SignedAsk) -> tuple[str, bytes]:
     """A group and a topic, once their share coordinator is there and knows them."""
     group, topic_id = ask.name("group"), ask.topic_ids[ask.topic("t")]
     key = FindCoordinatorRequest(key_type=2, coordinator_keys=[f"{group}:{uuid_to_str(topic_id)}:0"])
@@ -148,7 +148,7 @@ def _coordinated(ask: Asker) -> tuple[str, bytes]:
 
 
 @case(ApiKey.INITIALIZE_SHARE_GROUP_STATE, (CLUSTER, None, CLUSTER_ACTION))
-def the_state_of_a_share_group_is_begun(ask: Asker) -> None:
+def the_state_of_a_share_group_is_begun(ask: SignedAsk) -> None:
     group, topic_id = _coordinated(ask)
     data = initialize_share_group_state.PartitionData(0, 0, 3)
     topic = initialize_share_group_state.InitializeStateData(topic_id, [data])
@@ -156,28 +156,28 @@ def the_state_of_a_share_group_is_begun(ask: Asker) -> None:
 
 
 @case(ApiKey.READ_SHARE_GROUP_STATE, (CLUSTER, None, CLUSTER_ACTION))
-def the_state_of_a_share_group_is_read(ask: Asker) -> None:
+def the_state_of_a_share_group_is_read(ask: SignedAsk) -> None:
     group, topic_id = _coordinated(ask)
     topic = read_share_group_state.ReadStateData(topic_id, [read_share_group_state.PartitionData(0, 0)])
     ask(read_share_group_state.ReadShareGroupStateRequest(group, [topic]))
 
 
 @case(ApiKey.WRITE_SHARE_GROUP_STATE, (CLUSTER, None, CLUSTER_ACTION))
-def the_state_of_a_share_group_is_written(ask: Asker) -> None:
+def the_state_of_a_share_group_is_written(ask: SignedAsk) -> None:
     group, topic_id = _coordinated(ask)
     topic = write_share_group_state.WriteStateData(topic_id, [write_share_group_state.PartitionData(0, 0, 0, 3)])
     ask(write_share_group_state.WriteShareGroupStateRequest(group, [topic]))
 
 
 @case(ApiKey.DELETE_SHARE_GROUP_STATE, (CLUSTER, None, CLUSTER_ACTION))
-def the_state_of_a_share_group_is_deleted(ask: Asker) -> None:
+def the_state_of_a_share_group_is_deleted(ask: SignedAsk) -> None:
     group, topic_id = _coordinated(ask)
     topic = delete_share_group_state.DeleteStateData(topic_id, [delete_share_group_state.PartitionData(0)])
     ask(delete_share_group_state.DeleteShareGroupStateRequest(group, [topic]))
 
 
 @case(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, (CLUSTER, None, CLUSTER_ACTION))
-def the_state_of_a_share_group_is_summed_up(ask: Asker) -> None:
+def the_state_of_a_share_group_is_summed_up(ask: SignedAsk) -> None:
     group, topic_id = _coordinated(ask)
     data = read_share_group_state_summary.PartitionData(0, 0)
     topic = read_share_group_state_summary.ReadStateSummaryData(topic_id, [data])

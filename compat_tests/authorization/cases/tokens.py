@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.authorization.cases import case
-from compat_tests.authorization.signing import Asker
+from compat_tests.authorization.signing import SignedAsk
 from compat_tests.harness.awaiting import eventually
 from pykbroker.security.operations import ALTER, CREATE_TOKENS, DESCRIBE, DESCRIBE_TOKENS
 from pykbroker.security.resources import USER
@@ -18,7 +18,7 @@ from pykbroker.wire.messages.describe_delegation_token import (
 
 
 @case(ApiKey.CREATE_DELEGATION_TOKEN, (USER, "o", CREATE_TOKENS), (USER, "o", DESCRIBE_TOKENS), versions=(3,))
-def tokens_are_made_for_others(ask: Asker) -> None:
+def tokens_are_made_for_others(ask: SignedAsk) -> None:
     for owner in ("o", "p"):
         for kind in ("User", "Group"):
             renewers = [CreatableRenewers(kind, "somebody")]
@@ -31,7 +31,7 @@ def tokens_are_made_for_others(ask: Asker) -> None:
 
 
 @case(ApiKey.DESCRIBE_DELEGATION_TOKEN, (USER, "o", DESCRIBE_TOKENS), (USER, "p", DESCRIBE), (USER, "p", ALTER))
-def tokens_of_others_are_described(ask: Asker) -> None:
+def tokens_of_others_are_described(ask: SignedAsk) -> None:
     owners = [ask.name(owner) for owner in ("o", "p", "q")]
     for owner in owners:
         renewers = [CreatableRenewers("User", ask.user)] if owner == owners[-1] else []
@@ -42,6 +42,6 @@ def tokens_of_others_are_described(ask: Asker) -> None:
         ask.keep(sorted(_owners(ask, ask.quietly_as_user(request))))
 
 
-def _owners(ask: Asker, answer: Any) -> list[str]:
+def _owners(ask: SignedAsk, answer: Any) -> list[str]:
     assert answer.error_code == 0
     return [token.principal_name for token in answer.tokens if token.principal_name.startswith(ask.prefix)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.authorization.cases import case
-from compat_tests.authorization.signing import Asker
+from compat_tests.authorization.signing import SignedAsk
 from pykbroker.security.operations import ALTER, CLUSTER_ACTION, DESCRIBE, READ, WRITE
 from pykbroker.security.resources import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID
 from pykbroker.wire.apis import ApiKey
@@ -29,7 +29,7 @@ from pykbroker.wire.messages.write_txn_markers import (
 )
 
 
-def _begun(ask: Asker, what: str = "id") -> tuple[str, int, int]:
+def _begun(ask: SignedAsk, what: str = "id") -> tuple[str, int, int]:
     """A transactional id with its producer."""
     name = ask.name(what)
     answer = ask.until_ready(InitProducerIdRequest(name, 60_000), 4)
@@ -43,7 +43,7 @@ def _begun(ask: Asker, what: str = "id") -> tuple[str, int, int]:
     (TOPIC, "u", WRITE),
     versions=(0, 3),
 )
-def partitions_are_added(ask: Asker) -> None:
+def partitions_are_added(ask: SignedAsk) -> None:
     producer = _begun(ask)
     names = [ask.topic("t"), ask.topic("u"), ask.name("missing")]
     topics = [AddPartitionsToTxnTopic(name, [0, 7]) for name in names]
@@ -53,19 +53,19 @@ def partitions_are_added(ask: Asker) -> None:
 
 
 @case(ApiKey.ADD_PARTITIONS_TO_TXN, (CLUSTER, None, CLUSTER_ACTION), versions=(4, 5))
-def a_broker_asks_for_partitions(ask: Asker) -> None:
+def a_broker_asks_for_partitions(ask: SignedAsk) -> None:
     producer = _begun(ask)
     topics = [AddPartitionsToTxnTopic(ask.topic("t"), [0])]
     ask(AddPartitionsToTxnRequest([AddPartitionsToTxnTransaction(*producer, True, topics)]))
 
 
 @case(ApiKey.ADD_OFFSETS_TO_TXN, (TRANSACTIONAL_ID, "id", WRITE), (GROUP, "g", READ))
-def offsets_are_added(ask: Asker) -> None:
+def offsets_are_added(ask: SignedAsk) -> None:
     ask(AddOffsetsToTxnRequest(*_begun(ask), ask.name("g")))
 
 
 @case(ApiKey.END_TXN, (TRANSACTIONAL_ID, "id", WRITE), (TRANSACTIONAL_ID, "id", DESCRIBE))
-def a_transaction_ends(ask: Asker) -> None:
+def a_transaction_ends(ask: SignedAsk) -> None:
     ask(EndTxnRequest(ask.name("id"), 5, 0, True))
 
 
@@ -76,7 +76,7 @@ def a_transaction_ends(ask: Asker) -> None:
     (TOPIC, "t", READ),
     versions=(0, 2, 3, 5, 6),
 )
-def offsets_are_committed_in_a_transaction(ask: Asker) -> None:
+def offsets_are_committed_in_a_transaction(ask: SignedAsk) -> None:
     name, producer_id, epoch = _begun(ask)
     if ask.version < 5:
         ask.quietly(AddOffsetsToTxnRequest(name, producer_id, epoch, ask.name("g")), 3)
@@ -92,7 +92,7 @@ def offsets_are_committed_in_a_transaction(ask: Asker) -> None:
 
 
 @case(ApiKey.WRITE_TXN_MARKERS, (CLUSTER, None, CLUSTER_ACTION), (CLUSTER, None, ALTER), (CLUSTER, None, DESCRIBE))
-def markers_are_written(ask: Asker) -> None:
+def markers_are_written(ask: SignedAsk) -> None:
     topics = [WritableTxnMarkerTopic(ask.topic("t"), [0, 7])]
     ask(WriteTxnMarkersRequest([WritableTxnMarker(77, 1, False, topics, 0)]))
     ask(WriteTxnMarkersRequest([]))
@@ -102,7 +102,7 @@ def markers_are_written(ask: Asker) -> None:
     ApiKey.DESCRIBE_TRANSACTIONS, (TRANSACTIONAL_ID, "id", DESCRIBE), (TRANSACTIONAL_ID, "id", WRITE),
     (TOPIC, "t", DESCRIBE), (TRANSACTIONAL_ID, "none", DESCRIBE),
 )  # fmt: skip
-def transactions_are_described(ask: Asker) -> None:
+def transactions_are_described(ask: SignedAsk) -> None:
     producer = _begun(ask)
     topics = [AddPartitionsToTxnTopic(ask.topic(what), [0]) for what in ("t", "u")]
     ask.quietly(AddPartitionsToTxnRequest([], *producer, topics), 3)
@@ -114,7 +114,7 @@ def transactions_are_described(ask: Asker) -> None:
 
 
 @case(ApiKey.LIST_TRANSACTIONS, (TRANSACTIONAL_ID, "id", DESCRIBE), (TRANSACTIONAL_ID, "u", WRITE), versions=(0, 2))
-def transactions_are_listed(ask: Asker) -> None:
+def transactions_are_listed(ask: SignedAsk) -> None:
     for what in ("id", "u", "v"):
         _begun(ask, what)
     listed = ask.quietly_as_user(ListTransactionsRequest())

@@ -42,7 +42,7 @@ def elect_all(ask: Ask, topic: str, election_type: int = 0) -> None:
 
 
 @case(ApiKey.ELECT_LEADERS)
-def elections_nobody_needs(ask: Ask) -> None:
+def needless_elections(ask: Ask) -> None:
     topic = ask.topic(partitions=2)
     ask(ElectLeadersRequest(topic_partitions=[TopicPartitions(topic, [0, 1])]))
     ask(ElectLeadersRequest(topic_partitions=[TopicPartitions(topic, [])]))
@@ -51,7 +51,7 @@ def elections_nobody_needs(ask: Ask) -> None:
 
 
 @case(ApiKey.ELECT_LEADERS, since=1)
-def unclean_elections_nobody_needs(ask: Ask) -> None:
+def needless_unclean_elections(ask: Ask) -> None:
     topic = ask.topic()
     ask(ElectLeadersRequest(1, [TopicPartitions(topic, [0])]))
     elect_all(ask, topic, 1)
@@ -207,7 +207,7 @@ def updates_to_where_it_is(ask: Ask) -> None:
 
 
 @case(ApiKey.UPDATE_FEATURES)
-def a_good_update_beside_a_bad_one(ask: Ask) -> None:
+def a_good_update_and_a_bad_one(ask: Ask) -> None:
     updates = [FeatureUpdateKey("group.version", 1), FeatureUpdateKey("no.such.feature", 1)]
     ask(UpdateFeaturesRequest(feature_updates=updates))
     ask(UpdateFeaturesRequest(feature_updates=[*updates, FeatureUpdateKey("metadata.version", 1)]))
@@ -254,7 +254,7 @@ def down_and_up_again(ask: Ask) -> None:
 
 
 @case(ApiKey.UNREGISTER_BROKER)
-def a_broker_nobody_knows(ask: Ask) -> None:
+def an_unknown_broker(ask: Ask) -> None:
     ask(UnregisterBrokerRequest(broker_id=77))
     ask(UnregisterBrokerRequest(broker_id=-1))
 

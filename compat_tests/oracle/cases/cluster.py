@@ -66,7 +66,7 @@ def no_voters_of_a_static_quorum(ask: Ask) -> None:
 
 
 @case(ApiKey.UNREGISTER_CONTROLLER)
-def a_controller_nobody_knows(ask: Ask) -> None:
+def an_unknown_controller(ask: Ask) -> None:
     for node_id in (77, -1):
         ask(UnregisterControllerRequest(node_id))
     ask(UnregisterControllerRequest(ask.quietly(DescribeClusterRequest(), 2).brokers[0].broker_id))

@@ -69,7 +69,7 @@ def committed(
 
 
 @case(ApiKey.OFFSET_COMMIT)
-def by_nobody_in_particular(ask: Ask) -> None:
+def without_a_member(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), ask.name("group")
     ask(commit(ask, group, topic))
     ask(commit(ask, group, topic, 7, partition=1, metadata=None))
@@ -173,7 +173,7 @@ def of_several_groups(ask: Ask) -> None:
 
 
 @case(ApiKey.OFFSET_FETCH, since=9)
-def as_a_member_nobody_knows(ask: Ask) -> None:
+def as_an_unknown_member(ask: Ask) -> None:
     group, member = settled_group(ask)
     for who, epoch in (("nobody", 1), (member, 7), (member, 1)):
         ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, who, epoch, None)]))

@@ -130,7 +130,7 @@ def of_a_group_that_knows_others(ask: Ask) -> None:
 
 
 @case(ApiKey.CONSUMER_GROUP_HEARTBEAT)
-def alone(ask: Ask) -> None:
+def one_member(ask: Ask) -> None:
     topic, name = ask.topic(partitions=3), group(ask)
     ask(joins(name, "one", topic, rack_id="r", server_assignor="range"))
     looks(ask, name)
@@ -221,7 +221,7 @@ def two_members(ask: Ask) -> None:
 
 
 @case(ApiKey.CONSUMER_GROUP_HEARTBEAT)
-def a_member_that_begins_anew_while_it_revokes(ask: Ask) -> None:
+def a_member_that_rejoins_while_it_revokes(ask: Ask) -> None:
     topic, name = ask.topic(partitions=2), group(ask)
     ask(joins(name, "one", topic))
     ask(joins(name, "two", topic))

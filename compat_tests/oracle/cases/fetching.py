@@ -137,7 +137,7 @@ def a_session(ask: Ask) -> None:
 
 
 @case(ApiKey.FETCH, since=7)
-def sessions_nobody_knows(ask: Ask) -> None:
+def unknown_sessions(ask: Ask) -> None:
     ask(fetch(ask, session_id=999_999, session_epoch=1))
     ask(fetch(ask, session_id=999_999, session_epoch=-1))
     ask(fetch(ask, session_id=999_999, session_epoch=0))

@@ -28,7 +28,7 @@ EVERY: Access = (ANY, None, ANY, None, None, ANY, ANY)
 GOOD: Access = (TOPIC, "t", LITERAL, "User:alice", "*", READ, ALLOW)
 
 #: What an access list may say wrongly, or a filter only: one word of ``GOOD`` is another.
-ODD: tuple[Access, ...] = tuple(
+UNUSUAL: tuple[Access, ...] = tuple(
     (*GOOD[:place], value, *GOOD[place + 1 :])  # type: ignore[misc]
     for place, values in (
         (0, (UNKNOWN, ANY, CLUSTER, 7, 8, 99, -1)),
@@ -47,7 +47,7 @@ ODD: tuple[Access, ...] = tuple(
 def access_lists_that_are_described(ask: Ask) -> None:
     ask(DescribeAclsRequest(*EVERY))
     ask(DescribeAclsRequest(*GOOD))
-    for filter_ in ODD:
+    for filter_ in UNUSUAL:
         ask(DescribeAclsRequest(*filter_))
 
 
@@ -56,7 +56,7 @@ def access_lists_that_are_created(ask: Ask) -> None:
     ask(CreateAclsRequest([]))
     ask(CreateAclsRequest([AclCreation(*GOOD)]))
     ask(CreateAclsRequest([AclCreation(*GOOD), AclCreation(*GOOD), AclCreation(TRANSACTIONAL_ID, "id", *GOOD[2:])]))
-    for creation in ODD:
+    for creation in UNUSUAL:
         ask(CreateAclsRequest([AclCreation(*creation), AclCreation(*GOOD)]))
 
 
@@ -65,7 +65,7 @@ def access_lists_that_are_deleted(ask: Ask) -> None:
     ask(DeleteAclsRequest([]))
     ask(DeleteAclsRequest([DeleteAclsFilter(*EVERY)]))
     ask(DeleteAclsRequest([DeleteAclsFilter(*GOOD), DeleteAclsFilter(*GOOD)]))
-    for filter_ in ODD:
+    for filter_ in UNUSUAL:
         ask(DeleteAclsRequest([DeleteAclsFilter(*filter_), DeleteAclsFilter(*GOOD)]))
 
 
@@ -112,12 +112,12 @@ def tokens_that_are_described(ask: Ask) -> None:
 
 
 @case(ApiKey.SASL_HANDSHAKE)
-def sasl_where_nobody_signs_in(ask: Ask) -> None:
+def a_handshake_without_sasl(ask: Ask) -> None:
     for mechanism in ("PLAIN", "SCRAM-SHA-256", "GSSAPI", "", "nonsense"):
         ask(SaslHandshakeRequest(mechanism))
 
 
 @case(ApiKey.SASL_AUTHENTICATE)
-def a_password_where_nobody_signs_in(ask: Ask) -> None:
+def a_password_without_sasl(ask: Ask) -> None:
     for password in (b"\0alice\0secret", b""):
         ask(SaslAuthenticateRequest(password))

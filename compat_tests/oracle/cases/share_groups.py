@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import Any
 
 from compat_tests.oracle.cases import case
@@ -214,6 +215,21 @@ def acknowledgements(ask: Ask) -> None:
     asks(ask, acknowledges(ask, group, topic, -1, (4, 9, [0])))
     asks(ask, acknowledges(ask, group, topic, -1, (4, 9, [ACCEPT])))
     ask(DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, None)]), OFFSETS)
+
+
+@case(ApiKey.SHARE_ACKNOWLEDGE)
+def acknowledgements_of_what_is_not_read(ask: Ask) -> None:
+    topic = ask.topic(partitions=2)
+    ask.fill(topic, 10)
+    ask.fill(topic, 10, partition=1)
+    group = new_group(ask)
+    joined(ask, group, topic)
+    acquired(ask, group, topic)  # of partition 0
+    said = [AcknowledgementBatch(0, 4, [ACCEPT])]
+    topics = (ask.topic_ids[topic], ask.topic_ids[ask.topic("other")], bytes(range(16)))
+    for epoch, (topic_id, index) in enumerate(product(topics, (1, 9)), 1):
+        named = [AcknowledgeTopic(topic_id, [AcknowledgePartition(index, said)])]
+        asks(ask, ShareAcknowledgeRequest(group, "member", epoch, topics=named))
 
 
 # ---- offsets

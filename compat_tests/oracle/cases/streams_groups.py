@@ -238,13 +238,13 @@ class _Application:
         self._tasks: dict[str, tuple[dict[str, list[int]], dict[str, list[int]], dict[str, list[int]]]] = {}
 
     def enters(self, member: str, topology: Topology, **options: Any) -> None:
-        self._told(member, self._ask.quietly(enters(self._group, member, topology, **options), BEAT))
+        self._reported(member, self._ask.quietly(enters(self._group, member, topology, **options), BEAT))
 
     def beats(self, member: str, **options: Any) -> bool:
         """A heartbeat with all that the member has; whether it is told anything new."""
         active, standby, warmup = ([TaskIds(*each) for each in kind.items()] for kind in self._tasks[member])
         has = {"active_tasks": active, "standby_tasks": standby, "warmup_tasks": warmup, **options}
-        return self._told(member, self._ask.quietly(beats(self._group, member, self._epochs[member], **has), BEAT))
+        return self._reported(member, self._ask.quietly(beats(self._group, member, self._epochs[member], **has), BEAT))
 
     def leaves(self, member: str) -> None:
         self._ask.quietly(beats(self._group, member, -1), BEAT)
@@ -261,7 +261,7 @@ class _Application:
             assert time.monotonic() < deadline, group
         self._ask(StreamsGroupDescribeRequest([self._group]), DESCRIBE)
 
-    def _told(self, member: str, answer: Any) -> bool:
+    def _reported(self, member: str, answer: Any) -> bool:
         assert answer.error_code == 0, answer
         before = self._epochs.get(member), self._tasks.get(member)
         self._epochs[member] = answer.member_epoch
@@ -395,7 +395,7 @@ def offsets_of_tasks_are_described(ask: Ask) -> None:
 
 
 @case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
-def settings_of_the_group_are_told(ask: Ask) -> None:
+def settings_of_the_group_are_answered(ask: Ask) -> None:
     topic = ask.topic()
     group = new_group(
         ask,
@@ -510,23 +510,23 @@ def topologies_refused(ask: Ask) -> None:
     topic, group = ask.topic(partitions=2), new_group(ask)
     loop = ask.name("loop")
 
-    def told(*subtopologies: Subtopology) -> None:
+    def reported(*subtopologies: Subtopology) -> None:
         ask(enters(group, "first", Topology(0, list(subtopologies))))
 
-    told(Subtopology("0", ["__consumer_offsets", topic]), Subtopology("1", ["__transaction_state"]))
-    told(Subtopology("0", [topic, "a b", "", "."]))
-    told(Subtopology("0", [topic], ["a.*"]))
-    told(Subtopology("0", [topic], state_changelog_topics=[TopicInfo("changelog", 2)]))
-    told(Subtopology("0", [topic], state_changelog_topics=[TopicInfo("bad name")]))
-    told(Subtopology("0", [], state_changelog_topics=[TopicInfo(ask.name("changelog"))]))
-    told(Subtopology("0", [], repartition_sink_topics=[loop], repartition_source_topics=[TopicInfo(loop)]))
-    told(Subtopology("0", [topic], repartition_source_topics=[TopicInfo(loop)]))
-    told(Subtopology("0", [topic]), Subtopology("0", [topic]))
-    told(Subtopology("0", [topic], copartition_groups=[CopartitionGroup([1])]))
-    told(Subtopology("0", [topic], copartition_groups=[CopartitionGroup([-1])]))
-    told(Subtopology("0", [topic], copartition_groups=[CopartitionGroup([])]))
-    told(Subtopology("0", [topic], repartition_source_topics=[TopicInfo(loop, -1)]))
-    told()
+    reported(Subtopology("0", ["__consumer_offsets", topic]), Subtopology("1", ["__transaction_state"]))
+    reported(Subtopology("0", [topic, "a b", "", "."]))
+    reported(Subtopology("0", [topic], ["a.*"]))
+    reported(Subtopology("0", [topic], state_changelog_topics=[TopicInfo("changelog", 2)]))
+    reported(Subtopology("0", [topic], state_changelog_topics=[TopicInfo("bad name")]))
+    reported(Subtopology("0", [], state_changelog_topics=[TopicInfo(ask.name("changelog"))]))
+    reported(Subtopology("0", [], repartition_sink_topics=[loop], repartition_source_topics=[TopicInfo(loop)]))
+    reported(Subtopology("0", [topic], repartition_source_topics=[TopicInfo(loop)]))
+    reported(Subtopology("0", [topic]), Subtopology("0", [topic]))
+    reported(Subtopology("0", [topic], copartition_groups=[CopartitionGroup([1])]))
+    reported(Subtopology("0", [topic], copartition_groups=[CopartitionGroup([-1])]))
+    reported(Subtopology("0", [topic], copartition_groups=[CopartitionGroup([])]))
+    reported(Subtopology("0", [topic], repartition_source_topics=[TopicInfo(loop, -1)]))
+    reported()
 
 
 @case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)

@@ -38,9 +38,9 @@ def subscribe(ask: Ask, name: str, **settings: str) -> None:
     number = next(_numbers)
     interval = 100 + number % 500
     _change(ask, _FENCE, {"interval.ms": str(interval), "match": f"client_instance_id={uuid_to_str(_FENCED)[:16]}.*"})
-    _until(ask, number, lambda told: told == interval)
+    _until(ask, number, lambda reported: reported == interval)
     _change(ask, _FENCE, {})
-    _until(ask, number, lambda told: told != interval)
+    _until(ask, number, lambda reported: reported != interval)
 
 
 def _change(ask: Ask, name: str, settings: Mapping[str, str]) -> None:
@@ -52,7 +52,7 @@ def _change(ask: Ask, name: str, settings: Mapping[str, str]) -> None:
 
 def _until(ask: Ask, number: int, met: Callable[[int], bool]) -> None:
     """Wait until a client that nobody has seen is told of such an interval."""
-    while not met(asked(ask, _FENCED[:12] + struct.pack(">HH", number, next(_polls) & 0xFFFF)).push_interval_ms):
+    while not met(requested(ask, _FENCED[:12] + struct.pack(">HH", number, next(_polls) & 0xFFFF)).push_interval_ms):
         pass
 
 
@@ -60,14 +60,14 @@ _FENCE, _FENCED = "fence", b"of the fence...."
 _numbers, _polls = itertools.count(), itertools.count()
 
 
-def asked(ask: Ask, client: bytes = bytes(16)) -> GetTelemetrySubscriptionsResponse:
+def requested(ask: Ask, client: bytes = bytes(16)) -> GetTelemetrySubscriptionsResponse:
     """What is asked of a client; nothing is kept."""
     found: GetTelemetrySubscriptionsResponse = ask.quietly(GetTelemetrySubscriptionsRequest(client), 0)
     return found
 
 
 @case(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS)
-def what_is_asked_of_clients(ask: Ask) -> None:
+def subscriptions_of_clients(ask: Ask) -> None:
     names = [ask.name(str(number)) for number in range(4)]
     many = ",".join(f"org.apache.kafka.metric.{number}" for number in range(13))
     ask(GetTelemetrySubscriptionsRequest(_CLIENT))
@@ -85,7 +85,7 @@ def what_is_asked_of_clients(ask: Ask) -> None:
     ):
         subscribe(ask, names[number], **settings)
         for client in (_CLIENT[:-1] + bytes([number]), bytes([255 - number]) * 16):
-            ask.keep(asked(ask, client).subscription_id)
+            ask.keep(requested(ask, client).subscription_id)
             ask(GetTelemetrySubscriptionsRequest(client))
     subscribe(ask, names[3])
     ask(GetTelemetrySubscriptionsRequest(_CLIENT[:-1] + b"\x03"))
@@ -111,7 +111,7 @@ def properties_that_subscriptions_match(ask: Ask) -> None:
         )
     ):
         subscribe(ask, name, metrics="one", interval_ms=str(60_000 + number), match=match)
-        ask.keep([match, asked(ask, bytes([*range(15), number])).requested_metrics])
+        ask.keep([match, requested(ask, bytes([*range(15), number])).requested_metrics])
     subscribe(ask, name)
 
 
@@ -126,7 +126,7 @@ def number_point(value: float) -> bytes:
 
 
 @case(ApiKey.API_VERSIONS, since=4, until=4)
-def what_is_listed_while_metrics_are_asked_for(ask: Ask) -> None:
+def what_is_listed_while_there_are_subscriptions(ask: Ask) -> None:
     name = ask.name("one")
     subscribe(ask, name, metrics="one", interval_ms="60000", match="client_id=nobody")
     listed = ask.quietly(ApiVersionsRequest("a-library", "1.2.3"), 4).api_keys
@@ -157,7 +157,7 @@ def pushes(ask: Ask) -> None:
     )
     for number, (codec, metrics) in enumerate(pushed):
         client = bytes([number, *range(15)])
-        identity = asked(ask, client).subscription_id
+        identity = requested(ask, client).subscription_id
         ask(PushTelemetryRequest(client, identity, False, codec, metrics))
         ask(PushTelemetryRequest(client, identity, False, Compression.NONE, good))
         ask(GetTelemetrySubscriptionsRequest(client))
@@ -172,7 +172,7 @@ def pushes_out_of_turn(ask: Ask) -> None:
         ask(PushTelemetryRequest(client, 7, False, 0, good))
     subscribe(ask, name, metrics="*", interval_ms="3600000")
     client = b"out-of-turn-----"
-    identity = asked(ask, client).subscription_id
+    identity = requested(ask, client).subscription_id
     ask(PushTelemetryRequest(client, _NOBODY, False, 0, good))
     ask(GetTelemetrySubscriptionsRequest(client))
     ask(PushTelemetryRequest(client, identity, False, 0, good))

@@ -138,7 +138,7 @@ def not_there(ask: Ask) -> None:
 
 
 @case(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
-def odd_limits(ask: Ask) -> None:
+def unusual_limits(ask: Ask) -> None:
     topic = ask.topic()
     ask(DescribeTopicPartitionsRequest([TopicRequest(topic)], 0))
     ask(DescribeTopicPartitionsRequest([TopicRequest(topic)], -5))

@@ -52,10 +52,10 @@ def run_suite(folder: Path, listeners: Listeners, reports: Path) -> Iterator[Sui
 
 
 def _run(
-    folder: Path, listeners: Listeners, certificates: Path, report: Path, asked: Collection[str]
+    folder: Path, listeners: Listeners, certificates: Path, report: Path, requested: Collection[str]
 ) -> Iterator[SuiteCase]:
     command = [sys.executable, "-m", "pytest", "-c", "suite.ini", "--rootdir", ".", "-p", "running_broker"]
-    command += ["-p", "no:cacheprovider", "-q", f"--junitxml={report}", *asked]
+    command += ["-p", "no:cacheprovider", "-q", f"--junitxml={report}", *requested]
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),

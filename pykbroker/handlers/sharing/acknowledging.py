@@ -46,10 +46,10 @@ def acknowledged(
     """The error of a partition's acknowledgements, None if they are persisted."""
 
     def carry_out() -> Deferred[None]:
-        if not broker.share_partitions.sessions.of_group(group_id):
-            # All members left while the request was worked on, and what they had is released: nothing is opened that nobody would end.
-            raise KafkaError(ErrorCode.INVALID_RECORD_STATE)
-        led = broker.share_partitions.led(group_id, readable(broker, ctx, where))
+        led = broker.share_partitions.opened(group_id, readable(broker, ctx, where))
+        if led is None:
+            unread = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # as in Apache Kafka
+            raise KafkaError(unread, unread.default_message)
         may_renew = broker.share_partitions.settings(group_id).may_renew
 
         def check(_: None) -> Deferred[list[Acknowledged]]:

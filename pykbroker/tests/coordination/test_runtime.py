@@ -160,6 +160,25 @@ def test_an_answer_about_one_group_does_not_wait_for_another():
     assert {group.group_id for group in listed.value.groups} == {GROUP, other}
 
 
+def test_an_answer_about_one_transactional_id_does_not_wait_for_another():
+    world = SlowDisk()
+    begun = world.post(InitProducerIdRequest("other", 60_000, -1, -1), 4)
+    world.sync()
+    assert begun.value.error_code == ErrorCode.NONE
+    changed = world.new_incarnation()
+    asked, unknown = (world.post(DescribeTransactionsRequest([name]), 0) for name in ("other", "nobody's"))
+    listed = world.post(ListTransactionsRequest(), 0)
+    world.settle()
+    assert world.threads, "the new incarnation is being synced, in the one partition that both ids have"
+    assert not changed.done
+    assert asked.value.transaction_states[0].producer_id == begun.value.producer_id
+    assert unknown.value.transaction_states[0].error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert not listed.done, "a list tells of all transactional ids"
+    world.sync()
+    assert changed.value.producer_epoch == 1
+    assert {each.transactional_id for each in listed.value.transaction_states} == {"tx", "other"}
+
+
 def test_an_answer_waits_for_the_marker_that_settles_its_offsets():
     world = SlowDisk()
     begun = world.post(AddOffsetsToTxnRequest("tx", world.producer.producer_id, world.producer.epoch, GROUP), 3)

@@ -118,24 +118,12 @@ def test_what_a_batch_weighs_grows_with_its_types() -> None:
     assert many >= 50
 
 
-def test_acknowledgements_of_many_partitions_open_none_when_the_member_has_gone() -> None:
-    world = ShareCluster(partitions=1500)
+def test_a_partition_that_no_member_reads_is_not_opened() -> None:
+    """It would stay open if the member were gone, and what it knows would grow old."""
+    world = ShareCluster(partitions=2)
     world.joined()
-    member = ShareMember(world, partitions=0)
-    assert member.fetch().error_code == ErrorCode.NONE
-    said = [AcknowledgePartition(index, [AcknowledgementBatch(0, 0, [1])]) for index in range(1500)]
-    request = ShareAcknowledgeRequest(
-        group_id=SHARE_GROUP,
-        member_id=member.name,
-        share_session_epoch=member.epoch,
-        topics=[AcknowledgeTopic(world.topic_id, said)],
-    )
-    waiting = world.post(request, 2, peer=member.peer)
-    while not world.broker.share_partitions.led_of(SHARE_GROUP):
-        assert not waiting.done
-        world.run_turn()
-    member.peer.lose()
-    for _ in range(5):
-        world.settle()
-        world.advance(1000)
-    assert world.broker.share_partitions.led_of(SHARE_GROUP) == []
+    world.produce(3, index=1)
+    member = ShareMember(world, partitions=1)
+    assert member.acquired() == []
+    assert member.acknowledge(0, 2, ACCEPT, index=1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [led.key.partition for led in world.broker.share_partitions.led_of(SHARE_GROUP)] == [0]

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from pykbroker.access.step import authorise
 from pykbroker.controller.topics import NewTopic
 from pykbroker.quotas.throttling import Throttling
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
+from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_client_quotas import (
@@ -257,6 +259,36 @@ def test_a_refused_request_costs_time_too_and_says_so(world: World) -> None:
     answer = world.ask(CreateTopicsRequest(topics), STRICT)
     assert answer.topics[0].error_code == ErrorCode.POLICY_VIOLATION
     assert answer.throttle_time_ms == 1000
+
+
+def test_a_request_is_authorized_first_and_counted_when_it_is_refused() -> None:
+    """As in Apache Kafka, where ``KafkaApis`` authorizes, and what sends the answer records it."""
+    world = World(**{"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"})
+    world.topic("t", 1)
+    world.limit("producer_byte_rate", 1000, user="alice")
+    counted_before = []
+
+    def as_alice(_broker: Any, ctx: Any, _request: Any, proceed: Callable[[], Any]) -> Any:
+        ctx.principal = "User:alice"
+        return proceed()
+
+    def seen(api_key: int, handle: Any) -> Any:
+        guarded = authorise(api_key, handle)
+
+        def authorised(*args: Any) -> Any:
+            counted_before.append(len(list(world.throttling.brokers[1].produce.holders())))
+            return guarded(*args)
+
+        return authorised
+
+    world.dispatcher.places.fill(Place.OBSERVE, through(as_alice))
+    world.dispatcher.places.fill(Place.AUTHORISE, seen)
+    assert world.produce(9000).throttle_time_ms == 0
+    again = world.produce(9000)
+    assert again.responses[0].partition_responses[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert again.throttle_time_ms > 0
+    assert counted_before == [0, 1]
+    assert world.partition("t", 0).log.log_end_offset == 0
 
 
 def test_partitions_are_created_while_a_token_is_left_and_then_refused(world: World) -> None:

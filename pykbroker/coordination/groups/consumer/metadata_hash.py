@@ -11,10 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from struct import pack
+from typing import TYPE_CHECKING
 
 import xxhash
 
 from pykbroker.metadata.image import MetadataImage, TopicImage
+
+if TYPE_CHECKING:
+    from pykbroker.runtime.slices import Steps
+
+#: The weight of hashing a topic (``runtime/slices.py``).
+_WEIGHT = 0.2
 
 _Racks = tuple[tuple[str, ...], ...]
 
@@ -26,16 +33,24 @@ def metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
     found = [known[name] for name in sorted(known.keys() & topics)]
     if not found:
         return 0
-    stream = b"".join(
-        _topic_hash(topic.id, topic.name, len(topic.partitions), _racks_of(topic, racks)) for topic in found
-    )
-    return _signed(xxhash.xxh3_64_intdigest(stream))
+    if racks:
+        stream = [_topic_hash(topic.id, topic.name, len(topic.partitions), _racks_of(topic, racks)) for topic in found]
+    else:
+        stream = [_topic_hash(topic.id, topic.name, len(topic.partitions), None) for topic in found]
+    return _signed(xxhash.xxh3_64_intdigest(b"".join(stream)))
 
 
-def _racks_of(topic: TopicImage, racks: dict[int, str]) -> _Racks | None:
-    """The racks of each partition's replicas; None if no broker has a rack."""
-    if not racks:
-        return None
+def hash_topics(topics: Iterable[str], image: MetadataImage) -> Steps:
+    """Hash those of the topics that exist and have no racks, in slices: ``metadata_hash`` finds what is hashed already."""
+    for name in image.topics.keys() & topics:
+        topic = image.topics.get(name)
+        if topic is not None:
+            _topic_hash(topic.id, name, len(topic.partitions), None)
+        yield _WEIGHT
+
+
+def _racks_of(topic: TopicImage, racks: dict[int, str]) -> _Racks:
+    """The racks of each partition's replicas."""
     return tuple(
         tuple(sorted(racks[replica] for replica in partition.replicas if replica in racks))
         for partition in topic.in_order()

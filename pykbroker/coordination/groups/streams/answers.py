@@ -8,7 +8,7 @@ from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.member import StreamsMember
 from pykbroker.coordination.groups.streams.tasks import Task, by_subtopology
-from pykbroker.coordination.groups.streams.topology import sources
+from pykbroker.coordination.groups.streams.topology import Topology, sources
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.streams_group_heartbeat import (
@@ -76,7 +76,6 @@ def endpoint_partitions(
     """The input partitions that the instances with an endpoint have, for interactive queries. Raises KafkaError
     UNKNOWN_SERVER_ERROR, as Kafka, for topics that do not allow any task, or are gone.
     """
-    read = {each.subtopology_id: sorted(set(sources(each))) for each in configured.topology.subtopologies}
     found: list[EndpointToPartitions] = []
     for member in members:
         if member.user_endpoint is None:
@@ -87,17 +86,18 @@ def endpoint_partitions(
         found.append(
             EndpointToPartitions(
                 Endpoint(*member.user_endpoint),
-                _inputs(owned.active, read, image),
-                _inputs(owned.standby | owned.warmup, read, image),
+                _inputs(owned.active, configured.topology, image),
+                _inputs(owned.standby | owned.warmup, configured.topology, image),
             )
         )
     return found
 
 
-def _inputs(tasks: Iterable[Task], read: dict[str, list[str]], image: MetadataImage) -> list[TopicPartition]:
+def _inputs(tasks: Iterable[Task], topology: Topology, image: MetadataImage) -> list[TopicPartition]:
     found: list[TopicPartition] = []
-    for subtopology, partitions in by_subtopology(tasks):
-        for name in read.get(subtopology, ()):
+    for subtopology_id, partitions in by_subtopology(tasks):
+        read = topology.subtopology(subtopology_id)
+        for name in [] if read is None else sorted(set(sources(read))):
             topic = image.topic(name)
             if topic is None:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)

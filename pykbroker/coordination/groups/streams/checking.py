@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from itertools import chain, compress, filterfalse, repeat
+from operator import attrgetter, ge, lt, or_
 
 from pykbroker.coordination.groups.member_group import check_not_blank, invalid
 from pykbroker.coordination.groups.streams.group import StreamsGroup
@@ -12,10 +15,13 @@ from pykbroker.coordination.groups.streams.topology import invalid_topology
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds, Topology
 
+#: Of the partitions of a subtopology; of none, what is no fault where the subtopology exists.
+_HIGHEST, _LOWEST = partial(max, default=0), partial(min, default=0)
+
 
 def check_request(request: StreamsGroupHeartbeatRequest) -> None:
     """Raises KafkaError INVALID_REQUEST or STREAMS_INVALID_TOPOLOGY."""
-    if request.topology is not None and any(each.source_topic_regex for each in request.topology.subtopologies):
+    if request.topology is not None and any(map(attrgetter("source_topic_regex"), request.topology.subtopologies)):
         raise invalid("Regular expressions for source topics are not supported yet.")
     check_not_blank(request.member_id, "MemberId")
     check_not_blank(request.group_id, "GroupId")
@@ -51,13 +57,11 @@ def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def _check_changelogs(topology: Topology) -> None:
-    for subtopology in topology.subtopologies:
-        for topic in subtopology.state_changelog_topics:
-            if topic.partitions:
-                raise invalid_topology(
-                    f"Changelog topic {topic.name} must have an undefined partition count, but it is set to "
-                    f"{topic.partitions}."
-                )
+    changelogs = chain.from_iterable(map(attrgetter("state_changelog_topics"), topology.subtopologies))
+    for topic in filter(attrgetter("partitions"), changelogs):
+        raise invalid_topology(
+            f"Changelog topic {topic.name} must have an undefined partition count, but it is set to {topic.partitions}."
+        )
 
 
 def check_epoch(group: StreamsGroup, member: StreamsMember, request: StreamsGroupHeartbeatRequest) -> None:
@@ -95,13 +99,17 @@ def check_released(member: StreamsMember, member_id: str, instance_id: str) -> N
 
 def check_tasks(tasks: Mapping[str, int], named: list[TaskIds] | None) -> None:
     """Raises KafkaError INVALID_REQUEST for tasks that the application, with so many by subtopology, does not have."""
-    for each in named or ():
-        count = tasks.get(each.subtopology_id)
-        if count is None:
-            raise invalid(f"Subtopology {each.subtopology_id} does not exist in the topology.")
-        for partition in each.partitions:
-            if not 0 <= partition < count:
-                raise invalid(
-                    f"Task {partition} for subtopology {each.subtopology_id} is invalid. Number of tasks for this "
-                    f"subtopology: {count}"
-                )
+    named = named or []
+    partitions = [*map(attrgetter("partitions"), named)]
+    known = map(tasks.get, map(attrgetter("subtopology_id"), named), repeat(0))  # no subtopology has no task
+    too_high = map(ge, map(_HIGHEST, partitions), known)
+    first = next(compress(named, map(or_, too_high, map(lt, map(_LOWEST, partitions), repeat(0)))), None)
+    if first is None:
+        return
+    count = tasks.get(first.subtopology_id)
+    if count is None:
+        raise invalid(f"Subtopology {first.subtopology_id} does not exist in the topology.")
+    wrong = next(filterfalse(range(count).__contains__, first.partitions))
+    raise invalid(
+        f"Task {wrong} for subtopology {first.subtopology_id} is invalid. Number of tasks for this subtopology: {count}"
+    )

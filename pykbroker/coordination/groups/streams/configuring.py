@@ -7,16 +7,20 @@ stranger's, so each step is linear in its size.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.groups.streams.topology import Topology, changelogs, invalid_topology, sources
-from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.java_maps import hash_of_text, in_map_order
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.internal.streams_group_topology import CopartitionGroup, Subtopology
+
+if TYPE_CHECKING:
+    from pykbroker.metadata.image import MetadataImage
 
 _SHOWN = 3  # names of topics in a message
 
@@ -58,12 +62,20 @@ class ConfiguredTopology:
         return self.fault is None
 
 
-def configure(topology: Topology, image: MetadataImage) -> ConfiguredTopology:
-    """The topology with the topics that exist now. Raises KafkaError STREAMS_INVALID_TOPOLOGY, and UNKNOWN_SERVER_ERROR where
+def counts_of(topology: Topology, image: MetadataImage) -> dict[str, int]:
+    """The partitions of those of a topology's topics that exist: no line for each, since a stranger may name thousands."""
+    known = image.topics
+    names = [*(known.keys() & topology.required)]
+    partitions = map(attrgetter("partitions"), map(known.__getitem__, names))
+    return dict(zip(names, map(len, partitions), strict=True))
+
+
+def configure(topology: Topology, counts: Mapping[str, int]) -> ConfiguredTopology:
+    """The topology with the topics that exist, which have so many partitions (``counts_of``). Raises KafkaError STREAMS_INVALID_TOPOLOGY, and UNKNOWN_SERVER_ERROR where
     Kafka does not expect what a topology has.
     """
     try:
-        return _Configuring(topology, image).configured()
+        return _Configuring(topology, counts).configured()
     except TopicFault as fault:
         return ConfiguredTopology(topology, fault=fault)
 
@@ -71,9 +83,9 @@ def configure(topology: Topology, image: MetadataImage) -> ConfiguredTopology:
 class _Configuring:
     """One topology and the partition counts that are decided so far."""
 
-    def __init__(self, topology: Topology, image: MetadataImage) -> None:
+    def __init__(self, topology: Topology, counts: Mapping[str, int]) -> None:
         self._topology = topology
-        self._image = image
+        self._existing = counts.get
         self._decided: dict[str, int] = {}
         infos = [info for each in topology.subtopologies for info in each.repartition_source_topics]
         self._fixed = {info.name: info.partitions for info in infos if info.partitions}
@@ -95,10 +107,6 @@ class _Configuring:
             fault = TopicFault(StreamsStatus.MISSING_INTERNAL_TOPICS, f"Internal topics are missing: {names}")
         partitions = {name: new.partitions for name, new in internal.items()}
         return ConfiguredTopology(self._topology, tasks, partitions, missing, fault)
-
-    def _existing(self, name: str) -> int | None:
-        topic = self._image.topic(name)
-        return None if topic is None else len(topic.partitions)
 
     def _count(self, name: str) -> int | None:
         """The partitions of a topic: what it has goes before what was decided."""

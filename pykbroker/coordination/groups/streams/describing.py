@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from operator import attrgetter
 
-from pykbroker.coordination.groups.streams.group import NO_OFFSETS, StreamsGroup
+from pykbroker.coordination.groups.streams.group import NO_OFFSETS, StreamsGroup, TaskOffsets
 from pykbroker.coordination.groups.streams.member import StreamsMember
-from pykbroker.coordination.groups.streams.tasks import Task, by_subtopology
+from pykbroker.coordination.groups.streams.tasks import Task, TaskTuple, by_subtopology
+from pykbroker.coordination.groups.streams.topology import Topology as RecordedTopology
 from pykbroker.wire.internal.streams_group_topology import TopicInfo as RecordedTopic
 from pykbroker.wire.messages.streams_group_describe import (
     Assignment,
@@ -21,39 +23,55 @@ from pykbroker.wire.messages.streams_group_describe import (
     Topology,
 )
 
+#: The weights of a subtopology, of a task of a member, and of an offset (``runtime/slices.py``).
+_OF_A_SUBTOPOLOGY = 0.3
+_OF_A_TASK = 0.1
+_OF_AN_OFFSET = 0.05
 
-def described(group: StreamsGroup) -> DescribedGroup:
-    """The group with all its members."""
-    return DescribedGroup(
+
+def described(group: StreamsGroup) -> Generator[float, None, DescribedGroup]:
+    """The group with all its members as it is now: what the steps look at later is never changed, but replaced."""
+    head = DescribedGroup(
         group_id=group.group_id,
         group_state=group.state.value,
         group_epoch=group.facts.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=group.settings.assignor,
-        topology=_topology(group),
-        members=[_member(group, member) for member in group.members.values()],
     )
-
-
-def _topology(group: StreamsGroup) -> Topology | None:
-    """Internal topics are shown with the partitions that they have, as soon as all topics are there."""
-    if group.topology is None:
-        return None
+    members = [
+        (member, group.offsets.get(member.member_id, NO_OFFSETS), group.target_of(member.member_id))
+        for member in group.members.values()
+    ]
     configured = group.configured
     partitions = configured.partitions if configured is not None and configured.is_ready else {}
-    return Topology(
-        epoch=group.topology.epoch,
-        subtopologies=[
-            Subtopology(
+    return _completed(head, group.topology, partitions, members)
+
+
+def _completed(
+    group: DescribedGroup,
+    topology: RecordedTopology | None,
+    partitions: Mapping[str, int],
+    members: list[tuple[StreamsMember, TaskOffsets, TaskTuple]],
+) -> Generator[float, None, DescribedGroup]:
+    """Internal topics are shown with the partitions that they have, as soon as all topics are there."""
+    if topology is not None:
+        subtopologies: list[Subtopology] = []
+        group.topology = Topology(epoch=topology.epoch, subtopologies=subtopologies)
+        for each in sorted(topology.subtopologies, key=attrgetter("subtopology_id")):
+            shown = Subtopology(
                 subtopology_id=each.subtopology_id,
                 source_topics=sorted(each.source_topics),
                 repartition_sink_topics=sorted(each.repartition_sink_topics),
                 state_changelog_topics=_topics(each.state_changelog_topics, partitions),
                 repartition_source_topics=_topics(each.repartition_source_topics, partitions),
             )
-            for each in sorted(group.topology.subtopologies, key=lambda each: each.subtopology_id)
-        ],
-    )
+            subtopologies.append(shown)
+            yield _OF_A_SUBTOPOLOGY * (1 + len(shown.state_changelog_topics) + len(shown.repartition_source_topics))
+    for member, offsets, target in members:
+        group.members.append(_member(member, offsets, target))
+        tasks = sum(map(len, (*member.assigned, *target)))
+        yield 1 + _OF_A_TASK * tasks + _OF_AN_OFFSET * sum(map(len, offsets))
+    return group
 
 
 def _topics(topics: Iterable[RecordedTopic], partitions: Mapping[str, int]) -> list[TopicInfo]:
@@ -68,8 +86,8 @@ def _topics(topics: Iterable[RecordedTopic], partitions: Mapping[str, int]) -> l
     ]
 
 
-def _member(group: StreamsGroup, member: StreamsMember) -> Member:
-    offsets, ends = group.offsets.get(member.member_id, NO_OFFSETS)
+def _member(member: StreamsMember, reported: TaskOffsets, target: TaskTuple) -> Member:
+    offsets, ends = reported
     return Member(
         member_id=member.member_id,
         member_epoch=member.epoch,
@@ -84,7 +102,7 @@ def _member(group: StreamsGroup, member: StreamsMember) -> Member:
         task_offsets=_offsets(offsets),
         task_end_offsets=_offsets(ends),
         assignment=_assignment(*member.assigned),
-        target_assignment=_assignment(*group.target_of(member.member_id)),
+        target_assignment=_assignment(*target),
     )
 
 

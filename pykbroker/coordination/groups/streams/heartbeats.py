@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress, count
+from operator import attrgetter, ne
 from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.coordination.groups.assigning import Assigning
@@ -18,9 +20,10 @@ from pykbroker.coordination.groups.streams.checking import (
     check_released,
     check_tasks,
 )
-from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure
+from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure, counts_of
 from pykbroker.coordination.groups.streams.group import NO_OFFSETS, GroupFacts, StreamsGroup, TaskOffsets
 from pykbroker.coordination.groups.streams.member import StreamsMember, StreamsMemberState
+from pykbroker.coordination.groups.streams.preparing import Prepared
 from pykbroker.coordination.groups.streams.reconciling import TaskGoal, reconcile
 from pykbroker.coordination.groups.streams.records import (
     assignment_record,
@@ -71,6 +74,8 @@ class StreamsHeartbeat:
     effects: list[Assigning] = field(default_factory=list)
     #: The static member that this one replaces.
     former: StreamsMember | None = None
+    #: What was made of a large topology before.
+    prepared: Prepared | None = None
 
     def beat(self, group: StreamsGroup, *, is_new: bool = False) -> Outcome:
         """Join or heartbeat. Raises KafkaError GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
@@ -198,11 +203,14 @@ class StreamsHeartbeat:
             if known is None:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             return known
-        brought = topology_of(named)
+        prepared = self.prepared
+        before = None if prepared is None or prepared.known is not known else prepared.topology()
+        brought = before or topology_of(named)
         if known is None:
             self.records.append(topology_record(group.group_id, brought))
             return brought
-        if known.epoch <= brought.epoch and known != brought:
+        is_same = prepared.is_same if prepared is not None and before is not None else known == brought
+        if known.epoch <= brought.epoch and not is_same:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
         return known
 
@@ -213,7 +221,9 @@ class StreamsHeartbeat:
             return group.facts.metadata_hash, configured
         found = metadata_hash(topology.required, group.around.image)
         if configured is None or found != group.facts.metadata_hash:
-            configured = configure(topology, group.around.image)
+            image = group.around.image
+            before = None if self.prepared is None else self.prepared.configuration(topology, image)
+            configured = before or configure(topology, counts_of(topology, image))
         return found, configured
 
     def _offsets(self, group: StreamsGroup) -> TaskOffsets:
@@ -381,14 +391,14 @@ def _endpoint_epoch(group: StreamsGroup, before: StreamsMember, after: StreamsMe
 
 
 def _reported(offsets: list[TaskOffset]) -> dict[Task, int]:
-    found: dict[Task, int] = {}
-    for each in offsets:
-        task = (each.subtopology_id, each.partition)
-        if task in found:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"Task offsets contain a duplicate entry for subtopology {each.subtopology_id} and partition "
-                f"{each.partition}.",
-            )
-        found[task] = each.offset
+    """By task. Raises KafkaError INVALID_REQUEST for the first one that is named again."""
+    tasks = [*map(attrgetter("subtopology_id", "partition"), offsets)]
+    found: dict[Task, int] = dict(zip(tasks, map(attrgetter("offset"), offsets), strict=True))
+    if len(found) < len(tasks):
+        firsts = dict(zip(reversed(tasks), range(len(tasks) - 1, -1, -1), strict=True))
+        subtopology, partition = next(compress(tasks, map(ne, map(firsts.__getitem__, tasks), count())))
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Task offsets contain a duplicate entry for subtopology {subtopology} and partition {partition}.",
+        )
     return found

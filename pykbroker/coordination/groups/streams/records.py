@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.streams.member import StreamsMember
 from pykbroker.coordination.groups.streams.tasks import Task, Tasks, TaskTuple, by_subtopology
+from pykbroker.coordination.groups.streams.topology import LargeValue, Topology
 from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.internal.streams_group_current_member_assignment import (
     StreamsGroupCurrentMemberAssignmentKey,
@@ -37,7 +38,6 @@ from pykbroker.wire.internal.streams_group_topology import StreamsGroupTopologyK
 
 if TYPE_CHECKING:
     from pykbroker.coordination.groups.streams.group import GroupFacts, StreamsGroup
-    from pykbroker.coordination.groups.streams.topology import Topology
 
 _VERSION = 0
 
@@ -114,7 +114,8 @@ def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Coordin
 
 def topology_record(group_id: str, topology: Topology) -> CoordinatorRecord:
     """The topology of the application."""
-    return CoordinatorRecord(StreamsGroupTopologyKey(group_id=group_id), topology.value, _VERSION)
+    value = topology.value if topology.encoded is None else LargeValue(topology)
+    return CoordinatorRecord(StreamsGroupTopologyKey(group_id=group_id), value, _VERSION)
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pykbroker.coordination.groups.streams.group import GroupFacts, StreamsGroup
 from pykbroker.coordination.groups.streams.member import LEAVING, StreamsMember, state_of
 from pykbroker.coordination.groups.streams.tasks import OWNS_NOTHING, OwnedTasks, Task, TaskTuple, tasks_of
-from pykbroker.coordination.groups.streams.topology import Topology
+from pykbroker.coordination.groups.streams.topology import LargeValue, Topology
 from pykbroker.wire.internal.streams_group_current_member_assignment import (
     StreamsGroupCurrentMemberAssignmentKey,
     TaskIds,
@@ -46,7 +46,11 @@ def _epoch(group: StreamsGroup, _key: Any, value: Any) -> None:
 
 
 def _topology(group: StreamsGroup, _key: Any, value: Any) -> None:
-    group.topology = None if value is None else Topology(value)
+    if isinstance(value, LargeValue):  # this process has just written it
+        group.topology = value.topology
+        value.topology.encoded = None
+    else:
+        group.topology = None if value is None else Topology(value)
     group.configured = None
 
 

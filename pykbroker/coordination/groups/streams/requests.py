@@ -12,14 +12,18 @@ from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer, StreamsHeartbeat
 from pykbroker.coordination.groups.streams.leaving import leave
 from pykbroker.coordination.groups.streams.member import LEAVING, LEAVING_FOR_NOW
+from pykbroker.coordination.groups.streams.preparing import preparation
 from pykbroker.coordination.outcome import Decision, Outcome
 from pykbroker.metadata.features import STREAMS_VERSION
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from pykbroker.coordination.groups.group import Group
     from pykbroker.coordination.groups.shard import GroupShard
+    from pykbroker.coordination.groups.streams.preparing import Preparation, Prepared
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.streams_group_describe import DescribedGroup
@@ -34,10 +38,14 @@ def check_served(host: CoordinationHost) -> None:
 
 
 def heartbeat(
-    shard: GroupShard, context: RequestContext, request: StreamsGroupHeartbeatRequest
-) -> Decision[StreamsAnswer]:
+    shard: GroupShard,
+    context: RequestContext,
+    request: StreamsGroupHeartbeatRequest,
+    prepared: Prepared | None = None,
+) -> Decision[StreamsAnswer] | Preparation:
     """StreamsGroupHeartbeat, already validated (``checking.check_request``). A new member creates the group, also in place of an
-    empty classic one. Raises KafkaError GROUP_ID_NOT_FOUND, and what ``StreamsHeartbeat`` and ``leave`` raise.
+    empty classic one. Nothing is done as long as a large topology has to be ``prepared`` first (``preparing``). Raises KafkaError
+    GROUP_ID_NOT_FOUND, and what ``StreamsHeartbeat`` and ``leave`` raise.
     """
     reply: Deferred[StreamsAnswer] = Deferred()
     group = shard.groups.get(request.group_id)
@@ -45,7 +53,11 @@ def heartbeat(
         return Decision(
             reply, leave(existing(shard.groups.get, request.group_id, StreamsGroup), request, reply, shard.groups.get)
         )
-    return Decision(reply, _beat(shard, group, StreamsHeartbeat(context, request, reply, shard.groups.get)))
+    first = preparation(group, shard.around.image, request, prepared)
+    if first is not None:
+        return first
+    beat = StreamsHeartbeat(context, request, reply, shard.groups.get, prepared=prepared)
+    return Decision(reply, _beat(shard, group, beat))
 
 
 def _beat(shard: GroupShard, group: Group | None, beat: StreamsHeartbeat) -> Outcome:
@@ -61,6 +73,6 @@ def _beat(shard: GroupShard, group: Group | None, beat: StreamsHeartbeat) -> Out
     return beat.beat(StreamsGroup(group_id, shard.around), is_new=True)
 
 
-def describe(shard: GroupShard, group_id: str) -> DescribedGroup:
-    """StreamsGroupDescribe of one group. Raises KafkaError GROUP_ID_NOT_FOUND for one of another kind, too."""
+def describe(shard: GroupShard, group_id: str) -> Generator[float, None, DescribedGroup]:
+    """StreamsGroupDescribe of one group as it is now, in slices. Raises KafkaError GROUP_ID_NOT_FOUND for one of another kind, too."""
     return described(existing(shard.groups.get, group_id, StreamsGroup))

@@ -1,8 +1,13 @@
-"""Tasks of a Kafka Streams application, and who has them."""
+"""Tasks of a Kafka Streams application, and who has them.
+
+A stranger may report as many as a frame holds, and a subtopology may have thousands: none takes a line of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, groupby, repeat
+from operator import attrgetter, itemgetter
 from typing import NamedTuple, Protocol
 
 #: A subtopology's id, and a partition of its input.
@@ -10,6 +15,7 @@ Task = tuple[str, int]
 Tasks = frozenset[Task]
 
 NO_TASKS: Tasks = frozenset()
+_SUBTOPOLOGY, _PARTITION = itemgetter(0), itemgetter(1)
 
 
 class TaskTuple(NamedTuple):
@@ -45,12 +51,12 @@ class NamedTasks(Protocol):
 
 def tasks_of(named: Iterable[NamedTasks]) -> Tasks:
     """The tasks that a request or a record names."""
-    return frozenset((each.subtopology_id, partition) for each in named for partition in each.partitions)
+    named = [*named]
+    ids = map(repeat, map(attrgetter("subtopology_id"), named))
+    return frozenset(chain.from_iterable(map(zip, ids, map(attrgetter("partitions"), named))))
 
 
 def by_subtopology(tasks: Iterable[Task]) -> Iterator[tuple[str, list[int]]]:
     """Subtopologies in order, each with its partitions in order."""
-    found: dict[str, list[int]] = {}
-    for subtopology, partition in sorted(tasks):
-        found.setdefault(subtopology, []).append(partition)
-    return iter(found.items())
+    for subtopology, some in groupby(sorted(tasks), _SUBTOPOLOGY):
+        yield subtopology, [*map(_PARTITION, some)]

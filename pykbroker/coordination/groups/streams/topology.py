@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.streams_group_heartbeat import TopicInfo as NamedTopic
     from pykbroker.wire.messages.streams_group_heartbeat import Topology as NamedTopology
 
+#: Subtopologies and topics from which on a topology is large: some 20,000 lines.
+MANY_NAMES = 200
 #: The weight of looking at a topic's name (``runtime/slices.py``).
-_WEIGHT = 0.15
+_WEIGHT = 0.25
 #: The least that a record has of a subtopology and of a topic beside texts: the lengths of six lists, and the numbers of a topic.
 _OF_A_SUBTOPOLOGY = ("",) * 6
 _OF_A_TOPIC = ("",) * 7
@@ -35,10 +37,12 @@ _OF_A_TOPIC = ("",) * 7
 class Topology:
     """See the module. Equal to another with the same epoch and subtopologies, in any order."""
 
-    __slots__ = ("_by_id", "_read_by", "epoch", "required", "value")
+    __slots__ = ("_by_id", "_read_by", "encoded", "epoch", "required", "value")
 
     def __init__(self, value: StreamsGroupTopologyValue) -> None:
         self.value = value
+        #: Of a large one until its record is written: the bytes of its value.
+        self.encoded: bytes | None = None
         self.epoch = value.epoch
         self._by_id = {each.subtopology_id: each for each in value.subtopologies}
         self._read_by = {name: each.subtopology_id for each in value.subtopologies for name in sources(each)}
@@ -54,9 +58,32 @@ class Topology:
     def subtopologies(self) -> list[Subtopology]:
         return self.value.subtopologies
 
+    @property
+    def is_large(self) -> bool:
+        """Whether what is made of all of it is too much for a turn of the loop."""
+        return len(self._by_id) + len(self.required) > MANY_NAMES
+
+    def subtopology(self, subtopology_id: str) -> Subtopology | None:
+        """The subtopology with an id."""
+        return self._by_id.get(subtopology_id)
+
     def reader_of(self, topic: str) -> str | None:
         """The id of the subtopology that reads a topic."""
         return self._read_by.get(topic)
+
+
+class LargeValue:
+    """The value of a large topology's record, which is encoded already; as such it is replayed without being made anew."""
+
+    __slots__ = ("_encoded", "topology")
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self._encoded = topology.encoded or b""
+
+    def encode(self, out: bytearray, version: int) -> None:
+        """As of a message."""
+        out += self._encoded
 
 
 def sources(subtopology: Subtopology) -> Iterator[str]:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure
+from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure, counts_of
 from pykbroker.coordination.groups.streams.topology import Topology
 from pykbroker.metadata.image import MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -27,7 +27,8 @@ def image_of(**topics: int) -> MetadataImage:
 
 
 def configured(image: MetadataImage, *subtopologies: Subtopology) -> ConfiguredTopology:
-    return configure(Topology(StreamsGroupTopologyValue(0, list(subtopologies))), image)
+    topology = Topology(StreamsGroupTopologyValue(0, list(subtopologies)))
+    return configure(topology, counts_of(topology, image))
 
 
 def repartitions(name: str, source: str) -> list[Subtopology]:

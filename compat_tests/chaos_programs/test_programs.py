@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from compat_tests.chaos_lives.lives import lives, running
-from compat_tests.chaos_lives.programs import PROGRAMS
+from compat_tests.chaos_programs.programs import PROGRAMS
+from compat_tests.chaos_programs.shop import running, runs
 from compat_tests.conftest import LONG
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -18,6 +18,6 @@ def test_the_judge_finds_nothing(name: str) -> None:
     if name == "franz-go" and shutil.which("go") is None:
         pytest.skip("Go is not installed")
     with running(name) as program:
-        lived = list(lives(program, range(1, 501 if LONG else 3), at_once=6 if LONG else 2))
+        lived = list(runs(program, range(1, 501 if LONG else 3), at_once=6 if LONG else 2))
     assert [each for each in lived if each.found] == []
     assert all(each.befell for each in lived)

@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from compat_tests.testing_faults.sides import Apache, Ours, Side, wait_until
-from compat_tests.testing_faults.test_catalogue_beside_apache import producing
+from compat_tests.testing_faults.test_catalogue import producing
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.offset_fetch import (

@@ -15,10 +15,10 @@ from typing import Final, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from compat_tests.chaos_lives.librdkafka_payer import common
+from compat_tests.chaos_programs.librdkafka_payer import common
 
 LIMIT_S: Final = 90
-PAYER: Final = "compat_tests.chaos_lives.librdkafka_payer"
+PAYER: Final = "compat_tests.chaos_programs.librdkafka_payer"
 #: A payer that says nothing for so long stands still: more than any call of it may take by its limits.
 STANDS_S: Final = 25
 
@@ -64,12 +64,12 @@ class Life:
         )
         failed: list[KafkaError] = []
 
-        def told(error: KafkaError | None, _: Message) -> None:
+        def reported(error: KafkaError | None, _: Message) -> None:
             if error is not None:
                 failed.append(error)
 
         for number in range(self.orders):
-            producer.produce("orders", b"order %d" % number, b"k%d" % (number % 5), on_delivery=told)
+            producer.produce("orders", b"order %d" % number, b"k%d" % (number % 5), on_delivery=reported)
             producer.poll(0)
             time.sleep(0.02)
         if producer.flush(LIMIT_S) or failed:
@@ -115,7 +115,7 @@ class Watched:
 
     def __init__(self, command: list[str]) -> None:
         self.last = "its start"
-        self._heard = threading.Event()
+        self._polled = threading.Event()
         self._running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._read)
 
@@ -134,16 +134,16 @@ class Watched:
         assert self._running.stdout is not None
         for line in self._running.stdout:
             self.last = line.strip()
-            self._heard.set()
-        self._heard.set()
+            self._polled.set()
+        self._polled.set()
 
     def stands(self, is_over: threading.Event) -> bool:
         """Wait until it says nothing for too long, True, or has ended, or is not needed any more, False."""
         begun = time.monotonic()
         while not is_over.is_set() and self._running.poll() is None:
-            if self._heard.wait(0.1):
+            if self._polled.wait(0.1):
                 begun = time.monotonic()
-                self._heard.clear()
+                self._polled.clear()
             elif time.monotonic() - begun > STANDS_S:
                 return True
         return False

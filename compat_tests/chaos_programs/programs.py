@@ -30,7 +30,7 @@ def _java(jar_set: str = "kafka") -> list[str]:
 
 
 def _python(name: str) -> list[str]:
-    return [sys.executable, "-m", f"compat_tests.chaos_lives.{name}"]
+    return [sys.executable, "-m", f"compat_tests.chaos_programs.{name}"]
 
 
 def _go() -> list[str]:

@@ -429,7 +429,7 @@ KINDS: dict[str, Callable[[Side, str, str], Any]] = {
     "offsets expired": offsets_expired,
     "topic made again": topic_made_again,
 }
-#: What befalls no producer; readers and groups live with it in compat_tests/chaos_lives.
+#: What befalls no producer; readers and groups live with it in compat_tests/chaos_programs.
 NOT_OF_PRODUCERS = (
     "session expired",
     "transaction timed out",

@@ -1,6 +1,6 @@
 """Lives of a program under chaos: a cluster and a seed each, and a judgement of what became of its records.
 
-``python -m compat_tests.chaos_lives.lives java-classic --seeds 500`` prints what was found.
+``python -m compat_tests.chaos_programs.shop java-classic --seeds 500`` prints what was found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from compat_tests.chaos_lives.programs import PROGRAMS
+from compat_tests.chaos_programs.programs import PROGRAMS
 from pykbroker.judge import Misjudged
 from pykbroker.testing import Kafka
 
@@ -142,7 +142,7 @@ def judged(kafka: Kafka, guarantee: str) -> str:
     return ""
 
 
-def lives(program: Running, seeds: range, at_once: int) -> Iterator[Life]:
+def runs(program: Running, seeds: range, at_once: int) -> Iterator[Life]:
     """Lives by seeds, several at a time, as they end."""
     with ThreadPoolExecutor(at_once) as pool:
         yield from pool.map(lambda seed: live(program, seed), seeds)
@@ -159,7 +159,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     begun, found, befell, answered = time.monotonic(), 0, Counter[str](), Counter[str]()
     with running(given.program) as program:
-        for life in lives(program, range(given.first, given.first + given.seeds), given.at_once):
+        for life in runs(program, range(given.first, given.first + given.seeds), given.at_once):
             befell.update(each.partition(":")[0] for each in life.befell)
             answered.update(life.answered)
             if life.found:
