@@ -62,6 +62,7 @@ SUITES = [
     Suite("aiokafka_client", "aiokafka", "data, groups, transactions"),
     Suite("franz_go", "franz-go", "data, groups, offsets, admin"),
     Suite("suites/franz_go", "franz-go", "its own integration tests"),
+    Suite("suites/librdkafka", "librdkafka", "its own tests, where a variable asks for them"),
     Suite("suites/kafka_go", "kafka-go", "its own tests"),
     Suite("sarama", "sarama", "data, groups, admin"),
     Suite("kafkajs", "kafkajs", "data, groups, admin, transactions"),
