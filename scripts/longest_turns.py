@@ -34,6 +34,8 @@ from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.real_disk import RealDisk
+from pykbroker.tests.kit.large_requests import GROUPS, LARGE, MANY, ROWS, TOPICS, WIDE
+from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.headers import RequestHeader, encode_request_header
 from pykbroker.wire.message import Message
@@ -95,7 +97,12 @@ class Bench:
             await asyncio.sleep(0.005)
         took = time.perf_counter() - began
         await asyncio.sleep(0.01)  # the turn that did the work ends
-        sys.stdout.write(f"{what:<62} {self.cluster.runtime.turns.restart() * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
+        self.tell(what, self.cluster.runtime.turns.restart(), took)
+
+    @staticmethod
+    def tell(what: str, longest: float, took: float) -> None:
+        """Print a row: the longest turn and the whole, in seconds."""
+        sys.stdout.write(f"{what:<62} {longest * 1000:8.1f} ms of {took * 1000:8.0f} ms\n")
         sys.stdout.flush()
 
     async def request(self, what: str, request: Message, version: int, done: Callable[[], bool] = lambda: True) -> None:
@@ -148,10 +155,10 @@ class Bench:
         for name, identity in self.names.items():
             self.broker.transactions.add_partitions(name, *identity, [("t", 0)], client_version=1)
 
-    async def identities(self, count: int, timeout_ms: int) -> None:
+    async def identities(self, count: int, timeout_ms: int, named: str = "tx-{}-of-a-crowd") -> None:
         self.names = {}
         for number in range(count):
-            name = f"tx-{number}-of-a-crowd"
+            name = named.format(number)
             while True:
                 try:
                     made = as_wait(self.broker.transactions.init_producer_id(name, timeout_ms, None))
@@ -291,6 +298,26 @@ async def many_items(bench: Bench) -> None:
     await bench.request("ListGroups of 10,000 groups", ListGroupsRequest(), 4)
 
 
+async def every_api(bench: Bench) -> None:
+    """The requests of ``pykbroker/tests/kit/large_requests.py``, in its cluster."""
+    await bench.start(auto_create_topics_enable="false")
+    await bench.topic("wide", WIDE)
+    for number in range(TOPICS):
+        await bench.topic(f"topic-{number}", 1)
+    for number in range(GROUPS):
+        await bench.commit(f"group-{number}", f"topic-{number % TOPICS}", 1)
+    await bench.identities(GROUPS, 60_000, "id-{}")
+    for key in LARGE:
+        await bench.request(f"{key.name} of {MANY:,}", *table_row(key))
+
+
+def table_row(key: ApiKey) -> tuple[Message, int]:
+    """The request of an API in the table, and its version."""
+    row = ROWS[key]
+    assert not isinstance(row, str), f"{key.name} names few things"
+    return row()
+
+
 CASES: list[Callable[[Bench], Awaitable[None]]] = [
     transactions_time_out,
     transactional_ids_expire,
@@ -299,6 +326,7 @@ CASES: list[Callable[[Bench], Awaitable[None]]] = [
     sessions_time_out,
     deleted_topics_of_others,
     many_items,
+    every_api,
 ]
 
 

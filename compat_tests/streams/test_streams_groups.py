@@ -81,10 +81,8 @@ class Application:
                 self.seen.setdefault(message.key(), []).append(int(message.value()))
 
     def is_exact(self) -> bool:
-        """Whether each count came once, in order, and all add up."""
-        return sum(found[-1] for found in self.seen.values()) == self._fed and all(
-            found == sorted(set(found)) for found in self.seen.values()
-        )
+        """See ``faults``."""
+        return not faults(self.seen, self._fed)
 
     def settled(self, instances: int) -> Any:
         """The description of the group once so many members have their tasks."""
@@ -101,6 +99,31 @@ class Application:
             app.kill()
         self._reader.close()
         self.ask.close()
+
+
+def faults(seen: dict[bytes, list[int]], fed: int) -> list[str]:
+    """What is wrong with the counts that were seen of so many records: one comes twice, or after a larger one, or the last ones do not add up
+    to the records. Counts may be left out: the application writes the newest with each commit.
+    """
+    found = [f"{word!r}: {counts}" for word, counts in seen.items() if counts != sorted(set(counts))]
+    total = sum(counts[-1] for counts in seen.values())
+    return found if total == fed else [*found, f"{total} of {fed}"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wrong"),
+    [
+        ([1, 2, 3], [1], 0),
+        ([1, 2, 2, 3], [1], 1),
+        ([1, 3], [1], 0),
+        ([1, 2, 1, 2, 3], [1], 1),
+        ([1, 2], [1], 1),
+        ([1, 2, 3, 4], [1], 1),
+        ([2, 1], [2, 2], 3),
+    ],
+)
+def test_the_judgement_finds_each_fault(first: list[int], second: list[int], wrong: int) -> None:
+    assert len(faults({b"first": first, b"second": second}, 4)) == wrong
 
 
 def tasks(group: Any, role: str) -> list[tuple[str, int]]:

@@ -19,7 +19,6 @@ from pykbroker.share_partitions.leading import Delivery, LedSharePartition, Want
 from pykbroker.share_partitions.sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
-    MOST_PARTITIONS,
     ShareMemberKey,
     ShareSession,
 )
@@ -133,24 +132,21 @@ class _ShareFetch:
         return sessions.next(key, request.share_session_epoch)
 
     def change_session(self) -> Steps:
-        """Add the partitions of the request to the session, and take others out. Raises KafkaError SHARE_SESSION_LIMIT_REACHED if it has
-        too many; then it has ended.
+        """Add the partitions of the request to the session, and take others out. Raises KafkaError SHARE_SESSION_LIMIT_REACHED if there
+        are too many; then it has ended.
         """
-        partitions, first = self.session.partitions, self.request.share_session_epoch == INITIAL_EPOCH
+        sessions, first = self.broker.share_partitions.sessions, self.request.share_session_epoch == INITIAL_EPOCH
         if self.request.share_session_epoch == FINAL_EPOCH:
             return
         for topic in self.request.topics:
             for each in topic.partitions:
-                if len(partitions) >= MOST_PARTITIONS:
-                    self.broker.share_partitions.sessions.end(self.session)
-                    raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-                partitions[topic.topic_id, each.partition_index] = None
+                sessions.add(self.session, (topic.topic_id, each.partition_index))
                 if first:
                     self._data((topic.topic_id, each.partition_index))
                 yield _CHECKING
         for gone in self.request.forgotten_topics_data:
             for index in gone.partitions:
-                partitions.pop((gone.topic_id, index), None)
+                sessions.remove(self.session, (gone.topic_id, index))
                 yield _CHECKING
 
     # ---- acknowledgements --------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ FINAL_EPOCH = -1
 _LAST_EPOCH = 2**31 - 1
 #: Partitions of a session: no client has to exist for what it names.
 MOST_PARTITIONS = 20_000
+#: Partitions of all sessions: a stranger begins as many as there are slots, and what they keep takes some 200 bytes each.
+MOST_IN_ALL = 1_000_000
 
 
 class ShareMemberKey(NamedTuple):
@@ -65,6 +67,8 @@ class ShareSessions:
         self._ended = ended
         self._sessions: dict[ShareMemberKey, ShareSession] = {}
         self._by_connection: dict[Peer, dict[ShareMemberKey, None]] = {}
+        #: The partitions of all sessions.
+        self._partitions = 0
         #: The number of sessions of each group.
         self._groups: Counter[str] = Counter()
 
@@ -107,6 +111,22 @@ class ShareSessions:
         session.epoch = 1 if session.epoch == _LAST_EPOCH else session.epoch + 1
         return session
 
+    def add(self, session: ShareSession, where: TopicIdPartition) -> None:
+        """Add a partition to a session. Raises KafkaError SHARE_SESSION_LIMIT_REACHED if there are too many; then it has ended."""
+        if session.has_ended or where in session.partitions:
+            return
+        if len(session.partitions) >= MOST_PARTITIONS or self._partitions >= MOST_IN_ALL:
+            self.end(session)
+            raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+        session.partitions[where] = None
+        self._partitions += 1
+
+    def remove(self, session: ShareSession, where: TopicIdPartition) -> None:
+        """Take a partition out of a session, if it is there."""
+        if not session.has_ended and where in session.partitions:
+            del session.partitions[where]
+            self._partitions -= 1
+
     def end(self, session: ShareSession) -> None:
         """End a session."""
         if self._sessions.get(session.key) is session:
@@ -117,6 +137,7 @@ class ShareSessions:
         session = self._sessions.pop(key, None)
         if session is not None:
             session.has_ended = True
+            self._partitions -= len(session.partitions)
             self._groups[key.group_id] -= 1
             if not self._groups[key.group_id]:
                 del self._groups[key.group_id]

@@ -45,7 +45,7 @@ from scripts.bench_job.crowding import framed, one_record, timed
 _TOPICS: Final = 300
 _GROUPS: Final = 2000
 _NAMES: Final = 20_000
-#: As many as the rows of the longest turns have (``pykbroker/tests/handlers/test_longest_turn.py``).
+#: As many as the rows of the longest turns have (``pykbroker/tests/kit/large_requests.py``).
 _SUBSCRIBED: Final = 6000
 _BEFORE, _REPEATED = 300, 3
 _PRODUCE: Final = 9

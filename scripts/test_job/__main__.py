@@ -15,7 +15,11 @@ from scripts.test_job.parts import Part, run
 #: Unit and property tests: no other broker, and no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
 _TESTS = "pykbroker/tests"
-_STORAGE = f"{_TESTS}/storage"
+#: Folders of unit tests that are parts of a whole run, the longest first, since two processors have to do at its end, too.
+_OWN_PARTS = {
+    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
+    "storage": (f"{_TESTS}/storage",),
+}
 #: What runs the unit tests of a whole run: an environment with what --quick installs and no more (scripts/test makes it).
 _QUICK_PYTHON = ROOT / "build" / "quick" / "bin" / "python"
 #: Unit tests of packages that it lacks, where they are skipped: Spark's, and gssapi.
@@ -29,18 +33,22 @@ _OF_EXTRAS = (
 #: Folders and files of a quick run that make up a part, the longest part first. Unnamed ones make up one that is longer.
 _QUICK = {
     "services": tuple(f"{_TESTS}/{room}" for room in ("http", "steered", "testing")),
+    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
+    "wire": ("wire", "scripts"),
     "groups": tuple(
         f"{_TESTS}/{room}" for room in ("brokers", "coordination", "partitions", "replication", "share_partitions")
     ),
     "commands": (f"{_TESTS}/cli",),
-    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
-    "storage": (_STORAGE, f"{_TESTS}/simulation"),
-    "wire": ("wire", "scripts"),
+    "storage": tuple(f"{_TESTS}/{room}" for room in ("storage", "simulation")),
 }
 #: Set in quick runs: models look less deep (pykbroker/tests/kit/depth.py).
 QUICK_VARIABLE = "PYKBROKER_QUICK"
-#: Parts beyond one per processor: those that use other brokers and processes wait for them half of the time.
-_WAITING = 1
+#: Parts beyond one per processor: some wait for real time now and then, and in whole runs, for other brokers and processes half
+#: of the time.
+_WAITING, _WAITING_FOR_OTHERS = 1, 2
+#: How nice unit tests are to the other parts of a whole run. They take what these leave of the processors: clients of others give up
+#: after some seconds, unit tests do not.
+_NICE = 5
 #: Suites of compat_tests that make up a part, the longest part first. Unnamed ones make up a part, too, so that a new suite
 #: is run.
 _SUITES = {
@@ -63,11 +71,12 @@ def parts() -> list[Part]:
     }
     named = [suite for suites in there.values() for suite in suites]
     python = str(_QUICK_PYTHON) if _QUICK_PYTHON.exists() else sys.executable
-    units = Part("units", (*UNIT, f"--ignore={_STORAGE}"), python)
+    own = [Part(name, folders, python, nice=_NICE) for name, folders in _OWN_PARTS.items()]
+    left_out = (f"--ignore={folder}" for part in own for folder in part.arguments)
+    units = Part("units", (*UNIT, *left_out), python, nice=_NICE)
     others = Part("others", ("compat_tests", *(f"--ignore={suite}" for suite in named)))
     lake, oracle, delivery, *shorter = (Part(name, suites) for name, suites in there.items())
-    last = (Part("storage", (_STORAGE,), python), Part("extras", _OF_EXTRAS))
-    return [lake, units, oracle, delivery, others, *shorter, *last]
+    return [lake, units, oracle, delivery, others, *shorter, *own, Part("extras", _OF_EXTRAS)]
 
 
 def main() -> int:
@@ -81,7 +90,8 @@ def main() -> int:
         os.environ[QUICK_VARIABLE] = "1"
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check)
-        status = run(quick_parts() if given.quick else parts(), at_once=(os.cpu_count() or 1) + _WAITING)
+        waiting = _WAITING if given.quick else _WAITING_FOR_OTHERS
+        status = run(quick_parts() if given.quick else parts(), at_once=(os.cpu_count() or 1) + waiting)
         failed = checked.result()
     if failed:
         print(f"\n{failed} failed; its output is at the beginning.", file=sys.stderr)

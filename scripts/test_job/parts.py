@@ -43,6 +43,8 @@ class Part:
     #: The interpreter, whose environment the run has.
     python: str = sys.executable
     folder: Path = ROOT / "build"
+    #: How nice it is, and all that it starts, to the others.
+    nice: int = 0
     process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     seconds: float = field(init=False, default=0.0)
     #: Processor seconds of the run and of its descendants that it waited for.
@@ -73,7 +75,7 @@ class Part:
             "scripts.test_job.unclosed",
         )
         stacks = ("-o", f"faulthandler_timeout={STALLED_S * 0.9}")  # are in the log before it is interrupted
-        command = [self.python, "-m", "pytest", *plugins, *stacks, *self.arguments]
+        command = ["nice", "-n", str(self.nice), self.python, "-m", "pytest", *plugins, *stacks, *self.arguments]
         path = os.pathsep.join((str(Path(self.python).parent), os.environ["PATH"]))
         environment = {**os.environ, "PATH": path, "TEST_PROGRESS": str(self._progress)}
         with self.log.open("wb") as log:

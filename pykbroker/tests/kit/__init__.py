@@ -24,6 +24,7 @@ compares the two trees. ``storage/support.py`` has a store alone, without broker
 - ``groups.GroupCluster`` and ``configs.ConfigCluster``: the same, with the requests of a group, or of settings, in short
   form. ``transactions.Producer`` is a client of any of them; its methods return error codes.
 - ``calls.Client``: a connection without a socket, whose requests' calls are counted.
+- ``large_requests.ROWS``: a request of every API with as many things as a frame holds.
 - ``metadata.MetadataDirectory``: a metadata log and the controller on it, with no brokers around them.
 - ``running.running_broker``: a node on real sockets, disk and loop, for what is about these alone; ``Client`` sends raw
   frames. ``secured.secured_node`` is one with listeners for TLS and SASL, for whose stores ``certificates`` has an

@@ -8,7 +8,7 @@ import pytest
 
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.refusals.in_parts import parts, refused
-from pykbroker.tests.handlers.test_longest_turn import LARGE, MANY, ROWS
+from pykbroker.tests.kit.large_requests import LARGE, MANY, ROWS
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_replica_log_dirs import (

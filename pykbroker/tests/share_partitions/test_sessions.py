@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pykbroker.share_partitions import sessions
 from pykbroker.share_partitions.sessions import ShareMemberKey, ShareSession, ShareSessions
 from pykbroker.tests.kit.cluster import Peer
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -100,3 +101,40 @@ def test_each_request_begins_with_another_partition() -> None:
         assert sorted(turn) == [(b"t", 0), (b"t", 1), (b"t", 2)]
         seen.add(turn[0])
     assert len(seen) == 3
+
+
+def test_all_sessions_have_no_more_partitions_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST_IN_ALL", 5)
+    world = World()
+    first, second, third = (world.sessions.begin(key, Peer()) for key in (ONE, TWO, OTHER))
+    for index in (0, 1, 2, 2):
+        world.sessions.add(first, (b"t", index))
+    for index in (0, 1):
+        world.sessions.add(second, (b"t", index))
+    with pytest.raises(KafkaError) as refused:
+        world.sessions.add(third, (b"t", 0))
+    assert refused.value.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED
+    assert (third.has_ended, world.ended) == (True, [OTHER])
+    world.sessions.remove(first, (b"t", 2))
+    world.sessions.remove(first, (b"t", 2))
+    world.sessions.add(second, (b"t", 2))
+    lose(second.connection)  # type: ignore[arg-type]
+    world.sessions.add(second, (b"t", 3))
+    world.sessions.remove(second, (b"t", 0))
+    world.sessions.begin(ONE, Peer())  # in place of the first one
+    again = world.sessions.begin(TWO, Peer())
+    for index in range(5):
+        world.sessions.add(again, (b"t", index))
+    with pytest.raises(KafkaError):
+        world.sessions.add(again, (b"t", 5))
+
+
+def test_no_session_has_more_partitions_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST_PARTITIONS", 2)
+    world = World()
+    session = world.sessions.begin(ONE, Peer())
+    for index in (0, 1, 1):
+        world.sessions.add(session, (b"t", index))
+    with pytest.raises(KafkaError):
+        world.sessions.add(session, (b"t", 2))
+    assert session.has_ended

@@ -123,7 +123,15 @@ def test_every_suite_is_in_one_part() -> None:
     named = [argument for part in parts.values() for argument in part.arguments if argument.startswith("compat_tests/")]
     assert sorted(named) == sorted(left_out)
     assert all((ROOT / suite).is_dir() for suite in named)
-    assert all(f"--ignore={path}" in parts["units"].arguments for path in parts["storage"].arguments)
+    own = [path for name in job._OWN_PARTS for path in parts[name].arguments]
+    assert {f"--ignore={path}" for path in own} == {*parts["units"].arguments} - {*job.UNIT}
+    assert all((ROOT / path).is_dir() for path in own)
+
+
+def test_a_part_is_as_nice_as_it_is_to_be(part: Make, capfd) -> None:
+    nice = part("nice", f"import os\ndef test_nice(): assert os.nice(0) == {min(os.nice(0) + 3, 19)}\n")
+    nice.nice = 3
+    assert run([nice, part("usual", f"import os\ndef test_nice(): assert os.nice(0) == {os.nice(0)}\n")], 1) == 0
 
 
 def test_every_unit_test_is_in_one_part_of_a_quick_run() -> None:
