@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,6 +73,7 @@ async def members_of(brokers: InProcessClient, coordinator: int, name: str, turn
 
 
 async def _assigned_by_broker(kind: str, found: ConsumerGroup | DescribedShareGroup, turn: Turn) -> ConsoleGroup:
+    described: Sequence[Any] = found.members
     members = [
         ConsoleMember(
             *(member.member_id, getattr(member, "instance_id", None), member.client_id, member.client_host),
@@ -81,7 +83,7 @@ async def _assigned_by_broker(kind: str, found: ConsumerGroup | DescribedShareGr
                 async for index in turn.each(of.partitions)
             ]),
         )
-        async for member in turn.each(found.members)
+        async for member in turn.each(described)
     ]  # fmt: skip
     return ConsoleGroup(kind, found.group_state, found.assignor_name, members)
 
