@@ -34,6 +34,8 @@ class SharePartitions:
         #: Acknowledgements that members have sent, by type.
         self.acknowledgements: Counter[int] = Counter()
         self.sessions = ShareSessions(host.config["group.share.max.share.sessions"], self._session_ended)
+        #: Whether the process ends: what is acquired is forgotten with it, as in Apache Kafka. Released, it would count as delivered.
+        self.is_stopping = False
         #: By group, and within it by key.
         self._led: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
 
@@ -99,7 +101,8 @@ class SharePartitions:
 
     def _session_ended(self, session: ShareSession) -> None:
         """Release what the member has acquired; without members the group's share partitions end."""
-        self._host.runtime.slices.begin(self._released(session))
+        if not self.is_stopping:
+            self._host.runtime.slices.begin(self._released(session))
 
     def _released(self, session: ShareSession) -> Steps:
         group_id, member_id = session.key
