@@ -8,7 +8,8 @@ import typer
 
 from pykbroker import __version__
 from pykbroker.cli.completion import broker_ids
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.quorum import quorum
 from pykbroker.client.client import Client
@@ -35,16 +36,15 @@ Broker = Annotated[
 
 
 @app.command()
+@with_option_values
 def describe(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
 ) -> None:
     """Show the cluster's id, its controller and its brokers."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         found = _describe(client)
     if as_json:
         out.json(found)
@@ -96,17 +96,16 @@ def _controller(connection: BrokerConnection, named: int) -> int | None:
 
 
 @app.command()
+@with_option_values
 def apis(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     broker: Broker = None,
 ) -> None:
     """List the APIs that a broker offers, with their versions, and the version that these commands use."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         connection = client.any() if broker is None else client.named_node(broker)
         rows = [
             {
@@ -127,17 +126,16 @@ def apis(
 
 
 @app.command()
+@with_option_values
 def features(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     broker: Broker = None,
 ) -> None:
     """List the features that a broker supports, with the level that the cluster has finalized for each."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         connection = client.any() if broker is None else client.named_node(broker)
         answer = _api_versions(connection)
     supported = {item.name: item for item in answer.supported_features}

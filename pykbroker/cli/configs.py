@@ -10,17 +10,7 @@ import typer
 
 from pykbroker.cli.completion import assigned_settings, resource_names, setting_names
 from pykbroker.cli.option_values import with_option_values
-from pykbroker.cli.options import (
-    BOOTSTRAP,
-    TIMEOUT,
-    Bootstrap,
-    CommandConfig,
-    ConnectionOptions,
-    Json,
-    Timeout,
-    connect,
-    name_and_value,
-)
+from pykbroker.cli.options import ConnectionOptions, Json, name_and_value
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.client.client import Client
@@ -76,13 +66,12 @@ Name = Annotated[
 
 
 @app.command()
+@with_option_values
 def describe(
     kind: What,
     name: Name = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     setting: Annotated[
         list[str] | None,
@@ -97,7 +86,7 @@ def describe(
     resource = DescribeConfigsResource(
         resource_type=_TYPES[kind], resource_name=_required(kind, name), configuration_keys=setting or None
     )
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         connection = _where(client, kind, name)
         (answer,) = connection.call(DescribeConfigsRequest(resources=[resource]), DescribeConfigsResponse).results
     if answer.error_code:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import group_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.reset import reset
 from pykbroker.cli.topics import confirm, report
@@ -46,11 +47,10 @@ def _known(option: str, given: list[str] | None, names: Sequence[str]) -> set[st
 
 
 @app.command("list")
+@with_option_values
 def list_groups(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     state: Annotated[
         list[str] | None,
@@ -64,7 +64,7 @@ def list_groups(
     """List groups with their state."""
     out = Output(as_json=as_json)
     wanted, kinds = _known("--state", state, _STATES), _known("--type", kind, _KINDS)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         found = [group for node in client.nodes() for group in client.retrying(partial(find_groups, node))]
     rows = [
         {"group": g.group_id, "type": kind_of(g), "state": g.group_state, "protocol": g.protocol_type}
@@ -80,17 +80,16 @@ def list_groups(
 
 
 @app.command()
+@with_option_values
 def describe(
     names: Names,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
 ) -> None:
     """Show members, and for each partition committed offset (of share groups: start offset), end offset and lag."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         described = [_describe(client, name) for name in names]
     if as_json:
         out.json(described)
@@ -199,12 +198,11 @@ def _print_description(out: Output, group: dict[str, Any]) -> None:
 
 
 @app.command()
+@with_option_values
 def delete(
     names: Names,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
@@ -212,7 +210,7 @@ def delete(
     out = Output(as_json=as_json)
     confirm(out, f"Delete {', '.join(names)} with their committed offsets?", yes=yes)
     results: list[tuple[str, int, str | None, str]] = []
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         for name in names:  # each group has its own coordinator
             answer = client.coordinator(name).call(DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse)
             results += [(item.group_id, item.error_code, None, "deleted") for item in answer.results]

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import broker_ids, topic_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.sizes import format_size
 from pykbroker.client.client import Client
@@ -20,14 +21,13 @@ from pykbroker.wire.messages.describe_log_dirs import DescribableLogDirTopic, De
 _UNKNOWN = -1
 
 
+@with_option_values
 def logdirs(
     topics: Annotated[
         list[str] | None, typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="Only these topics.")
     ] = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     broker: Annotated[
         list[int] | None,
@@ -39,7 +39,7 @@ def logdirs(
 ) -> None:
     """Show the log directories of brokers: space, partitions, sizes."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         ids = sorted(set(broker)) if broker else client.node_ids()
         wanted = _wanted(client, topics) if topics else None
         rows = []

@@ -13,16 +13,7 @@ import typer
 from pykbroker.cli.completion import topic_names
 from pykbroker.cli.latencies import PERCENTILES, summary
 from pykbroker.cli.option_values import with_option_values
-from pykbroker.cli.options import (
-    BOOTSTRAP,
-    TIMEOUT,
-    Bootstrap,
-    CommandConfig,
-    ConnectionOptions,
-    Json,
-    Timeout,
-    connect,
-)
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.produce import ACKS, Acks, Codec
 from pykbroker.cli.progress import ProgressLine
@@ -142,12 +133,11 @@ def _produce(
 
 
 @app.command()
+@with_option_values
 def consume(
     topic: Topic,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     records: Annotated[
         int | None, typer.Option("--records", "-n", min=1, metavar="N", help="Records to read; else up to the end.")
@@ -156,7 +146,7 @@ def consume(
 ) -> None:
     """Read a topic from its beginning to its current end; latencies are those between two responses."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client, closing(Fetcher(client)) as fetcher:
+    with at.connect() as client, closing(Fetcher(client)) as fetcher:
         try:
             partitions = [TopicPartition(topic, p.partition_index) for p in client.topic(topic).partitions]
             ends = end_offsets(client, partitions)

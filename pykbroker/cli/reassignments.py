@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.topics import report
 from pykbroker.client.client import Client
@@ -25,17 +26,16 @@ Topics = Annotated[
 
 
 @app.command("list")
+@with_option_values
 def list_reassignments(
     topics: Topics = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
 ) -> None:
     """List the ongoing reassignments."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         rows = [row for row in _ongoing(client) if not topics or row["topic"] in topics]
     if as_json:
         out.json(rows)
@@ -53,6 +53,7 @@ def list_reassignments(
 
 
 @app.command()
+@with_option_values
 def start(
     moves: Annotated[
         list[str],
@@ -61,15 +62,13 @@ def start(
         ),
     ],
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
 ) -> None:
     """Move partitions to the named brokers; a topic without a partition means all its partitions."""
     wanted: dict[TopicPartition, list[int] | None] = {}
     parsed = [_parse_move(text) for text in moves]
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         for topic, number, brokers in parsed:
             for partition in _named(client, topic, number):
                 if partition in wanted:
@@ -79,15 +78,14 @@ def start(
 
 
 @app.command()
+@with_option_values
 def cancel(
     partitions: Annotated[
         list[str] | None,
         typer.Argument(metavar="TOPIC[:PARTITION]", autocompletion=topic_names, help="Which moves; or --all."),
     ] = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     everything: Annotated[bool, typer.Option("--all", help="All moves under way.")] = False,
 ) -> None:
@@ -95,7 +93,7 @@ def cancel(
     if bool(partitions) == everything:
         raise UsageError("Say which moves: TOPIC or TOPIC:PARTITION, or --all.")
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         under_way = [TopicPartition(row["topic"], row["partition"]) for row in _ongoing(client)]
         if everything:
             chosen = under_way

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.positions import HELP, parse_places
 from pykbroker.cli.times import parse_when
@@ -28,12 +29,11 @@ def records() -> None:
 
 
 @app.command()
+@with_option_values
 def delete(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     before: Annotated[
         str | None, typer.Option("--before", metavar="PLACE", help=f"Records before this offset: {HELP}.")
@@ -49,7 +49,7 @@ def delete(
     if (before is None) == (before_time is None):
         raise UsageError("Give --before PLACE or --before-time TIME (one of them).")
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         try:
             partitions = [TopicPartition(topic, p.partition_index) for p in client.topic(topic).partitions]
             beginnings = list_offsets(client, dict.fromkeys(partitions, EARLIEST))

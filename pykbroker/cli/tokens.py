@@ -10,7 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.acl_words import principal
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import (
+    BOOTSTRAP,
+    TIMEOUT,
+    Bootstrap,
+    CommandConfig,
+    ConnectionOptions,
+    Json,
+    Timeout,
+    connect,
+)
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_duration
 from pykbroker.client.client import Client
@@ -48,21 +58,20 @@ Token = Annotated[str, typer.Argument(metavar="TOKEN", help="The token's id, as 
 
 
 @app.command("list")
+@with_option_values
 def list_tokens(
     owners: Annotated[
         list[str] | None, typer.Argument(metavar="[PRINCIPAL]...", help="Tokens that these own or may renew; else all.")
     ] = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     secrets: Annotated[
         bool, typer.Option("--secrets", help="Show the secrets, which are as good as passwords.")
     ] = False,
 ) -> None:
     """List the tokens that you may see: those that you own or may renew, and others by access lists."""
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         found = _described(client, owners)
     rows = [_row(token) for token in sorted(found, key=lambda token: (token.issue_timestamp, token.token_id))]
     _show(Output(as_json=as_json), rows, secrets=secrets)
@@ -115,12 +124,11 @@ def create_token(
 
 
 @app.command("renew")
+@with_option_values
 def renew_token(
     token: Token,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     period: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="As 12h; by default the most that brokers allow.")
@@ -128,7 +136,7 @@ def renew_token(
 ) -> None:
     """Renew a token: it expires later, at its maximum lifetime at the latest."""
     period_ms = _USUAL if period is None else parse_duration(period)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         request = RenewDelegationTokenRequest(_named(client, token).hmac, period_ms)
         answer = client.any().call(request, RenewDelegationTokenResponse)
     _raise_for(answer.error_code, f"Token {token}")
@@ -136,12 +144,11 @@ def renew_token(
 
 
 @app.command("expire")
+@with_option_values
 def expire_token(
     token: Token,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     period: Annotated[
         str | None, typer.Option("--in", metavar="TIME", help="As 10m; else now, which deletes it.")
@@ -149,7 +156,7 @@ def expire_token(
 ) -> None:
     """Expire a token, now or later. Connections authenticated by it stay open until the token would have expired."""
     period_ms = _AT_ONCE if period is None else parse_duration(period)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         request = ExpireDelegationTokenRequest(_named(client, token).hmac, period_ms)
         answer = client.any().call(request, ExpireDelegationTokenResponse)
         _raise_for(answer.error_code, f"Token {token}")

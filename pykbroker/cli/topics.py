@@ -7,7 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import topic_names, topic_setting_names, topic_settings
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect, name_and_value
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import (
+    BOOTSTRAP,
+    TIMEOUT,
+    Bootstrap,
+    CommandConfig,
+    ConnectionOptions,
+    Json,
+    Timeout,
+    connect,
+    name_and_value,
+)
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.replica_filter import COLUMNS as REPLICA_COLUMNS
 from pykbroker.cli.replica_filter import as_row, replicas
@@ -58,21 +69,20 @@ Names = Annotated[list[str], typer.Argument(metavar="TOPIC", autocompletion=topi
 
 
 @app.command("list")
+@with_option_values
 def list_topics(
     patterns: Annotated[
         list[str] | None, typer.Argument(metavar="REGEX", help="Only topics whose whole name matches.")
     ] = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     internal: Annotated[bool, typer.Option("--internal", help="Also internal topics, as __consumer_offsets.")] = False,
 ) -> None:
     """List topics with their partitions and replicas."""
     out = Output(as_json=as_json)
     compiled = [compile_pattern(text) for text in patterns or []]
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         found = client.metadata(None).topics
     rows = [
         {
@@ -159,18 +169,17 @@ def create(
 
 
 @app.command()
+@with_option_values
 def describe(
     names: Names,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     all_config: Annotated[bool, typer.Option("--all-config", help="Every setting, with its source.")] = False,
 ) -> None:
     """Show partitions, leaders, replicas, offsets and settings of topics."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         described = [_describe(client, name) for name in names]
     if as_json:
         out.json(described)
@@ -246,12 +255,11 @@ def _print_description(out: Output, topic: dict[str, Any], *, all_config: bool) 
 
 
 @app.command()
+@with_option_values
 def alter(
     names: Names,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     partitions: Annotated[
         int | None,
@@ -280,7 +288,7 @@ def alter(
         raise UsageError("Nothing to change: give --config, --delete-config or --partitions.")
     results: list[tuple[str, int, str | None, str]] = []
     prefix = "would have" if dry_run else "has"
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         if changes:
             altered = _alter_settings(client, names, changes, dry_run=dry_run)
             results += [(a.resource_name, a.error_code, a.error_message, f"{prefix} new settings") for a in altered]

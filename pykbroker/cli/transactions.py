@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import topic_names, transactional_ids
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_duration
 from pykbroker.cli.topics import confirm
@@ -27,11 +28,10 @@ app.command("producers")(producers)
 
 
 @app.command("list")
+@with_option_values
 def list_transactions(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     state: Annotated[
         list[str] | None, typer.Option("--state", help="Only in this state, as Ongoing; may be repeated.")
@@ -51,7 +51,7 @@ def list_transactions(
         transactional_id_pattern=pattern,
     )
     rows: list[dict[str, Any]] = []
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         for node_id in client.node_ids():
             connection = client.node(node_id)
             for found in client.retrying(partial(listed_transactions, connection, request)):
@@ -74,20 +74,19 @@ def list_transactions(
 
 
 @app.command()
+@with_option_values
 def describe(
     ids: Annotated[
         list[str],
         typer.Argument(metavar="ID", autocompletion=transactional_ids, help="One transactional id or several."),
     ],
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
 ) -> None:
     """Show a transaction's producer, state, age and partitions."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         rows = [_row(_describe(client, name), client.clock.now_ms()) for name in ids]
     if as_json:
         out.json(rows)
@@ -126,14 +125,13 @@ def _row(found: TransactionState, now_ms: int) -> dict[str, Any]:
 
 
 @app.command()
+@with_option_values
 def abort(
     name: Annotated[
         str | None, typer.Argument(metavar="ID", autocompletion=transactional_ids, help="The transactional id.")
     ] = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     topic: Annotated[
         str | None,
@@ -159,7 +157,7 @@ def abort(
     else:
         what, question = f"{topic}-{partition}", f"Abort what began at offset {start_offset} of {topic}-{partition}?"
     confirm(out, question, yes=yes)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         try:
             if name is not None:
                 _describe(client, name)  # so that a mistyped id is not created

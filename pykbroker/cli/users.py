@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import user_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.passwords import new_password
 from pykbroker.cli.topics import report
@@ -60,19 +61,18 @@ User = Annotated[
 
 
 @app.command("list")
+@with_option_values
 def list_users(
     users: Annotated[
         list[str] | None, typer.Argument(metavar="[USER]...", autocompletion=user_names, help="These; else all.")
     ] = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
 ) -> None:
     """List users, with the mechanisms that they have credentials for. Passwords are not stored."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         found = _describe(client, users)
     rows = [row for each in found if not each.error_code for row in _rows(each)]
     if as_json:
@@ -89,12 +89,11 @@ def list_users(
 
 
 @app.command("set")
+@with_option_values
 def set_user(
     user: User,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     mechanism: Mechanisms = None,
     iterations: Annotated[
@@ -118,7 +117,7 @@ def set_user(
 ) -> None:
     """Create a user, or set another password."""
     password = new_password(user, password_file)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         for each in mechanism or list(ScramMechanism):  # AlterUserScramCredentials takes each user once
             salt = secrets.token_bytes(_SALT_BYTES)
             salted = hashlib.pbkdf2_hmac(HASHES[each.number], password.encode(), salt, iterations)
@@ -130,17 +129,16 @@ def set_user(
 
 
 @app.command("remove")
+@with_option_values
 def remove_user(
     user: User,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     mechanism: Mechanisms = None,
 ) -> None:
     """Remove a user's credentials. Open connections stay."""
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         asked = [each.number for each in mechanism or ()] or sorted(_mechanisms(client, user)) or list(MECHANISMS)
         for number in asked:
             gone = ScramCredentialDeletion(user, number)

@@ -1,7 +1,8 @@
 """Writes the log in a thread, so that logging never waits for the reader of the log.
 
 Standard error may be a full pipe. So records go into a bounded queue, and a thread writes them. Lines that come while the
-queue is full are dropped, and the log says how many.
+queue is full are dropped, and the log says how many. So it is with lines of one kind (those of one call) beyond some in a second: a
+client's requests cause them, as many as it likes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import os
 import select
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -20,6 +22,8 @@ from pykbroker.runtime.levels import LEVELS
 
 #: The size of the queue, in lines. A busy --verbose broker logs some thousands a second.
 MOST_WAITING: Final = 10_000
+#: Lines of one kind in a second, from INFO on; of what is below, all are wanted.
+MOST_ALIKE: Final = 100
 #: The seconds that the end of the process waits for the remaining lines to be read.
 _LAST_WAIT_S: Final = 1.0
 
@@ -42,11 +46,16 @@ class LogLineWriter(logging.Handler):
         #: Lines to write, events to set once the lines before them are written, and None at the end.
         self._waiting: SimpleQueue[str | threading.Event | None] = SimpleQueue()
         self._dropped = 0
+        #: The lines of the present second by logger and format.
+        self._second = 0
+        self._alike: Counter[tuple[str, object]] = Counter()
         self._closing = False
         self._thread: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue the record; drop it if the queue is full. Never waits for the reader."""
+        """Queue the record; drop it if there are too many like it, or the queue is full. Never waits for the reader."""
+        if (record.levelno or 0) >= logging.INFO and self._is_one_too_many(record):
+            return
         try:
             line = self.format(record)
         except Exception as error:  # noqa: BLE001 - logging must not fail its caller
@@ -59,6 +68,21 @@ class LogLineWriter(logging.Handler):
         if self._thread is None:
             self._thread = threading.Thread(target=self._write_all, name="pykbroker-log", daemon=True)
             self._thread.start()
+
+    def _is_one_too_many(self, record: logging.LogRecord) -> bool:
+        if (second := int(record.created)) != self._second:
+            self._second = second
+            self._tell_of_alike()
+        kind = record.name, record.msg
+        self._alike[kind] += 1
+        return self._alike[kind] > MOST_ALIKE
+
+    def _tell_of_alike(self) -> None:
+        for (name, form), count in self._alike.items():
+            if count > MOST_ALIKE:
+                text = f"{count - MOST_ALIKE} more lines of {name} are left out here, too many in one second: {form}"
+                self._waiting.put(self._own(text))
+        self._alike.clear()
 
     def _tell_of_dropped(self) -> None:
         dropped, self._dropped = self._dropped, 0
@@ -75,6 +99,7 @@ class LogLineWriter(logging.Handler):
         if self._thread is not None and not self._closing:
             written = threading.Event()
             with self._held():
+                self._tell_of_alike()
                 self._tell_of_dropped()
                 self._waiting.put(written)
             written.wait(_LAST_WAIT_S)

@@ -8,10 +8,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.process.rounds import Rounds
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.waits import Deferred, as_wait, attempt
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.brokers.store import Store
     from pykbroker.process.cleaner import Cleaner, Order
@@ -30,6 +32,9 @@ _OPENED_AT_ONCE = 8
 _OPENING_PAUSE_MS = 20
 #: The number of logs that a round of retention handles in one turn.
 _RETAINED_AT_ONCE = 200
+#: The number of logs that a round looks at in one step, and the weight of it (``runtime/slices.py``).
+_LOOKED_AT_ONCE = 200
+_WEIGHT_OF_A_LOOK = 10
 
 
 class StoreHousekeeping:
@@ -105,9 +110,8 @@ class StoreHousekeeping:
 
     def _producers(self) -> Deferred[None] | None:
         """Remove expired producer states; the setting may change at run time."""
-        cluster = self._cluster
-        self._logs.forget_producers(cluster.runtime.clock.now_ms(), cluster.config["producer.id.expiration.ms"])
-        return None
+        now_ms, expiration_ms = self._cluster.runtime.clock.now_ms(), self._cluster.config["producer.id.expiration.ms"]
+        return self._each_log(lambda some: self._logs.forget_producers(now_ms, expiration_ms, some))
 
     def _checkpoints(self) -> Deferred[None] | None:
         return self._cluster.runtime.offload(self._logs.plan_checkpoints())
@@ -117,8 +121,24 @@ class StoreHousekeeping:
         return self._cluster.runtime.offload(self._logs.plan_removals()) if due else None
 
     def _flushes(self) -> Deferred[None] | None:
-        due = self._logs.due_flushes()
-        return self._cluster.runtime.offload(self._logs.flush, due) if due else None
+        due: list[Log] = []
+
+        def flush(_: None) -> Deferred[None]:
+            return self._cluster.runtime.offload(self._logs.flush, due) if due else Deferred.completed(None)
+
+        return self._each_log(lambda some: due.extend(self._logs.due_flushes(some))).chain(flush)
+
+    def _each_log(self, look: Callable[[list[Log]], None]) -> Deferred[None]:
+        """``look`` at the logs that are open, in slices, but for those that are gone by their turn."""
+        logs = self._logs.logs
+
+        def steps() -> Generator[float, None, None]:
+            rest = list(logs.items())
+            for begin in range(0, len(rest), _LOOKED_AT_ONCE):
+                look([each for key, each in rest[begin : begin + _LOOKED_AT_ONCE] if logs.get(key) is each])
+                yield _WEIGHT_OF_A_LOOK
+
+        return as_wait(self._cluster.runtime.slices.run(steps()))
 
     def run_compaction(self) -> Deferred[None]:
         """Run a round of compaction, after the one that is under way, if any."""

@@ -9,7 +9,7 @@ from collections import defaultdict
 import pytest
 
 #: A test with more sets of parameters than this is thinned to so many.
-MOST_SETS = 10
+MOST_SETS = 6
 
 
 @pytest.hookimpl(tryfirst=True)  # others look at each item, most of which go

@@ -68,7 +68,7 @@ import resource
 from pykbroker.wire.compression import Compression, compress, decompress
 from pykbroker.wire.errors import WireError
 codec = Compression({codec.value})
-bomb = compress(codec, bytes(512 * 1024 * 1024))
+bomb = compress(codec, bytes(256 * 1024 * 1024))
 decompress(codec, compress(codec, b"load the library"))
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 128 * 1024 * 1024, resource.RLIM_INFINITY))

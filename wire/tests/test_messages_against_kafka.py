@@ -22,14 +22,17 @@ from pykbroker.wire.tests.kafka_messages import (
     written_by_kafka,
 )
 
+#: Messages of each kind and version.
+SAMPLES = of_depths(2, 6, 6)
+
 
 @pytest.fixture(scope="module")
 def golden() -> list[Sample]:
-    return written_by_kafka(all_versions(), seed=20250601, samples=6)
+    return written_by_kafka(all_versions(), seed=20250601, samples=SAMPLES)
 
 
 def test_we_read_what_kafka_writes(golden: list[Sample]) -> None:
-    assert len(golden) == 6 * len(all_versions())
+    assert len(golden) == SAMPLES * len(all_versions())
     for sample in golden:
         message, pos = message_class(sample.name).decode(sample.data, 0, sample.version)
         assert pos == len(sample.data), plain_name(sample)
@@ -45,9 +48,7 @@ def test_we_write_it_again_as_kafka_did(golden: list[Sample]) -> None:
 def test_kafka_reads_what_we_write() -> None:
     source = random.Random(431)
     messages = [
-        (name, version, build(name, version, source))
-        for name, version in all_versions()
-        for _ in range(of_depths(2, 6, 6))
+        (name, version, build(name, version, source)) for name, version in all_versions() for _ in range(SAMPLES)
     ]
     ours = [(name, version, encoded(message, version)) for name, version, message in messages]
     for (_, _, message), (_, _, data), kafka in zip(messages, ours, read_by_kafka(ours), strict=True):

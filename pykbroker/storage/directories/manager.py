@@ -339,9 +339,9 @@ class LogManager:
 
         _all(partial(apply_retention, log, now_ms) for log in logs if self.is_open(log) and not log.directory.offline)
 
-    def forget_producers(self, now_ms: int, expiration_ms: int) -> None:
-        """Remove expired producer states without an open transaction from all open logs."""
-        for log in self.logs.values():
+    def forget_producers(self, now_ms: int, expiration_ms: int, some: Iterable[Log] | None = None) -> None:
+        """Remove expired producer states without an open transaction from ``some`` logs, or from all that are open."""
+        for log in self.logs.values() if some is None else some:
             log.producers.remove_expired(now_ms, expiration_ms)
 
     @property
@@ -356,10 +356,11 @@ class LogManager:
         plans = [contents.directory.plan_removals() for contents in self.directories.usable]
         return lambda: _all(plans)
 
-    def due_flushes(self) -> list[Log]:
-        """Logs to ``flush`` now, in any thread: flush.ms has passed, or they have a new segment."""
+    def due_flushes(self, some: Iterable[Log] | None = None) -> list[Log]:
+        """Those of ``some`` logs, or of all, to ``flush`` now, in any thread: flush.ms has passed, or they have a new segment."""
         now = self.metadata_directory.clock.monotonic()
-        return [log for log in self._usable_logs() if log.begin_flush_if_due(now)]
+        looked_at = self.logs.values() if some is None else some
+        return [log for log in looked_at if not log.directory.offline and log.begin_flush_if_due(now)]
 
     def flush(self, logs: Iterable[Log]) -> None:
         """Flush these logs; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR if one failed, after all others."""

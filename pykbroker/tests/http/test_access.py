@@ -11,6 +11,7 @@ from pykbroker.http.console import page, router
 from pykbroker.http.guard import OPEN_PATHS
 from pykbroker.steered.http_options import HttpOptions
 from pykbroker.tests.http.http_client import WithHttp, with_http
+from pykbroker.tests.kit.depth import in_turn
 
 _TOKEN = "0123456789abcdef"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND")
@@ -52,8 +53,8 @@ def guarded() -> Iterator[WithHttp]:
 
 
 def test_every_path_wants_the_token_by_every_method(guarded: WithHttp) -> None:
-    for path in dict.fromkeys(_PATHS):
-        for method in _METHODS:
+    for number, path in enumerate(dict.fromkeys(_PATHS)):
+        for method in in_turn(number, _METHODS):
             answer = guarded.ask(path, method=method, headers=_JSON, body=b"{}")
             assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer"), (method, path)
     assert guarded.kafka.topics() == {}
@@ -61,8 +62,8 @@ def test_every_path_wants_the_token_by_every_method(guarded: WithHttp) -> None:
 
 
 def test_every_path_wants_the_right_token(guarded: WithHttp) -> None:
-    for path in dict.fromkeys(_PATHS):
-        for said in _WRONG:
+    for number, path in enumerate(dict.fromkeys(_PATHS)):
+        for said in in_turn(number, _WRONG):
             answer = guarded.ask(path, headers={"Authorization": said})
             assert answer.status == 401, (said, path)
 
@@ -100,9 +101,9 @@ _FOREIGN = (
 
 def test_no_path_is_answered_by_a_foreign_name() -> None:
     with with_http() as http:
-        for path in dict.fromkeys(_PATHS):
+        for number, path in enumerate(dict.fromkeys(_PATHS)):
             for method in ("GET", "POST", "PUT", "DELETE"):
-                for headers in _FOREIGN[:1] if method != "GET" else _FOREIGN:
+                for headers in _FOREIGN[:1] if method != "GET" else in_turn(number, _FOREIGN):
                     answer = http.ask(path, method=method, headers={**_JSON, **headers}, body=b"{}")
                     assert answer.status == 421, (method, path, headers)
         assert http.kafka.topics() == {}
@@ -125,8 +126,8 @@ def test_no_path_is_changed_by_a_page_of_others() -> None:
     changing = [(route.method, f"/api/v1{route.path}") for route in ROUTES if route.changes]
     changing += [("POST", f"/console/api{path}") for path in router._CHANGES]
     with with_http() as http:
-        for method, path in changing:
-            for headers in _PAGES_OF_OTHERS:
+        for number, (method, path) in enumerate(changing):
+            for headers in in_turn(number, _PAGES_OF_OTHERS):
                 answer = http.ask(path, method=method, headers={**_JSON, **headers}, body=b"{}")
                 assert answer.status == 403, (method, path, headers)
             for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):

@@ -5,7 +5,10 @@ sets LONG_VARIABLE.
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 QUICK_VARIABLE: Final = "PYKBROKER_QUICK"
 LONG_VARIABLE: Final = "PYKBROKER_LONG"
@@ -29,3 +32,10 @@ def of_depths(quick: int, whole: int, long: int) -> int:
 def examples(number: int) -> int:
     """Return how many examples of a model Hypothesis tries: ``number``, a tenth in a quick run, ten times as many in a long one."""
     return of_depths(max(5, number // 10), number, 10 * number)
+
+
+def in_turn(number: int, each: Sequence[T], at_once: int = 3) -> Sequence[T]:
+    """Return all; in a quick run ``at_once`` of them, by ``number`` the next ones, so that a row of subjects has each of them."""
+    if not is_quick() or len(each) <= at_once:
+        return each
+    return [each[(number * at_once + place) % len(each)] for place in range(at_once)]

@@ -48,6 +48,32 @@ def owner(cluster: Cluster, step: str) -> tuple[Any, str]:
     return reduce(getattr, path, cluster.logs), name
 
 
+@pytest.mark.parametrize("step", ["due_flushes", "forget_producers"])
+def test_a_round_looks_at_many_logs_in_slices(monkeypatch, step: str) -> None:
+    """At each once, but for those of a topic that is deleted meanwhile."""
+    world = MemoryCluster(producer_id_expiration_check_interval_ms="1000")
+    world.create(NewTopic("t", 210, 1), NewTopic("gone", 1, 1))
+    opened = [world.partition("t", index).log for index in range(210)]
+    gone = world.partition("gone").log
+    seen, done = [], getattr(world.cluster.logs, step)
+
+    def look(*args: Any) -> Any:
+        seen.append(args[-1])
+        return done(*args)
+
+    monkeypatch.setattr(world.cluster.logs, step, look)
+    world.cluster.runtime.slices.weight_of_a_turn = 5
+    Housekeeping(world.cluster, durable=False).start()
+    world.cluster.runtime.clock.advance(1000)
+    world.cluster.runtime.timers.run_due()
+    assert [len(some) for some in seen] == [200]
+    world.cluster.controller.delete_topics([world.image.topics["gone"].id])
+    world.settle()
+    looked_at = [log for some in seen for log in some]
+    assert all(looked_at.count(log) == 1 for log in opened)
+    assert gone not in looked_at
+
+
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), OSError(5, "failed"), KeyError("defect")])
 @pytest.mark.parametrize("step", ["retain", "plan_removals", "compactions.logs", "plan_checkpoints", "due_flushes"])
 def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog, step: str, error: Exception) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pykbroker.process.log_output import LogLineWriter, install
+from pykbroker.process.log_output import MOST_ALIKE, LogLineWriter, install
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def test_lines_leave_in_their_order() -> None:
 def test_an_unread_pipe_keeps_nobody_waiting_and_what_is_dropped_is_counted() -> None:
     with log_to_a_pipe(most_waiting=50) as (logger, writer, read):
         for _ in range(1000):
-            logger.info("x" * 1000)  # a pipe takes 64 of these
+            logger.debug("x" * 1000)  # a pipe takes 64 of these
         told, missing = bytearray(), 0
         while told.count(b"x" * 1000) + missing < 1000:
             told += os.read(read, 1 << 20)
@@ -79,7 +79,7 @@ def test_all_of_a_long_backlog_leaves_once_somebody_reads(blocking: bool) -> Non
     with log_to_a_pipe() as (logger, writer, read):
         os.set_blocking(writer._descriptor, blocking)
         for number in range(2000):
-            logger.info("%04d %s", number, "x" * 200)
+            logger.debug("%04d %s", number, "x" * 200)
         got = bytearray()
 
         def take() -> None:
@@ -112,3 +112,37 @@ def test_lines_have_all_that_their_form_shows(monkeypatch: pytest.MonkeyPatch, a
         )
     else:
         assert re.fullmatch(r"20\d\d-\S+ \S+ INFO    root: told", line)
+
+
+def alike(count: int, second: int, text: str = "of %d", level: int = logging.INFO) -> Iterator[logging.LogRecord]:
+    for number in range(count):
+        record = logging.LogRecord("test", level, "", 0, text, (number,), None)
+        record.created = second + number / count
+        yield record
+
+
+def test_of_lines_of_one_kind_some_are_written_in_a_second_and_the_rest_is_counted() -> None:
+    with log_to_a_pipe() as (logger, writer, read):
+        for each in (*alike(MOST_ALIKE + 7, 1000), *alike(1, 1000, "another %d"), *alike(1, 1001)):
+            logger.handle(each)
+        writer.flush()
+        told = [line.partition(": ")[2] for line in lines(read)]
+    assert told[:MOST_ALIKE] == [f"of {number}" for number in range(MOST_ALIKE)]
+    left = "7 more lines of test are left out here, too many in one second: of %d"
+    assert told[MOST_ALIKE:] == ["another 0", left, "of 0"]
+
+
+def test_the_last_lines_of_one_kind_are_counted_at_the_end() -> None:
+    with log_to_a_pipe() as (logger, writer, read):
+        for each in alike(MOST_ALIKE + 1, 1000):
+            logger.handle(each)
+        writer.flush()
+        assert "1 more lines of test are left out here" in lines(read)[-1]
+
+
+def test_what_is_logged_for_somebody_who_looks_closely_is_all_there() -> None:
+    with log_to_a_pipe() as (logger, writer, read):
+        for each in alike(2 * MOST_ALIKE, 1000, level=logging.DEBUG):
+            logger.handle(each)
+        writer.flush()
+        assert len(lines(read)) == 2 * MOST_ALIKE
