@@ -406,7 +406,7 @@ class Node:
                 self._housekeeping.stop()
             for broker in self.cluster.brokers.values() if self._lifecycle is not None else ():
                 if broker.started_share_partitions is not None:
-                    broker.started_share_partitions.is_stopping = True
+                    broker.started_share_partitions.begin_stop()
             await self.server.close()
             self.lifetimes.end()
             if self._lifecycle is not None:

@@ -58,7 +58,7 @@ def test_a_process_that_ends_releases_nothing() -> None:
     """It would count as a delivery; what was only acquired is forgotten with the process."""
     world, member = started(1)
     member.acquired()
-    world.broker.share_partitions.is_stopping = True
+    world.broker.share_partitions.begin_stop()
     member.peer.lose()
     world.settle()
     (led,) = world.broker.share_partitions.led_of(SHARE_GROUP)
