@@ -28,6 +28,7 @@ MAX_ELEMENTS = 1_000_000
 """The longest array and, below, the most tagged fields of a struct that are read, as in Kafka since 4.4.0."""
 MAX_TAGS = 10_000
 _FEW_STRINGS = 16
+_STRINGS_AT_ONCE = 256
 _COMPACT_LENGTHS = [bytes([size + 1]) for size in range(127)]
 """The compact length of a string of each size that takes one byte."""
 
@@ -233,12 +234,23 @@ def write_strings(out: bytearray, values: Sequence[str]) -> None:
 
 def write_compact_strings(out: bytearray, values: Sequence[str]) -> None:
     """Append strings with compact lengths."""
-    if len(values) > _FEW_STRINGS:
-        encoded = [*map(str.encode, values)]
-        sizes = [*map(len, encoded)]
-        if max(sizes) < len(_COMPACT_LENGTHS):  # of many in few lines: a member may name tens of thousands of topics
-            out += b"".join(chain.from_iterable(zip(map(_COMPACT_LENGTHS.__getitem__, sizes), encoded, strict=True)))
-            return
+    if len(values) > _FEW_STRINGS:  # in few lines: a member may name tens of thousands of topics
+        for begin in range(0, len(values), _STRINGS_AT_ONCE):
+            _write_many(out, values[begin : begin + _STRINGS_AT_ONCE])
+    else:
+        _write_each(out, values)
+
+
+def _write_many(out: bytearray, values: Sequence[str]) -> None:
+    encoded = [*map(str.encode, values)]
+    sizes = [*map(len, encoded)]
+    if max(sizes) < len(_COMPACT_LENGTHS):
+        out += b"".join(chain.from_iterable(zip(map(_COMPACT_LENGTHS.__getitem__, sizes), encoded, strict=True)))
+    else:
+        _write_each(out, values)
+
+
+def _write_each(out: bytearray, values: Sequence[str]) -> None:
     for value in values:
         data = value.encode()
         size = len(data) + 1

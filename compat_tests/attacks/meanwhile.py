@@ -22,7 +22,7 @@ MINE = "mine"
 #: A broker whose loop is held until the request is done answers up to three: before it begins, and until this process sees its answer.
 ENOUGH = 5
 #: Attempts, since this process may have no turn while a broker has many. One whose loop is held fails in each.
-_ATTEMPTS = 5
+_ATTEMPTS = 20
 
 #: A request, and its version.
 Asked = tuple[Message, int]

@@ -147,8 +147,12 @@ def _answer(
 
 
 def _lag(broker: Broker, key: SharePartitionKey, state: ShareState) -> int:
-    """Records from the start offset on that are neither acknowledged nor given up; -1 if that is not known."""
+    """Records from the start offset on that are neither acknowledged nor given up; -1 if that is not known.
+
+    As Java's long: AlterShareGroupOffsets takes any start offset, -2**63 too, from which on there are more than fit.
+    """
     partition = broker.partition_by_id(key.topic_id, key.partition)
     if partition is None or state.start_offset == UNINITIALIZED or state.delivery_complete_count < 0:
         return _UNKNOWN_LAG
-    return partition.high_watermark - state.start_offset - state.delivery_complete_count
+    lag = partition.high_watermark - state.start_offset - state.delivery_complete_count
+    return (lag + 2**63) % 2**64 - 2**63

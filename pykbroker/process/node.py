@@ -404,6 +404,9 @@ class Node:
         async with self._changing:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
+            for broker in self.cluster.brokers.values() if self._lifecycle is not None else ():
+                if broker.started_share_partitions is not None:
+                    broker.started_share_partitions.begin_stop()
             await self.server.close()
             self.lifetimes.end()
             if self._lifecycle is not None:

@@ -34,6 +34,7 @@ class SharePartitions:
         #: Acknowledgements that members have sent, by type.
         self.acknowledgements: Counter[int] = Counter()
         self.sessions = ShareSessions(host.config["group.share.max.share.sessions"], self._session_ended)
+        self._is_stopping = False
         #: By group, and within it by key.
         self._led: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
 
@@ -84,6 +85,10 @@ class SharePartitions:
         """The share partitions of a group that are open."""
         return list(self._led.get(group_id, {}).values())
 
+    def begin_stop(self) -> None:
+        """The process ends: what is acquired is forgotten with it, as in Apache Kafka. Released, it would count as delivered."""
+        self._is_stopping = True
+
     def close(self) -> None:
         """The broker has stopped."""
         for group_id in list(self._led):
@@ -99,7 +104,8 @@ class SharePartitions:
 
     def _session_ended(self, session: ShareSession) -> None:
         """Release what the member has acquired; without members the group's share partitions end."""
-        self._host.runtime.slices.begin(self._released(session))
+        if not self._is_stopping:
+            self._host.runtime.slices.begin(self._released(session))
 
     def _released(self, session: ShareSession) -> Steps:
         group_id, member_id = session.key

@@ -24,7 +24,13 @@ def options() -> argparse.Namespace:
         metavar="N",
         help="measure the commits of N small batches of each table format, without a topic",
     )
+    parser.add_argument(
+        "--topics",
+        type=int,
+        metavar="N",
+        help="measure an archive of N topics of two partitions, by how long fetches wait",
+    )
     given = parser.parse_args()
-    if given.records < 1 or given.value_bytes < 1 or given.rounds < 1 or given.commits == 0:
-        parser.error("--records, --value-bytes, --rounds and --commits must be at least 1")
+    if given.records < 1 or given.value_bytes < 1 or given.rounds < 1 or 0 in (given.commits, given.topics):
+        parser.error("--records, --value-bytes, --rounds, --commits and --topics must be at least 1")
     return given

@@ -17,6 +17,7 @@ from scripts.bench_lake_job.commits import commits
 from scripts.bench_lake_job.comparing import Comparison
 from scripts.bench_lake_job.decoding import ways
 from scripts.bench_lake_job.jobs import Jobs
+from scripts.bench_lake_job.many_topics import many_topics
 
 _TOPIC = "bench"
 _PARTITIONS = 4
@@ -26,6 +27,9 @@ _DISTINCT = 4096
 def main(given: argparse.Namespace) -> int:
     if given.commits:
         commits(given)
+        return 0
+    if given.topics:
+        many_topics(given)
         return 0
     with tempfile.TemporaryDirectory(prefix="bench-lake-") as folder:
         broker = Pykbroker(

@@ -48,8 +48,12 @@ def test_numbers_no_varint_holds_are_refused(value: int) -> None:
         uvarint(value)
 
 
-@given(st.lists(st.sampled_from(["", "a", "\u00e4" * 63, "b" * 126, "c" * 127, "d" * 20_000]), max_size=40))
-def test_compact_strings_are_read_back_few_or_many(strings: list[str]) -> None:
+@given(
+    st.lists(st.sampled_from(["", "a", "\u00e4" * 63, "b" * 126, "c" * 127, "d" * 20_000]), max_size=40),
+    st.sampled_from([1, 20]),
+)
+def test_compact_strings_are_read_back_few_or_many(strings: list[str], times: int) -> None:
+    strings = strings * times
     out = bytearray()
     write_compact_strings(out, strings)
     assert read_compact_strings(out, 0, len(strings)) == (strings, len(out))

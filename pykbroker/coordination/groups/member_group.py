@@ -33,6 +33,7 @@ class SettingsOfMembers(Protocol):
         ...
 
 
+T = TypeVar("T")
 M = TypeVar("M", bound=MemberWithEpoch)
 G = TypeVar("G", bound="MemberGroup[Any]")
 
@@ -117,6 +118,14 @@ def count_down(counts: Counter[str], names: frozenset[str]) -> None:
     if len(last) < len(names):
         dict.update(counts, zip(names, map((-1).__add__, map(counts.__getitem__, names)), strict=True))
     deque(map(counts.pop, last, repeat(0)), maxlen=0)
+
+
+def take(counts: Counter[T], some: Iterable[T]) -> None:
+    """Count down what a member has few of, perhaps twice, and remove what reaches zero."""
+    for each in some:
+        counts[each] -= 1
+        if counts[each] <= 0:
+            del counts[each]
 
 
 def names_after(counts: Counter[str], before: Iterable[Iterable[str]], after: Iterable[str] = ()) -> set[str]:

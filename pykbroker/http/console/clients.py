@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.steered.refusal import VerbRefused
@@ -25,11 +26,9 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of clients: lag, latency in milliseconds and errors as far as they have sent them, else null."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
-    found = sorted(
-        (each for each in _clients(console) if match in each.client_id.lower()),
-        key=lambda each: (each.client_id, each.instance_id),
-    )
     turn = console.turn()
+    found = [each async for each in turn.each(_clients(console)) if match in each.client_id.lower()]
+    found.sort(key=attrgetter("client_id", "instance_id"))
     rows = []
     for client in found[start : start + limit]:
         rows.append(_row(client))
@@ -42,7 +41,11 @@ async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of the metrics of a client instance, by name. Raises VerbRefused 404."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     instance, match = call.text("instance", most=_NAME), call.text("match", "", most=_NAME).lower()
-    client = next((each for each in _clients(console) if each.instance_id == instance), None)
+    client = None
+    async for each in console.turn().each(_clients(console)):
+        if each.instance_id == instance:
+            client = each
+            break
     if client is None:
         raise VerbRefused(404, "the client has not sent metrics for a while")
     found = sorted(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 SHARE: Final = "share"
 _CONSUMER: Final = "consumer"
 _MOST_LISTED: Final = 200
+#: Bytes of an assignment that is decoded at once.
+_DECODED_HERE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ async def members_of(brokers: InProcessClient, coordinator: int, name: str, turn
 
 
 async def _assigned_by_broker(kind: str, found: ConsumerGroup | DescribedShareGroup, turn: Turn) -> ConsoleGroup:
+    described: Sequence[Any] = found.members
     members = [
         ConsoleMember(
             *(member.member_id, getattr(member, "instance_id", None), member.client_id, member.client_host),
@@ -78,7 +83,7 @@ async def _assigned_by_broker(kind: str, found: ConsumerGroup | DescribedShareGr
                 async for index in turn.each(of.partitions)
             ]),
         )
-        for member in found.members
+        async for member in turn.each(described)
     ]  # fmt: skip
     return ConsoleGroup(kind, found.group_state, found.assignor_name, members)
 
@@ -91,15 +96,21 @@ async def _classic(brokers: InProcessClient, coordinator: int, name: str, turn: 
     members = [
         ConsoleMember(
             *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
-            _assigned(member.member_assignment) if found.protocol_type == _CONSUMER else [],
+            await _assigned(member.member_assignment) if found.protocol_type == _CONSUMER else [],
         )
         async for member in turn.each(found.members)
     ]
     return ConsoleGroup("classic", found.group_state, found.protocol_data, members)
 
 
-def _assigned(data: bytes) -> list[tuple[str, int]]:
-    """Return the assigned partitions; None if a client wrote a format of its own."""
+async def _assigned(data: bytes) -> list[tuple[str, int]]:
+    """Return the assigned partitions; none if a client wrote a format of its own. The group's leader says how many there are."""
+    if len(data) <= _DECODED_HERE:
+        return _decoded(data)
+    return await asyncio.to_thread(_decoded, data)
+
+
+def _decoded(data: bytes) -> list[tuple[str, int]]:
     try:
         assignment = decode_versioned(ConsumerProtocolAssignment, data)
     except WireError:

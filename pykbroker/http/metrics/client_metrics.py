@@ -65,6 +65,8 @@ _COUNTS: Final = {
 #: What the names of Kafka's clients begin with; it is left out.
 _KAFKAS: Final = "org.apache.kafka."
 _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
+#: What no label begins with, or has an underscore before: nothing, a digit, an underscore.
+_NOT_FIRST: Final = {"", "_", *"0123456789"}
 _IN_A_STEP: Final = 50
 _OWN_LABELS: Final = ("client_id", "client_instance_id")
 
@@ -94,9 +96,9 @@ def _client(client: ClientValues, known: dict[str, Metric], page: Page) -> Steps
         if not number % _IN_A_STEP:
             yield None
         metric = _metric(name, only_grows, known)
-        names = {_NO_NAME.sub("_", key): text for key, text in given if _NO_NAME.sub("_", key) not in _OWN_LABELS}
-        own = zip(_OWN_LABELS, (client.client_id, client.instance_id), strict=True)
-        line = labels(*zip(*(*own, *((_label(key), text) for key, text in names.items())), strict=True))
+        names = {_label(key): text for key, text in given}  # one that came twice would make the whole page unreadable
+        own = dict(zip(_OWN_LABELS, (client.client_id, client.instance_id), strict=True))
+        line = labels(*zip(*(own | {key: text for key, text in names.items() if key not in own}).items(), strict=True))
         if metric is not None and (metric, line) not in seen:
             seen.add((metric, line))
             page.lines(metric).append(f"{line} {_number(value)}")
@@ -109,8 +111,10 @@ def _number(value: float) -> str:
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
-def _label(name: str) -> str:
-    return f"_{name}" if not name or name[0].isdigit() else name
+def _label(key: str) -> str:
+    """The name of a label here. Those that begin with two underscores are Prometheus's own: ``__name__`` is the metric's name."""
+    name = f"_{_NO_NAME.sub('_', key)}"
+    return f"_{name.lstrip('_')}" if name[1:2] in _NOT_FIRST else name[1:]
 
 
 def _metric(name: str, only_grows: bool, known: dict[str, Metric]) -> Metric | None:

@@ -115,6 +115,7 @@ _OF_METADATA: Final = (
 )
 #: Partitions per step: a few tens of microseconds.
 _IN_A_STEP: Final = 8
+_TOPICS_IN_A_STEP: Final = 50
 
 
 class PartitionCollector:
@@ -125,9 +126,10 @@ class PartitionCollector:
         self._labels: dict[Partition, str] = {}
 
     def collect(self, cluster: Cluster, page: Page) -> Steps:
-        for topic in list(cluster.metadata.image.topics.values()):
+        for number, topic in enumerate(list(cluster.metadata.image.topics.values())):
             page.add(TOPIC_PARTITIONS, len(topic.partitions), topic.name)
-        yield None
+            if not number % _TOPICS_IN_A_STEP:
+                yield None
         before, self._labels = self._labels, {}
         of_metadata = [page.lines(metric).append for metric in _OF_METADATA]
         of_log = [page.lines(metric).append for metric in _OF_LOG]

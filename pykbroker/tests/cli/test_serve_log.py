@@ -78,7 +78,7 @@ def test_many_like_things_are_one_line(tmp_path: Path) -> None:
 
 
 def test_a_log_that_nobody_reads_holds_up_nobody() -> None:
-    """A pipe takes 64 KiB, which are some hundred lines; each of these connections is worth one."""
+    """A pipe takes 64 KiB, which are some hundred lines; each of these connections is worth one of those that tell of it, and a line that it was accepted."""
     with serving(*LISTEN, "--ephemeral", "--verbose") as (process, ready):
         for _ in range(1500):
             with socket.create_connection(("127.0.0.1", port_of(ready)), timeout=10) as bad:
@@ -87,7 +87,8 @@ def test_a_log_that_nobody_reads_holds_up_nobody() -> None:
             good.sendall(API_VERSIONS)
             assert good.recv(4)
         said = ended(process)
-    assert said.count("it speaks HTTP") == 1500
+    left_out = sum(map(int, re.findall(r"(\d+) more lines of pykbroker\.network\.connection are left out here", said)))
+    assert said.count("it speaks HTTP") + left_out == 1500
 
 
 @pytest.mark.deep

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.wire.errors import ErrorCode
@@ -98,6 +100,13 @@ def test_offsets_are_altered_while_there_is_no_member() -> None:
     world.restart(kill=True)
     world.joined()
     assert ShareMember(world).acquired() == [(6, 9, 1)]
+
+
+@pytest.mark.parametrize(("start", "lag"), [(-(2**63), -(2**63)), (2**63 - 1, 1 - 2**63)])
+def test_a_lag_that_does_not_fit_is_what_apache_kafka_answers(start: int, lag: int) -> None:
+    world = ShareCluster()
+    assert alter(world, "t", {0: start}) == {0: NONE}
+    assert describe(world)["t", 0] == (start, lag, NONE)
 
 
 def test_a_group_that_is_not_there_is_made_by_altering_and_not_by_deleting() -> None:

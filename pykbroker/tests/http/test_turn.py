@@ -18,19 +18,24 @@ from pykbroker.client.connection import BrokerConnection
 from pykbroker.controller.topics import NewTopic
 from pykbroker.http.api import requests, seeds
 from pykbroker.http.api.route import HttpCall
-from pykbroker.http.console import acls, brokers, groups, topics, transactions
+from pykbroker.http.console import acls, brokers, clients, groups, members, topics, transactions
 from pykbroker.http.console.call import ConsoleCall
 from pykbroker.http.console.console import Console
 from pykbroker.http.principal import HttpPrincipal
 from pykbroker.http.turn import TURN_S, Turn
-from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.clock import ManualClock, SystemClock
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
 from pykbroker.security.operations import READ
 from pykbroker.security.resources import LITERAL, TOPIC
+from pykbroker.telemetry.otlp import Kind, Point
+from pykbroker.telemetry.received import ClientValues
 from pykbroker.tests.http.http_client import WithHttp, with_http
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.turns import CountedTask
+from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
+from pykbroker.wire.internal.coordinator import encode_versioned
+from pykbroker.wire.messages.consumer_group_describe import DescribedGroup, Member
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
 from pykbroker.wire.messages.offset_commit import (
@@ -106,6 +111,7 @@ def full() -> Iterator[WithHttp]:
         kafka._ask_later(begin)
         kafka.create_topic("wide", WIDE)
         kafka._run(_use(console))
+        kafka._run(_push(kafka.node.cluster))
         host, _, port = kafka.bootstrap_servers.rpartition(":")
         with contextlib.closing(BrokerConnection(host, int(port), timeout_s=30, client_id="c")) as talk:
             talk.call(DescribeGroupsRequest([f"g-{number}" for number in range(MANY)]), DescribeGroupsResponse, 5)
@@ -123,6 +129,14 @@ async def _use(console: Console) -> None:
         await console.brokers.ask(InitProducerIdRequest(f"id-{number}", 60_000), 4)
 
 
+async def _push(cluster: Cluster) -> None:
+    """Clients that have sent a metric each."""
+    received = next(iter(cluster.brokers.values())).telemetry.received
+    for number in range(3 * FEWER):
+        client = ClientValues(f"instance-{number}", f"client-{number}", "a library")
+        received.take(client, [Point("sent", (), Kind.GAUGE, 1.0)], 3_600_000)
+
+
 #: The page, what it says, and how much there is of it.
 LISTS = {
     "topics": (topics.listed, {}, MANY + 3),
@@ -131,6 +145,7 @@ LISTS = {
     "a group": (groups.one, {"group": "wide"}, WIDE),
     "transactions": (transactions.listed, {"limit": 1}, FEWER),
     "access lists": (acls.listed, {}, MANY),
+    "clients": (clients.listed, {"limit": 1}, 3 * FEWER),
     "brokers": (brokers.listed, {}, 0),
     "the overview": (brokers.overview, {}, 0),
 }
@@ -154,6 +169,39 @@ def test_no_page_of_the_console_keeps_the_loop_for_long(full: WithHttp, name: st
     found, longest = full.kafka._run(asked())
     assert found.get("total", 0) == total
     assert 0 < longest <= MOST_LINES
+
+
+@pytest.mark.deep
+def test_no_scrape_keeps_the_loop_for_long(full: WithHttp) -> None:
+    """Of all metrics, with the lines of the rooms that they read."""
+
+    async def scraped() -> tuple[list[bytes], int]:
+        task = CountedTask(full.side._scrapes._scrape())
+        return await task, task.longest
+
+    pieces, longest = full.kafka._run(scraped())
+    page = b"".join(pieces)
+    assert page.count(b"kafka_topic_partition_current_offset{") > MANY + WIDE
+    assert page.count(b"kafka_consumergroup_current_offset{") == FEWER + WIDE
+    assert page.count(b"kafka_client_sent{") == 3 * FEWER
+    assert 0 < longest <= MOST_LINES
+
+
+def test_no_group_of_many_members_keeps_the_loop_for_long() -> None:
+    """Of members that wait for partitions, and of a leader that gave one of them very many."""
+
+    async def read(work: Any) -> int:
+        task = CountedTask(work, _of_the_page)
+        await task
+        return task.longest
+
+    turn = Turn(SystemClock().monotonic, MemoryCluster().cluster)
+    waiting = DescribedGroup(members=[Member(member_id=str(number)) for number in range(2 * MANY)])
+    assert asyncio.run(read(members._assigned_by_broker("consumer", waiting, turn))) <= MOST_LINES
+    many = [TopicPartition(f"t-{number}", [0]) for number in range(2 * MANY)]
+    given = encode_versioned(ConsumerProtocolAssignment(many), 0)
+    assert asyncio.run(read(members._assigned(given))) <= MOST_LINES
+    assert len(asyncio.run(members._assigned(given))) == 2 * MANY
 
 
 def test_no_list_of_requests_keeps_the_loop_for_long(full: WithHttp) -> None:

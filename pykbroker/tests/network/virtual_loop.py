@@ -198,6 +198,10 @@ class Listening:
     def close(self) -> None:
         if self._loop._listening.get(self.port) is self:
             del self._loop._listening[self.port]
+        self.turn_away()
+
+    def turn_away(self) -> None:
+        """End the connections that nobody has accepted."""
         while self.backlog:
             self.backlog.popleft().end()
 
@@ -245,6 +249,11 @@ class Server:
         self._loop.remove_reader(self.sockets[0])
         taken, self.sockets = self.sockets, []
         return taken
+
+    def turn_away(self) -> None:
+        """In place of ``entering.turn_away_waiting``."""
+        for each in self.sockets:
+            each.turn_away()
 
     def close(self) -> None:
         for each in self.hand_over() if self.sockets else ():

@@ -302,6 +302,7 @@ async def life(crowd: Watched) -> None:
 def simulated_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Garbage is not looked for: what is gone goes by itself."""
     monkeypatch.setattr(limited, "taken_over", lambda server, _: server.hand_over())
+    monkeypatch.setattr(sockets, "turn_away_waiting", lambda server, _: server.turn_away())
     monkeypatch.setattr(sockets, "bound_again", lambda _: [])  # no other program takes a port of this network
     gc.disable()
     yield

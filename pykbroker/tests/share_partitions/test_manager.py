@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykbroker.share_partitions.states import Acknowledge
+from pykbroker.share_partitions.states import Acknowledge, RecordState
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 
 
@@ -52,3 +52,17 @@ def test_a_broker_that_stops_ends_them() -> None:
     shared.close()
     assert led.has_ended
     assert shared.groups() == []
+
+
+def test_a_process_that_ends_releases_nothing() -> None:
+    """It would count as a delivery; what was only acquired is forgotten with the process."""
+    world, member = started(1)
+    member.acquired()
+    world.broker.share_partitions.begin_stop()
+    member.peer.lose()
+    world.settle()
+    (led,) = world.broker.share_partitions.led_of(SHARE_GROUP)
+    assert led.share is not None
+    assert [run.state for run in led.share.in_flight] == [RecordState.ACQUIRED]
+    world.restart()
+    assert ShareMember(world, "other").acquired() == [(0, 2, 1)]

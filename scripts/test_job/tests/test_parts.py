@@ -36,6 +36,7 @@ def without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
+@pytest.mark.deep(but=1)
 @pytest.mark.parametrize("at_once", [1, 5])
 def test_all_are_run_and_told_and_summed_up(part: Make, capfd, at_once: int) -> None:
     assert run([part("above", SOUND), part("below", SOUND)], at_once) == 0

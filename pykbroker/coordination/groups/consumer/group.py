@@ -25,7 +25,7 @@ from enum import Enum
 from pykbroker.coordination.groups.consumer.deadlines import MemberDeadlines
 from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, Target
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
-from pykbroker.coordination.groups.member_group import MemberGroup, count_down, names_after
+from pykbroker.coordination.groups.member_group import MemberGroup, count_down, names_after, take
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import Outcome
 
@@ -234,9 +234,9 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
         if member is None:
             return
         count_down(self._named, member.subscribed_names)
-        _take(self._patterns, _pattern_of(member))
-        _take(self._assignors, _assignor_of(member))
-        _take(self._classic_protocols, _protocols_of(member))
+        take(self._patterns, _pattern_of(member))
+        take(self._assignors, _assignor_of(member))
+        take(self._classic_protocols, _protocols_of(member))
         for where in _holdings(member):
             if self._owners.get(where) == member.member_id:
                 del self._owners[where]
@@ -277,14 +277,6 @@ def _holdings(member: ConsumerMember) -> Iterable[tuple[bytes, int]]:
         for topic_id, partitions in owned.items():
             for partition in partitions:
                 yield topic_id, partition
-
-
-def _take(counts: Counter[str], names: Iterable[str]) -> None:
-    """Count down; remove what reaches zero."""
-    for name in names:
-        counts[name] -= 1
-        if counts[name] <= 0:
-            del counts[name]
 
 
 def listed(owned: Owned) -> list[tuple[bytes, int]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.member_group import MemberGroup
+from pykbroker.coordination.groups.member_group import MemberGroup, take
 from pykbroker.coordination.groups.streams.deadlines import StreamsDeadlines
 from pykbroker.coordination.groups.streams.member import StreamsMember, StreamsMemberState
 from pykbroker.coordination.groups.streams.settings import StreamsSettings
@@ -189,8 +189,8 @@ class StreamsGroup(MemberGroup[StreamsMember]):
             for task in tasks.active:
                 if self._running.get(task) == process:
                     del self._running[task]
-            _take(self._standby, [(task, process) for task in tasks.standby])
-            _take(self._warmup, [(task, process) for task in tasks.warmup])
+            take(self._standby, [(task, process) for task in tasks.standby])
+            take(self._warmup, [(task, process) for task in tasks.warmup])
 
     # Life in the shard
 
@@ -211,10 +211,3 @@ class StreamsGroup(MemberGroup[StreamsMember]):
     def die(self) -> None:
         """See ``Group``."""
         self.is_dead = True
-
-
-def _take(counts: Counter[tuple[Task, str]], held: list[tuple[Task, str]]) -> None:
-    for each in held:
-        counts[each] -= 1
-        if counts[each] <= 0:
-            del counts[each]

@@ -44,6 +44,19 @@ def test_a_stranger_s_names_and_labels_are_escaped_and_stay_under_the_prefix() -
     ]
 
 
+def test_labels_that_are_alike_are_told_once() -> None:
+    """Prometheus takes nothing of a page that has a label twice."""
+    given = (("", "a"), ("\0", "b"), ("_", "c"), ("1", "d"), ("_1", "e"), ("x.y", "f"), ("x_y", "g"))
+    (_, line) = page_of(Point("n", given, Kind.GAUGE, 1.0))
+    assert line == 'kafka_client_n{client_id="c",client_instance_id="i",_="c",_1="e",x_y="g"} 1.0'
+
+
+def test_prometheus_s_own_labels_are_nobody_s() -> None:
+    """``__name__`` would be a line of any other metric."""
+    (_, line) = page_of(Point("n", (("__name__", "up"), ("..job", "a"), ("_b", "c")), Kind.GAUGE, 1.0))
+    assert line == 'kafka_client_n{client_id="c",client_instance_id="i",_name__="up",_job="a",_b="c"} 1.0'
+
+
 def test_names_that_are_alike_are_told_once_and_in_one_kind() -> None:
     lines = page_of(
         Point("a.b", (), Kind.GAUGE, 1.0),
