@@ -192,6 +192,7 @@ def room_of(name: str) -> str:
     return name.partition(".")[0]
 
 
+@pytest.mark.deep
 def test_an_object_is_whole_when_it_is_constructed() -> None:
     """What it has of others it is given then, or by its methods: no room sets attributes of another's objects. Attributes are told
     apart by their names, so those that messages of Kafka's protocol or the room itself have, too, are not looked at.
