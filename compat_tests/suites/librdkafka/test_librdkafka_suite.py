@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.harness.client_suites import UNPACKED, Excuses, Outcome, SuiteCase, check
+from compat_tests.harness.kafka_tools import tool_command
 from compat_tests.suites.conftest import StartSecured
 
 _TOOLS = ("npm", "gcc", "g++", "make")
@@ -63,6 +65,15 @@ def _built() -> Path:
     return sources / "tests"
 
 
+def _tools(folder: Path) -> None:
+    """Kafka's tools that the tests run, by their names in Kafka's folder."""
+    (folder / "bin").mkdir()
+    for tool in ("acls", "topics"):
+        script = folder / "bin" / f"kafka-{tool}.sh"
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(tool_command(tool))} "$@"\n')
+        script.chmod(0o755)
+
+
 def _cases(printed: str) -> Iterator[SuiteCase]:
     """The rows of the table, without those of tests that were not asked for."""
     for name, outcome, said in _CASE.findall(_COLOURS.sub("", printed)):
@@ -70,17 +81,23 @@ def _cases(printed: str) -> Iterator[SuiteCase]:
             yield SuiteCase(name, _OUTCOMES[outcome], said)
 
 
-def test_suite(start_secured: StartSecured, subtests: pytest.Subtests) -> None:
+def test_suite(start_secured: StartSecured, tmp_path: Path, subtests: pytest.Subtests) -> None:
     address = start_secured({"num.partitions": "4"}).address("PLAINTEXT")
     folder = _built()
     (folder / "test.conf").write_text(
         f"metadata.broker.list={address}\ntest.topic.random=true\ntest.timeout.multiplier=2\n"
     )
-    libraries = {"LD_LIBRARY_PATH": "../src:../src-cpp", "TEST_KAFKA_VERSION": "4.4.0"}
+    _tools(tmp_path)
+    environment = {
+        "LD_LIBRARY_PATH": "../src:../src-cpp",
+        "TEST_KAFKA_VERSION": "4.4.0",
+        "KAFKA_PATH": str(tmp_path),
+        "BROKERS": address,
+    }
     done = subprocess.run(
         ["./test-runner", *OPTIONS],
         cwd=folder,
-        env={**os.environ, **libraries},
+        env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
