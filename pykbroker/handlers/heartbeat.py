@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.requests import heartbeat
-from pykbroker.coordination.groups.group import check_group_id
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.heartbeat import HeartbeatResponse
 
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, ctx: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
-    check_group_id(request.group_id)
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     return broker.groups.ask(request.group_id, heartbeat, request)
 
 

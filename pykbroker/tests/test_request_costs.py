@@ -62,7 +62,7 @@ COSTS = {
     "OffsetCommit of one partition": Calls(63, 57),
     "OffsetCommit of six partitions": Calls(63, 87),
     "OffsetFetch of one partition": Calls(49, 60),
-    "Heartbeat": Calls(34, 28),
+    "Heartbeat": Calls(33, 27),
     "ConsumerGroupHeartbeat": Calls(29, 28),
 }
 

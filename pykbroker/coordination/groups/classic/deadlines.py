@@ -37,7 +37,8 @@ class GroupDeadlines:
         """Restart the member's session timeout."""
         ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
         member.deadline = deadline = self._clock.monotonic() + ms / 1000
-        self.wake_at = min(self.wake_at, deadline)
+        if deadline < self.wake_at:  # noqa: PLR1730 - each heartbeat comes here
+            self.wake_at = deadline
 
     def give_out(self, members: Membership, member_id: str, session_timeout_ms: int) -> None:
         """Remember an id that a client must use within one session timeout."""
