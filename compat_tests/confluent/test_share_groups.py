@@ -63,16 +63,16 @@ def polled(consumer: ShareConsumer) -> list[Any]:
 
 
 def acknowledged(
-    consumer: ShareConsumer, count: int, how: dict[int, AcknowledgeType] | None = None
+    consumer: ShareConsumer, count: int, first_answers: dict[int, AcknowledgeType] | None = None
 ) -> list[tuple[int, int]]:
     """Poll until ``count`` records have come, and accept each but those that are named, once; offsets and delivery counts."""
     seen: list[tuple[int, int]] = []
-    first = dict(how or {})
+    left = dict(first_answers or {})
 
     def is_done() -> bool:
         messages = polled(consumer)
         for each in messages:
-            consumer.acknowledge(each, first.pop(each.offset(), AcknowledgeType.ACCEPT))
+            consumer.acknowledge(each, left.pop(each.offset(), AcknowledgeType.ACCEPT))
             seen.append((each.offset(), each.delivery_count()))
         if messages:
             assert set(consumer.commit_sync(60.0).values()) == {None}
@@ -96,8 +96,8 @@ def test_what_is_polled_is_accepted_by_the_next_poll(member: Member, topic: str,
 
 
 def test_released_records_come_again_and_rejected_ones_do_not(member: Member) -> None:
-    how = {3: AcknowledgeType.RELEASE, 4: AcknowledgeType.REJECT, 19: AcknowledgeType.RELEASE}
-    seen = acknowledged(explicit(member), RECORDS + 2, how)
+    answers = {3: AcknowledgeType.RELEASE, 4: AcknowledgeType.REJECT, 19: AcknowledgeType.RELEASE}
+    seen = acknowledged(explicit(member), RECORDS + 2, answers)
     assert seen == sorted([*((number, 1) for number in range(RECORDS)), (3, 2), (19, 2)])
 
 
