@@ -29,6 +29,26 @@ _FEW = 4
 _WRONG = "A record's length does not fit the batch"
 
 
+def are_alike(data: Buffer, count: int) -> bool:
+    """Whether all records are as long as the first one, of less than 8 KiB, and the last ends where the batch ends: as those of most small
+    batches.
+    """
+    if len(data) < HEADER_SIZE + SHORTEST + 2:  # of two records
+        return False
+    length, head = data[HEADER_SIZE], 1
+    if length > 127:
+        byte, head = data[HEADER_SIZE + 1], 2
+        if byte > 127:
+            return False
+        length = length & 127 | byte << 7
+    stride = head + (length >> 1)
+    if length & 1 or length < SHORTEST or HEADER_SIZE + stride * count != len(data):
+        return False
+    return all(
+        bytes(data[at::stride]) == bytes(data[at : at + 1]) * count for at in range(HEADER_SIZE, HEADER_SIZE + head)
+    )
+
+
 def walk(data: Buffer, pos: int, left: int, steps: int) -> tuple[int, int]:
     """Walk over ``left`` records from ``pos`` on, with ``steps`` records and runs of equally long ones at most; returns the position and
     the number of those that are left. Raises KafkaError INVALID_RECORD for a length that no record can have here.
@@ -36,7 +56,7 @@ def walk(data: Buffer, pos: int, left: int, steps: int) -> tuple[int, int]:
     size, former, compared = len(data), 0, _COMPARED
     try:
         while left and steps:
-            for taken in range(1, min(left, steps) + 1):  # noqa: B007 - how many were taken where a run begins
+            for taken in range(1, min(left, steps) + 1):
                 begin = pos
                 if (length := data[pos]) < 128:
                     pos += 1 + (length >> 1)
@@ -47,7 +67,7 @@ def walk(data: Buffer, pos: int, left: int, steps: int) -> tuple[int, int]:
                     pos = head + (length >> 1)
                 if length & 1 or length < SHORTEST:
                     raise wrong_length()
-                if length == former:
+                if length == former and left - taken > _FEW:
                     break
                 former = length
             steps, left = steps - taken, left - taken

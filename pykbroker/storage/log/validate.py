@@ -13,7 +13,15 @@ from struct import Struct
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.storage.log.lengths import FREE_STEPS, MOST_STEPS, SHORTEST, STEPS_OF_A_RECORD, walk, wrong_length
+from pykbroker.storage.log.lengths import (
+    FREE_STEPS,
+    MOST_STEPS,
+    SHORTEST,
+    STEPS_OF_A_RECORD,
+    are_alike,
+    walk,
+    wrong_length,
+)
 from pykbroker.storage.log.rejections import NotOneBatch
 from pykbroker.wire.batch_header import (
     ATTRIBUTES_AT,
@@ -234,6 +242,8 @@ def _check_lengths(records: Buffer, header: BatchHeader, allowance: Allowance | 
     """Check the lengths of the records of an uncompressed batch. Raises KafkaError INVALID_RECORD, and ContentNotRead where they are so
     many, and so different, that a thread does it.
     """
+    if are_alike(records, header.record_count):
+        return
     pos, left = walk(records, HEADER_SIZE, header.record_count, FREE_STEPS)
     while left:
         steps = min(left, MOST_STEPS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pykbroker.runtime.decoding import DecodingAllowance
 from pykbroker.runtime.waits import WakeQueue
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.storage.log.lengths import MOST_STEPS, check_lengths, walk
+from pykbroker.storage.log.lengths import MOST_STEPS, are_alike, check_lengths, walk
 from pykbroker.storage.log.validate import ContentNotRead, Origin, validate_batch
 from pykbroker.tests.kit.cluster import START_MS
 from pykbroker.tests.kit.turns import MOST, counted
@@ -72,6 +72,15 @@ def test_what_is_refused_is_what_a_walk_record_by_record_refuses(
     bad = bad[: len(bad) - cut] + bytes(data.draw(st.sampled_from([0, 0, 0, 1, 7])))
     bad[8:12] = (len(bad) - 12).to_bytes(4, "big")
     assert _taken(bad) == _fits(bad, max(count, 1))
+    assert are_alike(good, len(sizes)) <= _fits(good, len(sizes))
+    assert are_alike(bad, max(count, 1)) <= _fits(bad, max(count, 1))
+
+
+@pytest.mark.parametrize("size", [0, 30, 56, 57, 100])
+@pytest.mark.parametrize("count", [2, 3, 64])
+def test_a_small_batch_of_equally_long_records_is_looked_at_as_a_whole(size: int, count: int) -> None:
+    assert are_alike(_batch([size] * count), count)
+    assert not are_alike(_batch([size] * (count - 1) + [size + 1]), count)
 
 
 @given(_RUNS, st.integers(1, 9))
