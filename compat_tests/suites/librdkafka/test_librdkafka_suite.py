@@ -36,6 +36,7 @@ _SIGNED_IN = "for brokers that ask clients to sign in"
 _ALWAYS = {
     "0053_stats|0098_consumer_txn|0101_fetch_from_follower|0110_batch_size": _NO_JSON,
     "0082_fetch_max_bytes": "the suite skips it in quick mode",
+    "0103_transactions": "wants three brokers",
     "0092_mixed_msgver": "the suite skips it for Apache Kafka from 4.0 on",
     "0097_ssl_verify|0126_oauthbearer_oidc|0135_sasl_credentials|0142_reauthentication": _SIGNED_IN,
 }
