@@ -9,76 +9,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from compat_tests.harness.apache import ApacheKafka
-from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.cases.consumer_groups import configure
-from compat_tests.oracle.cases.share_groups import RELEASE, acknowledges, fetches, joined, new_group
+from compat_tests.oracle.cases.share_groups import RELEASE
 from compat_tests.oracle.requests import Ask
+from compat_tests.oracle.share_member import SETTINGS, ShareMember, in_both
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pykbroker.wire.messages.read_share_group_state import PartitionData, ReadShareGroupStateRequest, ReadStateData
 
 _SETTINGS = {
-    "group.share.min.heartbeat.interval.ms": "200",
-    "group.share.heartbeat.interval.ms": "200",
+    **SETTINGS,
     "group.share.min.record.lock.duration.ms": "1000",
-    "log.retention.ms": "-1",
     "share.coordinator.append.linger.ms": "1000",
 }
 _LOCK_MS, _LIMIT = 1500, 10
-_NOT_YET = (3, 5, 6, 14, 15, 16)
 
 
-class _Story:
+class _Story(ShareMember):
     """One record, which one member gets again and again."""
 
     def __init__(self, broker: BrokerProcess) -> None:
+        ask = Ask(broker.bootstrap, 2, "deliveries")
+        ask.wait_for_coordinators()
+        topic = ask.topic()
+        ask.fill(topic, 1)
+        super().__init__(ask, topic)
         self.broker = broker
-        self.ask = Ask(broker.bootstrap, 2, "deliveries")
-        self.ask.wait_for_coordinators()
-        self.topic = self.ask.topic()
-        self.ask.fill(self.topic, 1)
-        self.group = new_group(self.ask)
-        configure(self.ask, self.group, "share.record.lock.duration.ms", str(_LOCK_MS))
-        configure(self.ask, self.group, "share.delivery.count.limit", str(_LIMIT))
-        self.epoch = 0
+        configure(ask, self.group, "share.record.lock.duration.ms", str(_LOCK_MS))
+        configure(ask, self.group, "share.delivery.count.limit", str(_LIMIT))
 
     def delivered(self) -> int:
         """The record's delivery count, once it is acquired."""
-        deadline = time.monotonic() + 30
-        if self.epoch == 0:
-            joined(self.ask, self.group, self.topic)
-        while time.monotonic() < deadline:
-            answer = self.ask.quietly(fetches(self.ask, self.group, self.topic, self.epoch), 2)
-            assert answer.error_code in (0, *_NOT_YET), answer
-            if answer.error_code:
-                continue
-            self.epoch += 1
-            for part in (each for topic in answer.responses for each in topic.partitions):
-                assert part.error_code in (0, *_NOT_YET), part
-                if part.acquired_records:
-                    return int(part.acquired_records[0].delivery_count)
-                if part.error_code:
-                    self.epoch = 0
-        raise AssertionError("nothing is delivered")
+        return self.acquires()[0][2]
 
     def release(self) -> None:
-        said = acknowledges(self.ask, self.group, self.topic, self.epoch, (0, 0, [RELEASE]))
-        answer = self.ask.quietly(said, 2)
-        assert (answer.error_code, answer.responses[0].partitions[0].error_code) == (0, 0), answer
-        self.epoch += 1
-
-    def end_session(self) -> None:
-        options = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 0, "max_records": 0, "batch_size": 0}
-        answer = self.ask.quietly(fetches(self.ask, self.group, self.topic, -1, **options), 2)
-        assert answer.error_code == 0, answer
-        self.epoch = 0
+        self.acknowledge((0, 0, [RELEASE]))
 
     def lose_connection(self) -> None:
         self.ask.reconnect()
@@ -133,15 +102,7 @@ def _counts(broker: BrokerProcess) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, int], dict[str, int]]:
-    folder: Path = tmp_path_factory.mktemp("deliveries")
-    brokers = ApacheKafka(folder / "kafka", _SETTINGS), Pykbroker(folder / "ours", _SETTINGS)
-    try:
-        with ThreadPoolExecutor() as pool:
-            kafkas, ours = pool.map(_counts, brokers)
-    finally:
-        for broker in brokers:
-            broker.stop()
-    return kafkas, ours
+    return in_both(tmp_path_factory.mktemp("deliveries"), _SETTINGS, _counts)
 
 
 def test_counts_are_those_of_apache_kafka(counts: tuple[dict[str, int], dict[str, int]]) -> None:

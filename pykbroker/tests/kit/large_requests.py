@@ -125,6 +125,11 @@ def acknowledgements() -> list[share_acknowledge.AcknowledgeTopic]:
     ]
 
 
+def of_share_states(request: Callable[..., Any], data: Callable[..., Any], partition: Callable[[int], Any]) -> Row:
+    """A request to the share coordinator, for many partitions of one topic."""
+    return lambda: (request("share-0", [data(bytes(16), [partition(number) for number in range(MANY)])]), 0)
+
+
 ROWS: dict[ApiKey, Row | str] = {
     ApiKey.PRODUCE: lambda: (
         produce.ProduceRequest(
@@ -518,60 +523,30 @@ ROWS: dict[ApiKey, Row | str] = {
         share_acknowledge.ShareAcknowledgeRequest("share-0", "m", 1, topics=acknowledgements()),
         2,
     ),
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE: lambda: (
-        initialize_share_group_state.InitializeShareGroupStateRequest(
-            "share-0",
-            [
-                initialize_share_group_state.InitializeStateData(
-                    bytes(16), [initialize_share_group_state.PartitionData(n) for n in range(MANY)]
-                )
-            ],
-        ),
-        0,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: of_share_states(
+        initialize_share_group_state.InitializeShareGroupStateRequest,
+        initialize_share_group_state.InitializeStateData,
+        initialize_share_group_state.PartitionData,
     ),
-    ApiKey.READ_SHARE_GROUP_STATE: lambda: (
-        read_share_group_state.ReadShareGroupStateRequest(
-            "share-0",
-            [
-                read_share_group_state.ReadStateData(
-                    bytes(16), [read_share_group_state.PartitionData(n) for n in range(MANY)]
-                )
-            ],
-        ),
-        0,
+    ApiKey.READ_SHARE_GROUP_STATE: of_share_states(
+        read_share_group_state.ReadShareGroupStateRequest,
+        read_share_group_state.ReadStateData,
+        read_share_group_state.PartitionData,
     ),
-    ApiKey.WRITE_SHARE_GROUP_STATE: lambda: (
-        write_share_group_state.WriteShareGroupStateRequest(
-            "share-0",
-            [
-                write_share_group_state.WriteStateData(
-                    bytes(16), [write_share_group_state.PartitionData(n) for n in range(MANY)]
-                )
-            ],
-        ),
-        0,
+    ApiKey.WRITE_SHARE_GROUP_STATE: of_share_states(
+        write_share_group_state.WriteShareGroupStateRequest,
+        write_share_group_state.WriteStateData,
+        write_share_group_state.PartitionData,
     ),
-    ApiKey.DELETE_SHARE_GROUP_STATE: lambda: (
-        delete_share_group_state.DeleteShareGroupStateRequest(
-            "share-0",
-            [
-                delete_share_group_state.DeleteStateData(
-                    bytes(16), [delete_share_group_state.PartitionData(n) for n in range(MANY)]
-                )
-            ],
-        ),
-        0,
+    ApiKey.DELETE_SHARE_GROUP_STATE: of_share_states(
+        delete_share_group_state.DeleteShareGroupStateRequest,
+        delete_share_group_state.DeleteStateData,
+        delete_share_group_state.PartitionData,
     ),
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: lambda: (
-        read_share_group_state_summary.ReadShareGroupStateSummaryRequest(
-            "share-0",
-            [
-                read_share_group_state_summary.ReadStateSummaryData(
-                    bytes(16), [read_share_group_state_summary.PartitionData(n) for n in range(MANY)]
-                )
-            ],
-        ),
-        0,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: of_share_states(
+        read_share_group_state_summary.ReadShareGroupStateSummaryRequest,
+        read_share_group_state_summary.ReadStateSummaryData,
+        read_share_group_state_summary.PartitionData,
     ),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: lambda: (
         describe_share_group_offsets.DescribeShareGroupOffsetsRequest(
