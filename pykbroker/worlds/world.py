@@ -58,9 +58,12 @@ class World:
         topics: Mapping[str, int] | None = None,
         seed: Seedable | None = None,
         name: str = "kafka",
+        chaos: str | None = None,
     ) -> WorldKafka:
         """Start brokers of one cluster, with settings by Kafka's names. ``topics`` are those that exist at the start, with their
         numbers of partitions; ``seed`` is one of docs/seeds.md. ``name`` is the host that clients connect to.
+        ``chaos`` has words such as "profile=network intensity=2 quiet_after=30s": by the world's seed there befalls clients what Apache
+        Kafka may do to them. Raises BadChaos.
         """
         from pykbroker.seeding.reading import read
 
@@ -68,7 +71,12 @@ class World:
         sown = read(given) if topics or seed is not None else None
         if sown is not None and seed is not None:
             sown.add(read(seed))
-        made = WorldKafka(self.simulator, self._network, name, brokers, settings or {}, sown)
+        befalls = None
+        if chaos is not None:
+            from pykbroker.faults.chaos import Chaos
+
+            befalls = Chaos.parse(f"{self.seed % 2**63} {chaos}")
+        made = WorldKafka(self.simulator, self._network, name, brokers, settings or {}, sown, befalls)
         if self.watch is not None:
             self.watch(made)
         self.brokers.append(made)
