@@ -1,7 +1,8 @@
 """Fetches from one leader for all partitions that this broker follows there (Kafka's ReplicaFetcherThread), in an incremental session.
 
 One fetch is under way. Its answer is applied, and the next one leaves in the same turn, so that the leader learns at once how far the
-replica is. A partition that fails rests for ``replica.fetch.backoff.ms``, and the others go on.
+replica is. A partition that fails rests for ``replica.fetch.backoff.ms``, and the others go on. A leader that answers again and again
+without a wait and without news (``replica.fetch.wait.max.ms`` may be 0) is asked once a millisecond.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ log = logging.getLogger(__name__)
 FETCH_VERSION, LIST_OFFSETS_VERSION = 17, 9
 _LATEST, _EARLIEST = -1, -2
 _NEW_SESSION = 0
+#: Answers without news after which a leader is asked once in this time.
+_AT_ONCE, _PAUSE_MS = 8, 1
 
 Key = tuple[bytes, int]
 
@@ -84,6 +87,8 @@ class ReplicaFetcher:
         #: The answer that is under way.
         self._pending: Deferred[Message] | None = None
         self._resting = self._ended = False
+        #: The time of the last answer, and how many came at that time one after the other without news.
+        self._answered_ms, self._in_vain = -1, 0
 
     def __len__(self) -> int:
         return len(self._followed)
@@ -203,10 +208,14 @@ class ReplicaFetcher:
         self._next_epoch()
         if not response.session_id:
             self._forget_session()
+        news = False
         for topic in response.responses:
             for data in topic.partitions:
-                self._apply((topic.topic_id, data.partition_index), places, data)
-        self._fetch()
+                news |= self._apply((topic.topic_id, data.partition_index), places, data)
+        now_ms = self._now_ms()
+        self._in_vain = self._in_vain + 1 if not news and now_ms == self._answered_ms else 0
+        self._answered_ms = now_ms
+        self._rest(_PAUSE_MS) if self._in_vain > _AT_ONCE else self._fetch()
 
     def _next_epoch(self) -> None:
         self._session_epoch = 1 if self._session_epoch == 0x7FFFFFFF else self._session_epoch + 1
@@ -218,38 +227,45 @@ class ReplicaFetcher:
     def _now_ms(self) -> int:
         return int(self._runtime.clock.monotonic() * 1000)
 
-    def _rest(self) -> None:
-        """Wait a while before the next fetch, since the leader does not answer, or all that is followed is above its limit."""
+    def _rest(self, ms: int | None = None) -> None:
+        """Wait before the next fetch, ``replica.fetch.backoff.ms`` if the leader does not answer, or all that is followed is above its limit."""
         self._resting = True
 
         def over() -> None:
             self._resting = False
             self._fetch()
 
-        self._runtime.client_timers.after(self._backoff_ms, over)
+        self._runtime.client_timers.after(self._backoff_ms if ms is None else ms, over)
 
     # -- one partition ------------------------------------------------------------------------------------------------
 
-    def _apply(self, key: Key, places: dict[Key, FetchPlace], data: PartitionData) -> None:
+    def _apply(self, key: Key, places: dict[Key, FetchPlace], data: PartitionData) -> bool:
+        """Whether that changed anything."""
         followed, origin = self._followed.get(key), places.get(key)
         if followed is None or origin is None:
-            return
+            return False
         diverging = data.diverging_epoch
         ends = None if diverging is None or diverging.epoch < 0 else (diverging.epoch, diverging.end_offset)
         decision = followed.machine.answered(origin, data.error_code, ends)
         if decision.step is FollowerStep.APPEND:
-            try:
-                size = followed.append(data)
-            except KafkaError as error:
-                log.error("%r cannot append what its leader sent: %s", followed.partition, error)
-                self._rest_of(followed)
-            else:
-                partition = followed.partition
-                self._quota.moved(partition.topic, partition.index, size, self._now_ms())
-        elif decision.step is FollowerStep.ASK_OFFSETS:
+            return self._append(followed, data)
+        if decision.step is FollowerStep.ASK_OFFSETS:
             self._ask_offsets(followed, origin)
         else:
             self._carry_out(followed, decision)
+        return True
+
+    def _append(self, followed: FollowedPartition, data: PartitionData) -> bool:
+        partition = followed.partition
+        committed = partition.high_watermark
+        try:
+            size = followed.append(data)
+        except KafkaError as error:
+            log.error("%r cannot append what its leader sent: %s", partition, error)
+            self._rest_of(followed)
+            return True
+        self._quota.moved(partition.topic, partition.index, size, self._now_ms())
+        return size > 0 or partition.high_watermark > committed
 
     def _carry_out(self, followed: FollowedPartition, decision: FollowerDecision) -> None:
         if decision.step is FollowerStep.BACK_OFF:
