@@ -267,11 +267,9 @@ class ReplicaFetcher:
         before = followed.ends
         try:
             size = followed.append(data)
-        except Exception as error:  # noqa: BLE001 - the other partitions go on
+        except Exception as error:  # the other partitions go on
             unexpected = None if isinstance(error, KafkaError) else error
-            log.error(
-                "%r cannot append what its leader sent: %s", followed.partition, error, exc_info=unexpected
-            )
+            log.error("%r cannot append what its leader sent: %s", followed.partition, error, exc_info=unexpected)
             self._rest_of(followed)
             return True
         partition = followed.partition
