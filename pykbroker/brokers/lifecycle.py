@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.metadata.image import BROKER_RESOURCE
@@ -73,7 +73,13 @@ class BrokerLifecycle:
             self._note_epoch(broker, epoch)
             self._begin_replication(broker, epoch)
 
-        return cluster.controller.start_broker(self._registration(broker)).map(started)
+        def refused(error: Exception) -> NoReturn:
+            broker.close()
+            self._stopped[node_id] = broker  # with its store, which has taken up the log directories
+            raise error
+
+        registered = cluster.controller.start_broker(self._registration(broker))
+        return registered.recover(Exception, refused).map(started)
 
     def begin_stop(self, node_id: int) -> Deferred[None]:
         """Begin the controlled shutdown of a broker: leadership moves, and requests that wait there are answered."""

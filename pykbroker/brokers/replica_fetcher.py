@@ -90,7 +90,7 @@ class ReplicaFetcher:
         self._pending: Deferred[Message] | None = None
         self._resting = self._ended = False
         #: When it was asked for, and how many answers before it came at once and brought nothing.
-        self._asked_ms = self._idle = 0
+        self._sent_ms = self._idle = 0
 
     def __len__(self) -> int:
         return len(self._followed)
@@ -147,7 +147,7 @@ class ReplicaFetcher:
             if held_back:
                 self._rest()
             return
-        self._asked_ms = now_ms
+        self._sent_ms = now_ms
         pending = self._pending = attempt(self._peers.ask, self.leader, self._request(places), FETCH_VERSION)
         pending.fold(partial(self._answered, places)).or_log("fetching from broker %d", self.leader)
 
@@ -216,7 +216,7 @@ class ReplicaFetcher:
             for topic in response.responses
             for data in topic.partitions
         ]
-        self._idle = 0 if any(news) or self._now_ms() - self._asked_ms >= _IDLE_MS else self._idle + 1
+        self._idle = 0 if any(news) or self._now_ms() - self._sent_ms >= _IDLE_MS else self._idle + 1
         if self._idle >= _MOST_IDLE:
             self._idle = 0
             self._rest(_IDLE_MS)
