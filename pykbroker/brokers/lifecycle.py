@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.metadata.image import BROKER_RESOURCE
@@ -70,6 +70,7 @@ class BrokerLifecycle:
 
     def _register_again(self, node_id: int) -> Deferred[None]:
         cluster, former = self.cluster, self._stopped[node_id]
+        unfenced = node_id in self._unfenced
         self._unfenced.discard(node_id)
         broker = cluster.new_broker(node_id, former.endpoints, former.rack, cluster.usable_store(former.store, node_id))
         broker.check_listeners_by(former.check_listeners)
@@ -80,7 +81,15 @@ class BrokerLifecycle:
             self._note_epoch(broker, epoch)
             self._begin_replication(broker, epoch)
 
-        return cluster.controller.start_broker(self._registration(broker)).map(started)
+        def refused(error: Exception) -> NoReturn:
+            broker.close()
+            self._stopped[node_id] = broker  # with its store, which has taken up the log directories
+            if unfenced:
+                self._fence(node_id).or_log("fencing broker %d", node_id)
+            raise error
+
+        registered = cluster.controller.start_broker(self._registration(broker))
+        return registered.recover(Exception, refused).map(started)
 
     def begin_stop(self, node_id: int) -> Deferred[None]:
         """Begin the controlled shutdown of a broker: leadership moves, and requests that wait there are answered.

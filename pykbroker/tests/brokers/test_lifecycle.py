@@ -1,6 +1,8 @@
-"""Brokers that stop while the metadata log takes nothing, and what their followers do meanwhile."""
+"""Brokers that stop and start while the metadata log takes nothing, and what their followers do meanwhile."""
 
 from __future__ import annotations
+
+import errno
 
 import pytest
 
@@ -9,6 +11,7 @@ from pykbroker.tests.brokers.test_replica_manager import OwnCopies
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 SESSION_MS = 9000
+_METADATA = "__cluster_metadata"
 
 
 @pytest.fixture
@@ -78,6 +81,9 @@ def test_a_broker_that_started_again_is_not_fenced_for_its_earlier_end(world: Ow
     with world.full_disk():
         world.lifecycle.kill(1)
         world.turns()
+        world.lifecycle.start(1)
+        world.pass_time(SESSION_MS * 2)
+        assert 1 not in world.cluster.brokers
     world.start_broker(1)
     world.pass_time(SESSION_MS * 2)
     assert not fenced(world, 1)
@@ -85,22 +91,28 @@ def test_a_broker_that_started_again_is_not_fenced_for_its_earlier_end(world: Ow
     assert world.produced(b"a") == 0
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"replica_fetch_wait_max_ms": "0"},
-        {"replica_fetch_min_bytes": "0"},
-        {"max_incremental_fetch_session_cache_slots": "0"},
-        {"replica_fetch_response_max_bytes": "0"},
-        {"replica_fetch_max_bytes": "0"},
-    ],
-)
-def test_a_follower_that_has_all_does_not_ask_in_each_turn(setting: dict[str, str]) -> None:
-    world = OwnCopies(**setting)
-    for value in (b"a", b"b"):
-        committed = world.produce(value)
-        world.pass_time(1000)
-        assert committed.value == 0
-    world.turns(40)
-    assert passages(world, 40) == []
-    assert world.read() == [b"a", b"b"]
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_start_that_is_refused_leaves_nothing(killed: bool, caplog: pytest.LogCaptureFixture) -> None:
+    world = OwnCopies()
+    assert world.produced(b"a") == 0
+    world.kill_broker(2) if killed else world.stop_broker(2)
+    for _ in range(3):
+        world.disk.fail = lambda _, what: (
+            OSError(errno.ENOSPC, "full") if _METADATA in what and "write" in what else None
+        )
+        refused = world.lifecycle.start(2)
+        world.turns()
+        assert isinstance(refused.error, KafkaError)
+        world.disk.fail = None
+    world.start_broker(2)
+    assert world.isr == [1, 2, 3]
+    assert world.produced(b"b") == 0
+    world.kill_broker(1)
+    world.start_broker(1)
+    world.delete_topic("t")
+    world.turns()
+    assert [each for each in world.disk.list("/data/2") if each.startswith("t-") and not each.endswith("-delete")] == []
+    assert not world.cluster.brokers[2].logs.directories.all[0].directory.offline
+    assert [
+        each.message for each in caplog.records if each.levelname == "ERROR" and _METADATA not in each.message
+    ] == []
