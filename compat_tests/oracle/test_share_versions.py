@@ -26,23 +26,24 @@ class _Story(ShareMember):
         assert self.ask.quietly(UpdateFeaturesRequest(60_000, [change], False), 2).error_code == ErrorCode.NONE
         no_epoch = acknowledges(self.ask, self.group, self.topic, -5)
         until(
-            lambda: (self._asked(no_epoch)[0] == ErrorCode.UNSUPPORTED_VERSION) == (level == 0), "the level is the same"
+            lambda: (self._answered(no_epoch)[0] == ErrorCode.UNSUPPORTED_VERSION) == (level == 0),
+            "the level is the same",
         )
 
     def fetched(self) -> Any:
-        return self._asked(fetches(self.ask, self.group, self.topic, self.epoch))
+        return self._answered(fetches(self.ask, self.group, self.topic, self.epoch))
 
     def acknowledged(self, offset: int) -> Any:
-        asked = acknowledges(self.ask, self.group, self.topic, self.epoch, (offset, offset, [_ACCEPT]))
-        return self._asked(asked)
+        said = acknowledges(self.ask, self.group, self.topic, self.epoch, (offset, offset, [_ACCEPT]))
+        return self._answered(said)
 
-    def _asked(self, request: Any) -> Any:
+    def _answered(self, request: Any) -> Any:
         answer = self.ask.quietly(request, 2)
         parts = [part for topic in answer.responses for part in topic.partitions]
         return answer.error_code, [part.error_code for part in parts]
 
 
-def _told(broker: BrokerProcess) -> dict[str, Any]:
+def _answers(broker: BrokerProcess) -> dict[str, Any]:
     broker.start()
     ask = Ask(broker.bootstrap, 2, "versions")
     with closing(ask):
@@ -50,28 +51,28 @@ def _told(broker: BrokerProcess) -> dict[str, Any]:
         topic = ask.topic()
         ask.fill(topic, 3)
         story = _Story(ask, topic)
-        told: dict[str, Any] = {"acquired": story.acquires()}
+        answers: dict[str, Any] = {"acquired": story.acquires()}
         story.to_level(1, _UNSAFE_DOWNGRADE)
-        told["at level 1"] = story.acknowledged(0)
+        answers["at level 1"] = story.acknowledged(0)
         story.epoch += 1
         story.to_level(0, _UNSAFE_DOWNGRADE)
-        told["at level 0"] = story.fetched(), story.acknowledged(1)
+        answers["at level 0"] = story.fetched(), story.acknowledged(1)
         story.to_level(2, _UPGRADE)
-        told["at level 2"] = story.fetched(), story.acknowledged(1)
+        answers["at level 2"] = story.fetched(), story.acknowledged(1)
         story.epoch = 0
-        told["acquired again"] = story.acquires()
-    return told
+        answers["acquired again"] = story.acquires()
+    return answers
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
-    return in_both(tmp_path_factory.mktemp("versions"), SETTINGS, _told)
+def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+    return in_both(tmp_path_factory.mktemp("versions"), SETTINGS, _answers)
 
 
 def test_sessions_and_what_is_acquired_are_forgotten_and_nothing_is_counted(
-    told: tuple[dict[str, Any], dict[str, Any]],
+    answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:
-    kafkas, ours = told
+    kafkas, ours = answers
     assert ours == kafkas
     assert ours["at level 2"][0][0] == ErrorCode.SHARE_SESSION_NOT_FOUND
     assert ours["acquired again"] == [(1, 2, 1)]

@@ -280,7 +280,7 @@ def deleted_offsets(ask: Ask) -> None:
 
 
 @case(ApiKey.SHARE_ACKNOWLEDGE)
-def what_is_acquired_when_the_group_begins_elsewhere(ask: Ask) -> None:
+def what_is_acquired_when_the_group_is_altered(ask: Ask) -> None:
     """Its members have left, and one of them has its session yet."""
     group, topic = read(ask)
     acquired(ask, group, topic)
