@@ -369,10 +369,9 @@ def test_an_earlier_release_is_known_in_one_place() -> None:
 #: Functions may have so many parameters, beside self, and lines.
 MOST_PARAMETERS, MOST_LINES = 10, 60
 #: Those that have more, and why. A typed dictionary of keywords (``Unpack``) has no place beside settings of any name, so type checkers would
-#: refuse one or the other; an object for a batch's header would be made for each batch.
+#: refuse one or the other.
 TOO_LARGE = {
     "pykbroker/testing/kafka.py:__init__": "what a test says of its broker, by keywords, beside settings of any name",
-    "wire/records.py:encode_batch": "the fields of a batch's header, in the path of each batch that is encoded",
 }
 
 
