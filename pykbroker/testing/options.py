@@ -1,0 +1,34 @@
+"""The keywords of ``Kafka``, for type checkers and editors: its options, and Kafka's settings with underscores for dots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from pykbroker.seeding.reading import Seedable
+from pykbroker.testing.setting_keywords import SettingKeywords
+
+
+class Options(TypedDict, total=False):
+    """What a test says of its brokers beside settings; ``Kafka`` has what each is for, and the defaults."""
+
+    brokers: int
+    racks: Sequence[str] | None
+    host: str
+    port: int
+    data_dir: str | Path | None
+    clock: str
+    as_version: str | None
+    strict_faults: bool
+    seed: Seedable | None
+    chaos: str | int | None
+    process: bool
+    security: str | None
+    users: Mapping[str, str] | None
+    http: str | int | None
+    schema_registry: bool | str | int
+
+
+class Keywords(Options, SettingKeywords, total=False):
+    """All of them."""
