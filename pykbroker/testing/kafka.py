@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pykbroker.releases.release import Release
     from pykbroker.security.ready_made import ReadyMade
     from pykbroker.testing.http_side import TestHttpSide
-    from pykbroker.testing.options import Keywords
+    from pykbroker.testing.keywords import Keywords
 
 _numbers = itertools.count(1)
 _running: weakref.WeakSet[Kafka] = weakref.WeakSet()
@@ -77,13 +77,9 @@ class Kafka(Judging, Actions, Observations):
         OSError for a seed that cannot be read.
         """
         super().__init__()
-        brokers, racks = given.pop("brokers", 1), given.pop("racks", None)
+        brokers, racks, strict = given.pop("brokers", 1), given.pop("racks", None), given.pop("strict_faults", False)
         host, port, data_dir = given.pop("host", "127.0.0.1"), given.pop("port", 0), given.pop("data_dir", None)
-        clock, process, strict = (
-            given.pop("clock", "real"),
-            given.pop("process", False),
-            given.pop("strict_faults", False),
-        )
+        clock, process = given.pop("clock", "real"), given.pop("process", False)
         as_version, seed, chaos = given.pop("as_version", None), given.pop("seed", None), given.pop("chaos", None)
         security, users = given.pop("security", None), given.pop("users", None)
         http, schema_registry = given.pop("http", None), given.pop("schema_registry", False)
@@ -112,10 +108,9 @@ class Kafka(Judging, Actions, Observations):
         self._separate = None
         if process:
             beside = (
-                *(("--http", address), ("--schema-registry", registry), ("--as-version", as_version)),
-                ("--chaos", None if chaos is None else str(chaos)),
+                *(("--http", address), ("--schema-registry", registry), ("--schema-registry-listener", secured_by)),
+                *(("--as-version", as_version), ("--chaos", None if chaos is None else str(chaos))),
                 ("--racks", None if racks is None else ",".join(racks)),
-                ("--schema-registry-listener", secured_by),
             )
             token = None if address is None and registry is None else _token(settings, release)
             self._separate = Separate(settings, brokers, folder, sown, beside, http_token=token)

@@ -1,17 +1,16 @@
-"""The keywords of ``Kafka``, for type checkers and editors: its options, and Kafka's settings with underscores for dots."""
+"""The keywords of ``Kafka``, for type checkers and editors alone: its options beside the settings of ``setting_keywords.py``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
 
 from pykbroker.seeding.reading import Seedable
 from pykbroker.testing.setting_keywords import SettingKeywords
 
 
-class Options(TypedDict, total=False):
-    """What a test says of its brokers beside settings; ``Kafka`` has what each is for, and the defaults."""
+class Keywords(SettingKeywords, total=False):
+    """``Kafka`` has what each option is for, and the defaults."""
 
     brokers: int
     racks: Sequence[str] | None
@@ -28,7 +27,3 @@ class Options(TypedDict, total=False):
     users: Mapping[str, str] | None
     http: str | int | None
     schema_registry: bool | str | int
-
-
-class Keywords(Options, SettingKeywords, total=False):
-    """All of them."""
