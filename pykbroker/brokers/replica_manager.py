@@ -173,7 +173,8 @@ class ReplicaManager:
         before = self._followed.get(key)
         if before is not None:
             before_leader, followed = before
-            if follows and before_leader == leader and followed.machine.leader_epoch == partition.leader_epoch:
+            same = before_leader == leader and followed.machine.leader_epoch == partition.leader_epoch
+            if follows and same and followed.log is log:
                 return
             self.drop(key)
         if follows:

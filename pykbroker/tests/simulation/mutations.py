@@ -133,14 +133,14 @@ def _told_while_cutting(session: Any, item: Any, data: Any, incremental: bool) -
 
 
 def _keeps_what_it_has(self: FollowedPartition, decision: FollowerDecision) -> Any:
-    return _cut(self, decision._replace(offset=self._log.log_end_offset))
+    return _cut(self, decision._replace(offset=self.log.log_end_offset))
 
 
 def _session_stays(self: ReplicaFetcher) -> None:
     return None
 
 
-def _never_again(self: ReplicaFetcher) -> None:
+def _never_again(self: ReplicaFetcher, _: int | None = None) -> None:
     self._resting = True
 
 
