@@ -83,8 +83,7 @@ class Kafka(Judging, Actions, Observations):
         as_version, seed, chaos = given.pop("as_version", None), given.pop("seed", None), given.pop("chaos", None)
         security, users = given.pop("security", None), given.pop("users", None)
         http, schema_registry = given.pop("http", None), given.pop("schema_registry", False)
-        _check(clock, process=process)
-        _check_racks(racks, brokers)
+        _check(clock, racks, brokers, process=process)
         #: The helpers for coroutines.
         self.aio = Aio(self)
         name = f"pykbroker-{next(_numbers)}"
@@ -107,13 +106,9 @@ class Kafka(Judging, Actions, Observations):
         befalls = _chaos(chaos)
         self._separate = None
         if process:
-            beside = (
-                *(("--http", address), ("--schema-registry", registry), ("--schema-registry-listener", secured_by)),
-                *(("--as-version", as_version), ("--chaos", None if chaos is None else str(chaos))),
-                ("--racks", None if racks is None else ",".join(racks)),
-            )
+            options = _serve_options(address, registry, secured_by, as_version, chaos, racks)
             token = None if address is None and registry is None else _token(settings, release)
-            self._separate = Separate(settings, brokers, folder, sown, beside, http_token=token)
+            self._separate = Separate(settings, brokers, folder, sown, options, http_token=token)
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
@@ -296,20 +291,35 @@ class KafkaCluster(Kafka):
         super().__init__(settings, **given)
 
 
-def _check(clock: str, *, process: bool) -> None:
+def _check(clock: str, racks: Sequence[str] | None, brokers: int, *, process: bool) -> None:
     if clock not in ("real", "manual"):
         raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
     if process and clock == "manual":
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
-
-
-def _check_racks(racks: Sequence[str] | None, brokers: int) -> None:
     if racks is None:
         return
     if isinstance(racks, str) or len(racks) != brokers or not all(name.strip() and "," not in name for name in racks):
         raise ValueError(
             f'racks are {racks!r}; write a name without commas for each of the {brokers} brokers, as in ["a", "b"]'
         )
+
+
+def _serve_options(
+    http: str | None,
+    registry: str | None,
+    registry_listener: str | None,
+    as_version: str | None,
+    chaos: str | int | None,
+    racks: Sequence[str] | None,
+) -> list[tuple[str, str | None]]:
+    return [
+        ("--http", http),
+        ("--schema-registry", registry),
+        ("--schema-registry-listener", registry_listener),
+        ("--as-version", as_version),
+        ("--chaos", None if chaos is None else str(chaos)),
+        ("--racks", None if racks is None else ",".join(racks)),
+    ]
 
 
 def _token(given: dict[str, str], release: Release | None) -> str | None:
