@@ -35,7 +35,7 @@ class SingleBrokers:
 
         As Kafka's controlled shutdown: leadership moves to other replicas, connections are closed once they have their
         answers, the broker is fenced. With ``abrupt`` connections are cut first, as when a machine fails.
-        Raises WrongBroker, or KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written.
+        Raises WrongBroker, or KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot take the first step; the broker goes on then.
         """
         async with self._changing:
             lifecycle = self._changeable()

@@ -32,20 +32,23 @@ _OF_EXTRAS = (
 )
 #: Folders and files of a quick run that make up a part, the longest part first. Unnamed ones make up one that is longer.
 _QUICK = {
-    "services": tuple(f"{_TESTS}/{room}" for room in ("http", "steered", "testing")),
-    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
+    "testing": (f"{_TESTS}/testing",),
+    "http": (f"{_TESTS}/http",),
+    "commands": (f"{_TESTS}/cli",),
     "wire": ("wire", "scripts"),
+    "steered": (f"{_TESTS}/steered",),
+    "process": tuple(f"{_TESTS}/{room}" for room in ("process", "sessions")),
     "groups": tuple(
         f"{_TESTS}/{room}" for room in ("brokers", "coordination", "partitions", "replication", "share_partitions")
     ),
-    "commands": (f"{_TESTS}/cli",),
+    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
     "storage": tuple(f"{_TESTS}/{room}" for room in ("storage", "simulation")),
 }
 #: Set in quick runs: models look less deep (pykbroker/tests/kit/depth.py).
 QUICK_VARIABLE = "PYKBROKER_QUICK"
 #: Parts beyond one per processor: some wait for real time now and then, and in whole runs, for other brokers and processes half
 #: of the time.
-_WAITING, _WAITING_FOR_OTHERS = 1, 2
+_WAITING, _WAITING_FOR_OTHERS = 2, 2
 #: How nice unit tests are to the other parts of a whole run. They take what these leave of the processors: clients of others give up
 #: after some seconds, unit tests do not.
 _NICE = 5
