@@ -8,7 +8,7 @@ with zigzag varints (KIP-98, KIP-82).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pykbroker.wire.batch_header import (
     CONTROL_BIT,
@@ -63,6 +63,7 @@ __all__ = [
     "read_batch_header",
     "read_content",
     "read_unsigned_varint",
+    "reencode_batch",
     "unpacked",
     "write_batch_header",
     "write_varint",
@@ -264,61 +265,75 @@ def encode_batch(
     records: Iterable[Record],
     *,
     base_offset: int = 0,
-    last_offset: int | None = None,
     compression: Compression = Compression.NONE,
-    level: int | None = None,
-    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
-    max_timestamp: int | None = None,
+    append_time: int | None = None,
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = NO_PRODUCER_EPOCH,
     base_sequence: int = NO_SEQUENCE,
     transactional: bool = False,
     control: bool = False,
     leader_epoch: int = NO_LEADER_EPOCH,
-    delete_horizon: int | None = None,
 ) -> bytes:
     """A batch of the given records, in order of offsets; without records, a header only.
 
-    By default, ``last_offset`` is the last record's (compaction keeps the original batch's), ``max_timestamp`` the largest
-    of the records, and ``level`` the codec's default. With LOG_APPEND_TIME ``max_timestamp`` is the time of the append
-    and every record's. ``delete_horizon`` is when tombstones may be removed, in milliseconds since the epoch (KIP-534).
+    ``append_time`` is every record's (LOG_APPEND_TIME), in milliseconds; by default records have their own timestamps.
     Raises WireError if a value does not fit its field.
     """
     records = list(records)
-    if max_timestamp is None:
-        max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
-    fixed_timestamp = max_timestamp if timestamp_type is TimestampType.LOG_APPEND_TIME else None
-    if delete_horizon is not None:
-        base_timestamp = delete_horizon
-    elif records and fixed_timestamp is None:
-        base_timestamp = records[0].timestamp
-    else:
-        base_timestamp = max_timestamp
-    plain, last_delta = _write_records(records, base_offset, base_timestamp, fixed_timestamp)
-    if last_offset is not None:
-        last_delta = last_offset - base_offset
-    if not records:
-        compression = Compression.NONE
-    payload = compress(compression, plain, level) if compression else plain
     header = BatchHeader(
         base_offset=base_offset,
-        batch_length=HEADER_SIZE - LOG_OVERHEAD + len(payload),
+        batch_length=0,
         partition_leader_epoch=leader_epoch,
         magic=MAGIC,
         crc=0,
         attributes=compression
-        | (TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+        | (0 if append_time is None else TIMESTAMP_TYPE_BIT)
         | (TRANSACTIONAL_BIT if transactional else 0)
-        | (CONTROL_BIT if control else 0)
-        | (DELETE_HORIZON_BIT if delete_horizon is not None else 0),
-        last_offset_delta=last_delta,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
+        | (CONTROL_BIT if control else 0),
+        last_offset_delta=0,
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=max((record.timestamp for record in records), default=NO_TIMESTAMP)
+        if append_time is None
+        else append_time,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
-        record_count=len(records),
+        record_count=0,
     )
+    return _encode(header, records, None, None)
+
+
+def reencode_batch(
+    header: BatchHeader, records: list[Record], *, delete_horizon: int | None = None, level: int | None = None
+) -> bytes:
+    """The batch of ``header`` with these of its records, as compaction keeps it: everything else of the header stays.
+
+    ``delete_horizon`` is when its tombstones may be removed, in milliseconds since the epoch (KIP-534); without one the batch
+    has none. ``level`` is by default the codec's. Raises WireError if a value does not fit its field.
+    """
+    return _encode(replace(header), records, delete_horizon, level)
+
+
+def _encode(header: BatchHeader, records: list[Record], delete_horizon: int | None, level: int | None) -> bytes:
+    """The batch of the records; ``header`` is given what follows from them."""
+    append_time = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    if delete_horizon is not None:
+        header.base_timestamp = delete_horizon
+    elif records and append_time is None:
+        header.base_timestamp = records[0].timestamp
+    else:
+        header.base_timestamp = header.max_timestamp
+    plain, last_delta = _write_records(records, header.base_offset, header.base_timestamp, append_time)
+    codec = header.compression
+    payload = compress(codec, plain, level) if codec and records else plain
+    header.attributes &= ~DELETE_HORIZON_BIT
+    if not records:
+        header.attributes &= ~codec
+    if delete_horizon is not None:
+        header.attributes |= DELETE_HORIZON_BIT
+    header.batch_length = HEADER_SIZE - LOG_OVERHEAD + len(payload)
+    header.last_offset_delta = max(header.last_offset_delta, last_delta)
+    header.record_count = len(records)
     batch = bytearray(HEADER_SIZE)
     batch += payload
     write_batch_header(batch, 0, header)

@@ -156,7 +156,8 @@ class ReplicaManager:
     def in_thread(self, work: Callable[[], None]) -> Deferred[None]:
         return attempt(self._runtime.offload, work)
 
-    def write_checkpoints(self) -> Deferred[None]:
+    def write_checkpoints(self, log: Log) -> Deferred[None]:
+        self._logs.note_checkpoints([log])
         return attempt(self._runtime.offload, self._logs.plan_checkpoints())
 
     # -- following ----------------------------------------------------------------------------------------------------
@@ -173,7 +174,8 @@ class ReplicaManager:
         before = self._followed.get(key)
         if before is not None:
             before_leader, followed = before
-            if follows and before_leader == leader and followed.machine.leader_epoch == partition.leader_epoch:
+            same = before_leader == leader and followed.machine.leader_epoch == partition.leader_epoch
+            if follows and same and followed.log is log:
                 return
             self.drop(key)
         if follows:

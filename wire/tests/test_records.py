@@ -32,6 +32,7 @@ from pykbroker.wire.records import (
     patch_batch,
     patch_timestamps,
     read_batch_header,
+    reencode_batch,
     unpacked,
 )
 
@@ -126,8 +127,8 @@ def test_header_fields_come_back(
         leader_epoch=leader_epoch,
         transactional=transactional,
         control=control,
-        delete_horizon=delete_horizon,
     )
+    batch = reencode_batch(read_batch_header(batch), decode_records(batch), delete_horizon=delete_horizon)
     header = read_batch_header(batch)
     assert (header.producer_id, header.producer_epoch) == (producer_id, producer_epoch)
     assert (header.base_sequence, header.partition_leader_epoch) == (base_sequence, leader_epoch)
@@ -153,8 +154,11 @@ def test_last_sequence_without_sequence() -> None:
 
 @pytest.mark.parametrize("codec", Compression)
 def test_empty_batch_keeps_its_header(codec: Compression) -> None:
-    batch = encode_batch([], base_offset=5, last_offset=9, max_timestamp=77, compression=codec, producer_id=3)
+    records = [Record(timestamp=70), Record(offset=9, timestamp=77)]
+    batch = encode_batch(records, base_offset=5, compression=codec, producer_id=3)
+    batch = reencode_batch(read_batch_header(batch), [])
     header = read_batch_header(batch)
+    assert header.compression is Compression.NONE
     assert (header.last_offset, header.max_timestamp, header.producer_id, header.record_count) == (9, 77, 3, 0)
     assert len(batch) == HEADER_SIZE
     assert decode_records(batch) == []

@@ -20,13 +20,14 @@ from pykbroker.wire.records import (
     decode_records,
     encode_batch,
     read_batch_header,
+    reencode_batch,
 )
 from pykbroker.wire.tests.kafka_messages import run_java
 
 
 @dataclass
 class Batch:
-    """What a batch says, in the terms of ``encode_batch``."""
+    """What a batch says, in the terms of ``encode_batch`` and ``reencode_batch``."""
 
     compression: Compression = Compression.NONE
     level: int | None = None
@@ -53,21 +54,22 @@ class Batch:
                 base_offset=self.base_offset,
                 leader_epoch=self.leader_epoch,
             )
-        return encode_batch(
+        batch = encode_batch(
             self.records,
             base_offset=self.base_offset,
-            last_offset=self.last_offset,
             compression=self.compression,
-            level=self.level,
-            timestamp_type=TimestampType(self.log_append_time),
-            max_timestamp=self.max_timestamp,
+            append_time=self.max_timestamp if self.log_append_time else None,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=self.base_sequence,
             transactional=self.transactional,
             leader_epoch=self.leader_epoch,
-            delete_horizon=None if self.delete_horizon < 0 else self.delete_horizon,
         )
+        header = read_batch_header(batch)
+        header.last_offset_delta = self.last_offset - self.base_offset
+        header.max_timestamp = self.max_timestamp
+        horizon = None if self.delete_horizon < 0 else self.delete_horizon
+        return reencode_batch(header, self.records, delete_horizon=horizon, level=self.level)
 
     def as_json(self) -> dict[str, Any]:
         text: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -22,7 +22,7 @@ from pykbroker.wire.batch_header import (
 )
 from pykbroker.wire.compression import DEFAULT_MAX_BYTES, compress, decompress
 from pykbroker.wire.primitives import Buffer
-from pykbroker.wire.records import Record, decode_records, encode_batch
+from pykbroker.wire.records import Record, decode_records, reencode_batch
 
 
 @dataclass(slots=True)
@@ -140,20 +140,5 @@ def with_delete_horizon(
 def _encode(
     header: BatchHeader, records: list[Record], horizon_ms: int | None, level: int | None
 ) -> tuple[BatchHeader, Buffer]:
-    encoded = encode_batch(
-        records,
-        base_offset=header.base_offset,
-        last_offset=header.last_offset,
-        compression=header.compression,
-        level=level,
-        timestamp_type=header.timestamp_type,
-        max_timestamp=header.max_timestamp,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
-        control=header.is_control,
-        leader_epoch=header.partition_leader_epoch,
-        delete_horizon=horizon_ms,
-    )
+    encoded = reencode_batch(header, records, delete_horizon=horizon_ms, level=level)
     return read_batch_header(encoded), encoded

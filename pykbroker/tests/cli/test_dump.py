@@ -12,6 +12,7 @@ import pytest
 
 from pykbroker.client.internal_records import plain
 from pykbroker.tests.cli.conftest import Result
+from pykbroker.wire.batch_header import TimestampType, patch_timestamps
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
 from pykbroker.wire.internal.consumer_protocol_subscription import ConsumerProtocolSubscription
 from pykbroker.wire.internal.coordinator import encode_coordinator_key, encode_coordinator_value, encode_versioned
@@ -269,7 +270,9 @@ def test_batches_that_overlap(run: Run, segment: Path) -> None:
 
 def test_a_record_later_than_its_batch_says(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
-    path.write_bytes(encode_batch([Record(timestamp=TIME + 50)], max_timestamp=TIME))
+    batch = bytearray(encode_batch([Record(timestamp=TIME + 50)]))
+    patch_timestamps(batch, 0, len(batch), TimestampType.CREATE_TIME, TIME)
+    path.write_bytes(batch)
     assert "has a record later than its max timestamp" in run("dump", "--verify", str(path)).out
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.lake.direct.decoding import DecodedRecords, decode, from_headers
-from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, TimestampType, read_batch_header
+from pykbroker.wire.batch_header import HEADER_SIZE, BatchHeader, read_batch_header
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
@@ -86,12 +86,12 @@ RECORDS = st.lists(
 )
 
 
-@given(st.lists(RECORDS, min_size=1, max_size=4), st.sampled_from(TimestampType), st.sampled_from((1, 40)))
+@given(st.lists(RECORDS, min_size=1, max_size=4), st.sampled_from((None, -1, 9)), st.sampled_from((1, 40)))
 def test_any_batches_are_read_as_the_plain_decoder_reads_them(
-    drawn: list[list[Record]], timestamp_type: TimestampType, times: int
+    drawn: list[list[Record]], append_time: int | None, times: int
 ) -> None:
     """Often enough one after the other they are read in many lanes."""
-    written = [bytes(encode_batch(each, base_offset=100, timestamp_type=timestamp_type)) for each in drawn] * times
+    written = [bytes(encode_batch(each, base_offset=100, append_time=append_time)) for each in drawn] * times
     wanted = [record for data in written for record in decode_records(data)]
     assert as_records(decode([batch_of(data) for data in written])) == plain(wanted)
 
@@ -130,7 +130,7 @@ def test_what_nobody_asked_for_is_not_gathered() -> None:
 
 
 def test_the_largest_timestamp_of_a_batch_is_that_of_its_records_where_the_broker_set_it() -> None:
-    appended = encode_batch([Record(0, 5), Record(1, 6)], timestamp_type=TimestampType.LOG_APPEND_TIME, max_timestamp=9)
+    appended = encode_batch([Record(0, 5), Record(1, 6)], append_time=9)
     batches = [batch_of(bytes(encode_batch([Record(7, 5)]))), batch_of(bytes(appended))]
     decoded = decode(batches)
     assert decoded.timestamps_ms.tolist() == [5, 9, 9]
@@ -138,9 +138,7 @@ def test_the_largest_timestamp_of_a_batch_is_that_of_its_records_where_the_broke
 
 
 def test_headers_of_batches_say_offsets_and_the_times_that_the_broker_set() -> None:
-    appended = encode_batch(
-        [Record(), Record()], base_offset=3, timestamp_type=TimestampType.LOG_APPEND_TIME, max_timestamp=9
-    )
+    appended = encode_batch([Record(), Record()], base_offset=3, append_time=9)
     batches = [batch_of(bytes(encode_batch([Record(7, 5)], base_offset=7))), batch_of(bytes(appended))]
     found = from_headers([header for header, _ in batches])
     assert found.offsets.tolist() == [7, 3, 4]

@@ -80,7 +80,7 @@ def test_offsets_are_counted_where_none_is_missing_and_read_where_one_is(tmp_pat
     ]
     with pytest.raises(LakeError, match="batch at offset 0"):
         rows(log, Columns(("offset", "timestamp")))
-    log = log_of(tmp_path, [unreadable(written(0, timestamp_type=TimestampType.LOG_APPEND_TIME, max_timestamp=7000))])
+    log = log_of(tmp_path, [unreadable(written(0, append_time=7000))])
     assert [row["timestamp"].timestamp() for row in rows(log, Columns(("timestamp",)))] == [7.0] * 3
 
 

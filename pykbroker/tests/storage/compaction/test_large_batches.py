@@ -13,7 +13,7 @@ from pykbroker.storage.compaction.large_batches import RECORDS_AT_ONCE, LargeBat
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.record_walk import RecordTooLarge
-from pykbroker.wire.records import Record, TimestampType, decode_records, encode_batch, read_batch_header
+from pykbroker.wire.records import Record, decode_records, encode_batch, read_batch_header
 
 LITTLE = 0
 values = st.none() | st.binary(max_size=30)
@@ -33,13 +33,11 @@ def large(batch: bytes, config: LogConfig | None = None) -> LargeBatch:
     return LargeBatch(read_batch_header(batch), batch, config or LogConfig(), LITTLE)
 
 
-@given(some_records, st.sampled_from(Compression), st.sampled_from(TimestampType), st.integers(0, 2**12), st.booleans())
+@given(some_records, st.sampled_from(Compression), st.sampled_from((None, 5)), st.integers(0, 2**12), st.booleans())
 def test_it_is_compacted_as_any_other(
-    content: list[Record], codec: Compression, kind: TimestampType, mask: int, marked: bool
+    content: list[Record], codec: Compression, append_time: int | None, mask: int, marked: bool
 ) -> None:
-    batch = encode_batch(
-        content, base_offset=7, compression=codec, timestamp_type=kind, max_timestamp=5 if kind.value else None
-    )
+    batch = encode_batch(content, base_offset=7, compression=codec, append_time=append_time)
     header = read_batch_header(batch)
     scanned = scan_batch(header, batch)
     (found,) = large(batch).some_keys()

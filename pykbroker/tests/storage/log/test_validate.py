@@ -126,7 +126,7 @@ def test_records_without_a_timestamp_pass():
 
 
 def test_a_producer_must_not_claim_append_time():
-    data = encode_batch([Record(timestamp=START_MS, value=b"a")], timestamp_type=TimestampType.LOG_APPEND_TIME)
+    data = encode_batch([Record(timestamp=START_MS, value=b"a")], append_time=START_MS)
     assert refused(data, LogConfig(log_append_time=True)).code is ErrorCode.INVALID_TIMESTAMP
     # Where the producers' timestamps count, Kafka takes it and clears the claim.
     header, _ = check(data)
