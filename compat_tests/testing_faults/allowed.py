@@ -2,7 +2,7 @@
 
 The states are read from the brokers' metadata, logs and coordinators, not from the handlers, which decide by them, too. That Apache Kafka
 gives each of these answers is seen by the oracle's questions (``test_every_answer.py``), or, where one broker alone cannot come into the state, by
-the tests of SEEN_ELSEWHERE; READ_IN_CODE has the few that were not provoked.
+the tests of SEEN_BY_TESTS; READ_IN_CODE has the few that were not provoked.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Handled(NamedTuple):
         return self.before, self.after
 
 
-class Asked(NamedTuple):
+class PartAnswer(NamedTuple):
     """One thing that was asked, and what was answered to it; a topic of None for what is of the whole request."""
 
     topic: str | None
@@ -194,55 +194,55 @@ def places(request: Any) -> set[tuple[str, int]]:
     return {(topic, index) for topic, index, _ in _partitions(request)}
 
 
-def answers(request: Any, answer: Any) -> Iterator[Asked]:
+def answers(request: Any, answer: Any) -> Iterator[PartAnswer]:
     """Each thing that was asked, with its answer."""
     if isinstance(answer, KafkaError):
-        yield Asked(None, -1, ErrorCode(answer.code).name, None, None)
+        yield PartAnswer(None, -1, ErrorCode(answer.code).name, None, None)
         return
     whole = getattr(answer, "error_code", 0)
     of_parts = list(_partitions(answer))
     if whole or not of_parts:
-        yield Asked(None, -1, ErrorCode(whole).name, None, answer)
+        yield PartAnswer(None, -1, ErrorCode(whole).name, None, answer)
         return
-    asked = {(topic, index): each for topic, index, each in _partitions(request)}
+    part = {(topic, index): each for topic, index, each in _partitions(request)}
     for topic, index, each in of_parts:
         code = getattr(each, "error_code", getattr(each, "partition_error_code", 0))
-        yield Asked(topic, index, ErrorCode(code).name, asked.get((topic, index)), each)
+        yield PartAnswer(topic, index, ErrorCode(code).name, part.get((topic, index)), each)
 
 
 def judge(handled: Handled) -> Iterator[tuple[str, str]]:
     """Each error that was answered, and what is wrong with it: nothing if it is allowed."""
-    for asked in answers(handled.request, handled.answer):
-        rule = RULES.get((handled.api, asked.error))
+    for part in answers(handled.request, handled.answer):
+        rule = RULES.get((handled.api, part.error))
         if rule is None:
-            yield asked.error, "Apache Kafka was not seen to answer this"
+            yield part.error, "Apache Kafka was not seen to answer this"
         else:
-            yield asked.error, "" if rule(handled, asked) else f"not in this state: {_state(handled, asked)}"
+            yield part.error, "" if rule(handled, part) else f"not in this state: {_state(handled, part)}"
 
 
-def _state(handled: Handled, asked: Asked) -> str:
+def _state(handled: Handled, part: PartAnswer) -> str:
     return "; ".join(
-        f"{look.node_id}: {look.partitions.get((asked.topic or '', asked.index))} {look.group} {look.members} {look.coordinated}"
+        f"{look.node_id}: {look.partitions.get((part.topic or '', part.index))} {look.group} {look.members} {look.coordinated}"
         for look in handled.looks
     )
 
 
 # ---- rules: whether an answer is allowed
 
-Rule = Callable[[Handled, Asked], bool]
+Rule = Callable[[Handled, PartAnswer], bool]
 
 
-def _at_some_time(holds: Callable[[Look, Handled, Asked], bool]) -> Rule:
+def _at_some_time(holds: Callable[[Look, Handled, PartAnswer], bool]) -> Rule:
     """That something is so when the request begins, or when it is answered."""
-    return lambda handled, asked: any(holds(look, handled, asked) for look in handled.looks)
+    return lambda handled, part: any(holds(look, handled, part) for look in handled.looks)
 
 
-def _of_partition(holds: Callable[[Led, Handled, Asked, Look], bool], *, without: bool = False) -> Rule:
+def _of_partition(holds: Callable[[Led, Handled, PartAnswer, Look], bool], *, without: bool = False) -> Rule:
     """That something is so of the partition; ``without`` is for where there is none."""
 
-    def rule(look: Look, handled: Handled, asked: Asked) -> bool:
-        led = look.partitions.get((asked.topic or "", asked.index))
-        return without if led is None else holds(led, handled, asked, look)
+    def rule(look: Look, handled: Handled, part: PartAnswer) -> bool:
+        led = look.partitions.get((part.topic or "", part.index))
+        return without if led is None else holds(led, handled, part, look)
 
     return _at_some_time(rule)
 
@@ -253,50 +253,50 @@ LED_ELSEWHERE = _of_partition(lambda led, _, __, look: led.leader != look.node_i
 LED_HERE = _of_partition(lambda led, _, __, look: led.leader == look.node_id)
 
 
-def _epoch(asked: Asked) -> int:
-    epoch: int = getattr(asked.item, "current_leader_epoch", -1)
+def _epoch(part: PartAnswer) -> int:
+    epoch: int = getattr(part.item, "current_leader_epoch", -1)
     return epoch
 
 
-OLDER_EPOCH = _of_partition(lambda led, _, asked, __: 0 <= _epoch(asked) < led.epoch)
-NEWER_EPOCH = _of_partition(lambda led, _, asked, __: _epoch(asked) > led.epoch)
+OLDER_EPOCH = _of_partition(lambda led, _, part, __: 0 <= _epoch(part) < led.epoch)
+NEWER_EPOCH = _of_partition(lambda led, _, part, __: _epoch(part) > led.epoch)
 OUTSIDE = _of_partition(
-    lambda led, _, asked, __: (
-        not led.start <= asked.item.fetch_offset <= led.end or asked.item.fetch_offset > led.high_watermark
+    lambda led, _, part, __: (
+        not led.start <= part.item.fetch_offset <= led.end or part.item.fetch_offset > led.high_watermark
     )
 )
 NOT_ALL_COMMITTED = _of_partition(lambda led, *_: led.high_watermark < led.end)
 FEW_IN_SYNC = _of_partition(lambda led, *_: led.in_sync < len(led.replicas))
 
 
-def _waited(handled: Handled, _: Asked) -> bool:
+def _waited(handled: Handled, _: PartAnswer) -> bool:
     return (handled.after.now - handled.before.now) * 1000 >= handled.request.timeout_ms - 1
 
 
-def _fetched(handled: Handled, asked: Asked) -> bool:
+def _fetched(handled: Handled, part: PartAnswer) -> bool:
     """Records from the offset on, without a gap to it, and none that may not be read yet."""
-    pieces = asked.answer.records or b""
+    pieces = part.answer.records or b""
     records = b"".join(map(bytes, pieces)) if isinstance(pieces, list) else bytes(pieces)
     batches = [header for _, header in iter_batches(records)]
-    led = handled.after.partitions.get((asked.topic or "", asked.index))
-    before = handled.before.partitions.get((asked.topic or "", asked.index))
+    led = handled.after.partitions.get((part.topic or "", part.index))
+    before = handled.before.partitions.get((part.topic or "", part.index))
     if led is None or before is None:
         return not batches
     upper = led.stable if handled.request.isolation_level else led.high_watermark
     follows = all(one.last_offset < other.base_offset for one, other in pairwise(batches))
     begins = (
-        not batches or batches[0].base_offset <= asked.item.fetch_offset <= batches[0].last_offset or before.start > 0
+        not batches or batches[0].base_offset <= part.item.fetch_offset <= batches[0].last_offset or before.start > 0
     )
     whole = all(header.base_offset < upper for header in batches)
     serves = handled.after.node_id in led.replicas or handled.before.node_id in before.replicas
-    return serves and follows and begins and whole and asked.answer.high_watermark <= led.high_watermark
+    return serves and follows and begins and whole and part.answer.high_watermark <= led.high_watermark
 
 
 def _sequence(holds: Callable[[tuple[int, int], Any], bool]) -> Rule:
     """That something is so of a producer's last epoch and sequence in a partition, and the batch that it sends."""
 
-    def rule(led: Led, _: Handled, asked: Asked, __: Look) -> bool:
-        header = read_batch_header(asked.item.records)
+    def rule(led: Led, _: Handled, part: PartAnswer, __: Look) -> bool:
+        header = read_batch_header(part.item.records)
         last = led.producers.get(header.producer_id)
         return last is not None and holds(last, header)
 
@@ -311,11 +311,11 @@ OUT_OF_ORDER = _sequence(
 OLDER_PRODUCER = _sequence(lambda last, batch: batch.producer_epoch < last[0])
 
 
-def _of_a_transaction(holds: Callable[[Any, Handled, Asked], bool]) -> Rule:
+def _of_a_transaction(holds: Callable[[Any, Handled, PartAnswer], bool]) -> Rule:
     """That the batch is of a transaction, and something is so of its value at its coordinator."""
 
-    def rule(look: Look, handled: Handled, asked: Asked) -> bool:
-        return bool(read_batch_header(asked.item.records).attributes & 16) and holds(look.coordinated, handled, asked)
+    def rule(look: Look, handled: Handled, part: PartAnswer) -> bool:
+        return bool(read_batch_header(part.item.records).attributes & 16) and holds(look.coordinated, handled, part)
 
     return _at_some_time(rule)
 
@@ -325,15 +325,15 @@ def _is_unknown(value: Any) -> bool:
 
 
 NOT_IN_TRANSACTION = _of_a_transaction(
-    lambda value, _, asked: (
+    lambda value, _, part: (
         _is_unknown(value)
         or value.state is not TransactionState.ONGOING
-        or (asked.topic, asked.index) not in value.partitions
+        or (part.topic, part.index) not in value.partitions
     )
 )
 FENCED_BY_COORDINATOR = _of_a_transaction(
-    lambda value, _, asked: (
-        _is_unknown(value) or value.producer_epoch != read_batch_header(asked.item.records).producer_epoch
+    lambda value, _, part: (
+        _is_unknown(value) or value.producer_epoch != read_batch_header(part.item.records).producer_epoch
     )
 )
 NOT_VERIFIED = _of_a_transaction(
@@ -354,18 +354,18 @@ OFFSETS_NOT_ADDED = _at_some_time(
 
 
 def _any_of(*rules: Rule) -> Rule:
-    return lambda handled, asked: any(rule(handled, asked) for rule in rules)
+    return lambda handled, part: any(rule(handled, part) for rule in rules)
 
 
-def _appended(handled: Handled, asked: Asked) -> bool:
+def _appended(handled: Handled, part: PartAnswer) -> bool:
     """The leader has the record, and all in sync have."""
-    led = handled.after.partitions.get((asked.topic or "", asked.index))
-    was = handled.before.partitions.get((asked.topic or "", asked.index))
+    led = handled.after.partitions.get((part.topic or "", part.index))
+    was = handled.before.partitions.get((part.topic or "", part.index))
     return (
         was is not None
         and was.leader == handled.before.node_id
         and led is not None
-        and 0 <= asked.answer.base_offset < led.high_watermark
+        and 0 <= part.answer.base_offset < led.high_watermark
     )
 
 
@@ -396,8 +396,8 @@ OTHER_EPOCH = _at_some_time(
 REBALANCING = _group_is("PreparingRebalance", "CompletingRebalance")
 
 
-def _is_member(handled: Handled, asked: Asked) -> bool:
-    """Who is answered that all is well is a member, of this generation or epoch, or was when it asked."""
+def _is_member(handled: Handled, part: PartAnswer) -> bool:
+    """Who is answered that all is well is a member, of this generation or epoch, or was when it part."""
     if _member_epoch(handled) <= 0 or not _member(handled):
         return handled.after.group not in ("elsewhere", "loading") or handled.before.group not in (
             "elsewhere",
@@ -421,13 +421,13 @@ NOWHERE = _at_some_time(
 )
 
 
-def _coordinator_named(handled: Handled, asked: Asked) -> bool:
+def _coordinator_named(handled: Handled, part: PartAnswer) -> bool:
     """A broker that leads the partition, or has led it."""
-    return any(topic == _kind(handled) and leader == asked.answer.node_id for topic, _, leader, _ in handled.led)
+    return any(topic == _kind(handled) and leader == part.answer.node_id for topic, _, leader, _ in handled.led)
 
 
 def _of_transaction(holds: Callable[[Any, Handled], bool]) -> Rule:
-    def rule(look: Look, handled: Handled, _: Asked) -> bool:
+    def rule(look: Look, handled: Handled, _: PartAnswer) -> bool:
         return (
             look.transaction is not None and not isinstance(look.transaction, str) and holds(look.transaction, handled)
         )
@@ -463,8 +463,8 @@ def _producer_id(handled: Handled) -> int:
     return number
 
 
-def _ended(handled: Handled, _: Asked) -> bool:
-    """As it was asked to, or it had ended so before."""
+def _ended(handled: Handled, _: PartAnswer) -> bool:
+    """As it was part to, or it had ended so before."""
     ends = TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT
     if not handled.request.committed:
         ends = TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT
@@ -472,7 +472,7 @@ def _ended(handled: Handled, _: Asked) -> bool:
     return isinstance(value, str) or value.state in ends or value.producer_epoch != _producer_epoch(handled)
 
 
-def _added(handled: Handled, _: Asked) -> bool:
+def _added(handled: Handled, _: PartAnswer) -> bool:
     """It was added to a transaction of this producer and epoch."""
     return any(
         not isinstance(value, str) and value is not None and value.producer_epoch >= _producer_epoch(handled)
@@ -480,15 +480,15 @@ def _added(handled: Handled, _: Asked) -> bool:
     )
 
 
-def _led_once(handled: Handled, asked: Asked) -> bool:
+def _led_once(handled: Handled, part: PartAnswer) -> bool:
     """A leader that the partition has or had, with the epoch of it: metadata may be old. Or no such topic."""
-    if asked.topic is None:
+    if part.topic is None:
         return all(
             topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             and any(topic.name not in look.topics for look in handled.looks)
-            for topic in asked.answer.topics
+            for topic in part.answer.topics
         )
-    return (asked.topic, asked.index, asked.answer.leader_id, asked.answer.leader_epoch) in handled.led
+    return (part.topic, part.index, part.answer.leader_id, part.answer.leader_epoch) in handled.led
 
 
 ALWAYS: Rule = lambda *_: True  # noqa: E731 - a rule as the others
@@ -578,7 +578,7 @@ _OF_APIS: Final[dict[str, dict[str, Rule]]] = {
 RULES: Final = {(api, error): rule for api, rules in _OF_APIS.items() for error, rule in rules.items()}
 
 #: Where answers were seen from Apache Kafka that no question to one broker has: API or ``*``, error -> the test.
-SEEN_ELSEWHERE: Final = {
+SEEN_BY_TESTS: Final = {
     ("Produce", "NOT_LEADER_OR_FOLLOWER"): "compat_tests/testing_faults/test_catalogue.py::leader_moved",
     ("Fetch", "NOT_LEADER_OR_FOLLOWER"): "compat_tests/testing_faults/test_catalogue.py::leader_moved",
     ("Fetch", "FENCED_LEADER_EPOCH"): "compat_tests/testing_faults/test_catalogue.py::leader_moved",

@@ -19,7 +19,7 @@ from compat_tests.oracle.cases import all_cases
 from compat_tests.oracle.connection import Connection
 from compat_tests.oracle.requests import Ask
 from compat_tests.testing_faults import restless
-from compat_tests.testing_faults.allowed import READ_IN_CODE, RULES, SEEN_ELSEWHERE, answers
+from compat_tests.testing_faults.allowed import READ_IN_CODE, RULES, SEEN_BY_TESTS, answers
 from compat_tests.testing_faults.sides import Apache, Ours, Side
 from compat_tests.testing_faults.test_catalogue import code, producing
 from compat_tests.testing_faults.witness import Witness
@@ -169,14 +169,14 @@ def test_apache_kafka_was_seen_to_give_each_answer(kafka: ApacheKafka) -> None:
                     case.ask(ask)
                 finally:
                     ask.close()
-    known = SEEN_ELSEWHERE | READ_IN_CODE
+    known = SEEN_BY_TESTS | READ_IN_CODE
     unseen = {each for each in RULES.keys() - seen if each not in known and ("*", each[1]) not in known}
     if unseen:
         pytest.fail("\n".join(f"{api} {error}" for api, error in sorted(unseen)), pytrace=False)
 
 
 def test_where_answers_were_seen_is_there() -> None:
-    for test in SEEN_ELSEWHERE.values():
+    for test in SEEN_BY_TESTS.values():
         path, _, name = test.partition("::")
         assert f"def {name}(" in (ROOT / path).read_text()
 

@@ -71,7 +71,7 @@ class Witness:
                 self.found.append(f"{handled.api} {error}: {wrong}: {handled.request!r:.300} {handled.answer!r:.300}")
 
     def _outside(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Any], /) -> Any:
-        def told(answer: Any) -> Any:
+        def compared(answer: Any) -> Any:
             _, real = self._answered.pop((id(ctx.connection), ctx.correlation_id), (None, b"nothing"))
             throttled = getattr(answer, "throttle_time_ms", 0)
             if throttled:
@@ -85,10 +85,10 @@ class Witness:
             return answer
 
         def refused(error: KafkaError) -> Any:
-            told(error)
+            compared(error)
             raise error
 
-        return _followed(proceed, told, refused)
+        return _followed(proceed, compared, refused)
 
 
 def _followed(proceed: Callable[[], Any], answered: Callable[[Any], Any], refused: Callable[[KafkaError], Any]) -> Any:
