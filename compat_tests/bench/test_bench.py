@@ -17,6 +17,8 @@ _ROWS = [
     "producer-perf, 100 B, 1 partition",
     "consumer-perf, 100 B, 1 partition",
     "share group of 4 members, 6 partitions",
+    "share group of 4 members, 6 partitions, latency, p50",
+    "share group of 4 members, 6 partitions, latency, p99",
     "librdkafka, large batches, produce",
     "librdkafka, large batches, consume",
     "librdkafka, 300 partitions, produce",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.metadata.image import BROKER_RESOURCE
+from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import Endpoint, MetadataImage
     from pykbroker.runtime.waits import Deferred
 
+log = logging.getLogger(__name__)
+
 
 class BrokerLifecycle:
     """Running brokers are in ``cluster.brokers``, stopped ones are kept here."""
@@ -25,6 +29,8 @@ class BrokerLifecycle:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._stopped: dict[int, Broker] = {}
+        #: Those that ended and that the metadata does not show as fenced yet.
+        self._unfenced: set[int] = set()
 
     def start_all(
         self,
@@ -64,6 +70,8 @@ class BrokerLifecycle:
 
     def _register_again(self, node_id: int) -> Deferred[None]:
         cluster, former = self.cluster, self._stopped[node_id]
+        unfenced = node_id in self._unfenced
+        self._unfenced.discard(node_id)
         broker = cluster.new_broker(node_id, former.endpoints, former.rack, cluster.usable_store(former.store, node_id))
         broker.check_listeners_by(former.check_listeners)
 
@@ -73,17 +81,33 @@ class BrokerLifecycle:
             self._note_epoch(broker, epoch)
             self._begin_replication(broker, epoch)
 
-        return cluster.controller.start_broker(self._registration(broker)).map(started)
+        def refused(error: Exception) -> NoReturn:
+            broker.close()
+            self._stopped[node_id] = broker  # with its store, which has taken up the log directories
+            if unfenced:
+                self._fence(node_id).or_log("fencing broker %d", node_id)
+            raise error
+
+        registered = cluster.controller.start_broker(self._registration(broker))
+        return registered.recover(Exception, refused).map(started)
 
     def begin_stop(self, node_id: int) -> Deferred[None]:
-        """Begin the controlled shutdown of a broker: leadership moves, and requests that wait there are answered."""
-        self.cluster.brokers[node_id].leaving = True
-        return self.cluster.controller.begin_shutdown(node_id)
+        """Begin the controlled shutdown of a broker: leadership moves, and requests that wait there are answered.
+
+        Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written; the broker goes on then.
+        """
+        broker = self.cluster.brokers[node_id]
+        broker.leaving = True
+
+        def begun(done: Deferred[None]) -> None:
+            if done.error is not None:
+                broker.leaving = False
+                raise done.error
+
+        return self.cluster.controller.begin_shutdown(node_id).fold(begun)
 
     def stop(self, node_id: int) -> Deferred[None]:
-        """Fence a broker, once its connections are closed; the others run on. Fails with KafkaError KAFKA_STORAGE_ERROR
-        if the metadata log cannot be written.
-        """
+        """Fence a broker, once its connections are closed, and end it; the others run on."""
 
         def stopped(_: None) -> None:
             broker = self._stopped[node_id] = self.cluster.brokers.pop(node_id)
@@ -92,11 +116,32 @@ class BrokerLifecycle:
                 broker.store.replication.end()
                 broker.store.previous_epoch = broker.logs.broker_epoch
 
-        return self.cluster.controller.fence_broker(node_id).map(stopped)
+        return self._fence(node_id).map(stopped)
 
     def kill(self, node_id: int) -> Deferred[None]:
         """End a broker that has copies of its own as a crash does: nothing is closed, and clients are told nothing."""
-        return self.cluster.controller.fence_broker(node_id).map(lambda _: self.end_abruptly(node_id))
+        return self._fence(node_id).map(lambda _: self.end_abruptly(node_id))
+
+    def _fence(self, node_id: int) -> Deferred[None]:
+        """Fence a broker that ends, which it does even if the metadata log cannot be written: until it starts again, the controller then
+        tries after each ``broker.session.timeout.ms``, as when a broker's session has expired.
+        """
+        self._unfenced.add(node_id)
+
+        def fenced(done: Deferred[None]) -> None:
+            if done.error is None:
+                self._unfenced.discard(node_id)
+            elif isinstance(done.error, KafkaError):
+                log.warning("Broker %d ended and cannot be fenced yet: %s", node_id, done.error)
+                self.cluster.runtime.timers.after(self.cluster.config["broker.session.timeout.ms"], again)
+            else:
+                raise done.error
+
+        def again() -> None:
+            if node_id in self._unfenced:
+                self._fence(node_id).or_log("fencing broker %d", node_id)
+
+        return self.cluster.controller.fence_broker(node_id).fold(fenced)
 
     def end_abruptly(self, node_id: int) -> None:
         """The same before the controller knows."""
@@ -106,12 +151,21 @@ class BrokerLifecycle:
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """The stores have followed it before: where other log directories are cordoned now, the controller is told."""
-        for broker in (
-            list(self.cluster.brokers.values()) if any(kind == BROKER_RESOURCE for kind, _ in delta.configs) else ()
-        ):
-            self.cluster.controller.cordon(broker.node_id, _ids(broker.logs.cordoned_ids)).or_log(
-                "cordoning log directories of broker %d", broker.node_id
-            )
+        if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
+            for node_id in list(self.cluster.brokers):
+                self._cordon(node_id)
+
+    def _cordon(self, node_id: int) -> None:
+        """Tell the controller, and again later if the metadata log cannot be written; one that has stopped says it when it starts."""
+        broker, cluster = self.cluster.brokers.get(node_id), self.cluster
+        if broker is None:
+            return
+
+        def refused(_: KafkaError) -> None:
+            cluster.runtime.timers.after(cluster.config["broker.session.timeout.ms"], partial(self._cordon, node_id))
+
+        told = cluster.controller.cordon(node_id, _ids(broker.logs.cordoned_ids)).recover(KafkaError, refused)
+        told.or_log("cordoning log directories of broker %d", node_id)
 
     def _note_epoch(self, broker: Broker, epoch: int) -> None:
         """The marker of a clean shutdown has the epoch; of a shared store, that of the broker whose id the process has."""

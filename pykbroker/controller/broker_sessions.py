@@ -102,13 +102,21 @@ class BrokerSessions:
         elif state is ControlState.CONTROLLED_SHUTDOWN and session.shutdown_offset < 0:
             session.shutdown_offset = last_offset
 
-    def take_stale(self, now_ms: int) -> tuple[int, int] | None:
-        """Id and epoch of a broker whose session is over; each is returned once. None if there is none."""
+    def stale(self, now_ms: int) -> tuple[int, int] | None:
+        """Id and epoch of a broker whose session is over; None if there is none. ``end`` it once the broker is fenced."""
         for broker_id, session in self._sessions.items():
             if session.contact_ms is not None and self._is_over(session.contact_ms, now_ms):
-                session.contact_ms, session.shutdown_offset = None, -1
                 return broker_id, session.epoch
         return None
+
+    def end(self, broker_id: int, epoch: int, now_ms: int) -> None:
+        """End the session that ``stale`` named, unless a heartbeat has come since."""
+        session = self._sessions.get(broker_id)
+        if session is None or session.epoch != epoch or session.contact_ms is None:
+            return
+        if self._is_over(session.contact_ms, now_ms):
+            session.contact_ms = None
+        session.shutdown_offset = -1
 
     def _is_over(self, contact_ms: int, now_ms: int) -> bool:
         return contact_ms + self._timeout_ms < now_ms

@@ -169,7 +169,11 @@ class Controller:
         return self._commits.decide(lambda: _decision(self._if_known(broker_id, plan)))
 
     def unregister_broker(self, broker_id: int) -> Deferred[None]:
-        return self._commits.decide(lambda: _decision(self._stores.unregister(self._registered(broker_id))))
+        def forget(_: None) -> None:
+            if self.own_stores is not None:
+                self.own_stores.sessions.forget(broker_id)
+
+        return self._commits.decide(lambda: _decision(self._stores.unregister(self._registered(broker_id)))).map(forget)
 
     # What only brokers with a store each ask for
 
@@ -210,15 +214,22 @@ class Controller:
         return self._commits.decide(lambda: self._own().remote.assign(request))
 
     def fence_stale_broker(self) -> Deferred[bool]:
-        def decide() -> Generator[float, None, Decision[bool]]:
-            fenced = self._own().fence_stale(self._monotonic_ms())
-            records = (yield from _in_slices(fenced)) if fenced is not None else []
-            return records, fenced is not None
+        def decide() -> Generator[float, None, Decision[tuple[int, int, int] | None]]:
+            own, now_ms = self._own(), self._monotonic_ms()
+            stale = own.sessions.stale(now_ms)
+            if stale is None:
+                return [], None
+            return (yield from _in_slices(own.fence_stale(*stale))), (*stale, now_ms)
 
-        return self._commits.decide(decide)
+        def end(stale: tuple[int, int, int] | None) -> bool:
+            if stale is not None:
+                self._own().sessions.end(*stale)
+            return stale is not None
+
+        return self._commits.decide(decide).map(end)
 
     def elect_unclean_leaders(self) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._own().elect_unclean(), None))
+        return self._commits.decide(lambda: _decision(self._own().elect_unclean()))
 
     def _own(self) -> OwnStores:
         if self.own_stores is None:
@@ -317,8 +328,8 @@ class Controller:
         return self._commits.decide(lambda: (plan_leader(self.image, topic, partition, broker_id), None))
 
     def elect_preferred_leaders(self) -> Deferred[None]:
-        def decide() -> Decision[int]:
-            records = self._stores.elect_preferred()
+        def decide() -> Generator[float, None, Decision[int]]:
+            records = yield from _in_slices(self._stores.elect_preferred())
             return records, len(records)
 
         def go_on(count: int) -> Deferred[None]:

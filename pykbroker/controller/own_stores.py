@@ -90,17 +90,16 @@ class OwnStores:
 
     def unregister(self, broker: BrokerImage) -> Records:
         """As ``SharedStore.unregister``."""
-        self.sessions.forget(broker.id)
         changes = yield from self.control.forgotten(broker.id)
         return [*changes, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
 
-    def elect_preferred(self) -> list[MetadataRecord]:
+    def elect_preferred(self) -> Records:
         """As ``SharedStore.elect_preferred``, a limited number of elections."""
-        return list(self.control.elect_preferred(ELECTIONS_AT_ONCE))
+        return list((yield from self.control.elect_preferred(ELECTIONS_AT_ONCE)))
 
-    def elect_unclean(self) -> list[MetadataRecord]:
+    def elect_unclean(self) -> Records:
         """The records of unclean elections where there is no leader and the topic allows them, a limited number."""
-        return list(self.control.elect_unclean(ELECTIONS_AT_ONCE))
+        return list((yield from self.control.elect_unclean(ELECTIONS_AT_ONCE)))
 
     def elect(
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None
@@ -116,13 +115,10 @@ class OwnStores:
         """As ``SharedStore.reassign``."""
         return plan_reassignments(self._image, wanted, same_factor=same_factor, control=self.control)
 
-    def fence_stale(self, now_ms: int) -> Records | None:
-        """The records that fence one broker whose session is over; None if none is."""
-        stale = self.sessions.take_stale(now_ms)
-        if stale is None:
-            return None
-        broker = self._image.brokers.get(stale[0])
-        return [] if broker is None or broker.epoch != stale[1] else self.fence(broker)
+    def fence_stale(self, broker_id: int, epoch: int) -> Records:
+        """The records that fence a broker whose session is over."""
+        broker = self._image.brokers.get(broker_id)
+        return [] if broker is None or broker.epoch != epoch else self.fence(broker)
 
     def _draft(self, offset: int) -> tuple[Draft, ReplicationControl]:
         draft = Draft(self._image, offset)

@@ -40,14 +40,14 @@ class _LogView:
 
 
 class FollowedPartition:
-    """See the module. It ends with the leader epoch."""
+    """See the module. It ends with the leader epoch, or when the log is moved to another log directory."""
 
-    __slots__ = ("_host", "_log", "begin", "in_sync", "key", "machine", "partition", "resting")
+    __slots__ = ("_host", "begin", "in_sync", "key", "log", "machine", "partition", "resting")
 
     def __init__(self, partition: Partition, log: Log, host: Replication) -> None:
         self.partition = partition
         self.key = partition.topic_id, partition.index
-        self._log = log
+        self.log = log
         self._host = host
         self.machine = Following(partition.leader_epoch, _LogView(log))
         #: What to do before the first fetch.
@@ -57,11 +57,17 @@ class FollowedPartition:
         #: Whether it had all that was committed when it fetched last.
         self.in_sync = False
 
+    @property
+    def ends(self) -> tuple[int, int, int, bool]:
+        """What an answer may change."""
+        log = self.log
+        return log.log_end_offset, log.high_watermark, log.log_start_offset, self.in_sync
+
     def append(self, data: PartitionData) -> int:
         """Append what the leader sent, and take its high watermark and log start offset; the bytes of the records. Raises KafkaError CORRUPT_MESSAGE or
         KAFKA_STORAGE_ERROR.
         """
-        log, records, size = self._log, data.records, 0
+        log, records, size = self.log, data.records, 0
         if isinstance(records, list):
             records = b"".join(bytes(piece) for piece in records)
         if records:
@@ -81,11 +87,11 @@ class FollowedPartition:
 
     def cut(self, decision: FollowerDecision) -> Deferred[None]:
         """Truncate the log, or let it begin anew, in a thread; the checkpoints are written before anything is appended again."""
-        plan = TruncationPlan(self._log, decision.offset, start_over=decision.step is FollowerStep.START_OVER)
+        plan = TruncationPlan(self.log, decision.offset, start_over=decision.step is FollowerStep.START_OVER)
 
         def over(done: Deferred[None]) -> None:
             plan.finish()
             self.partition.tell_changed()
             return done.value
 
-        return self._host.in_thread(plan.run).chain(lambda _: self._host.write_checkpoints()).fold(over)
+        return self._host.in_thread(plan.run).chain(lambda _: self._host.write_checkpoints(self.log)).fold(over)

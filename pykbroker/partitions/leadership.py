@@ -160,8 +160,9 @@ class Leadership:
 
     # -- the ISR ------------------------------------------------------------------------------------------------------
 
-    def published(self, image: PartitionImage) -> None:
-        """The metadata have changed within this leader epoch."""
+    def published(self, image: PartitionImage, log: Log) -> None:
+        """The metadata have changed within this leader epoch, or the log is another object since it was moved."""
+        self._log = log
         self.leading.published(image.replicas, image.partition_epoch, image.isr, self._host.now_ms())
         self._go_on()
 

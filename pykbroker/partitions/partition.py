@@ -176,7 +176,7 @@ class Partition:
         led, leads = self.led, self.leader == replication.node_id and replication.registered
         alone = len(image.replicas) == 1
         if led is not None and leads and not alone and led.leading.isr.leader_epoch == image.leader_epoch:
-            led.published(image)
+            led.published(image, log)
             return
         self._end_leadership()
         if leads:

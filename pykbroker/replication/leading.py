@@ -189,13 +189,14 @@ class Leading:
         self, replica: int, broker_epoch: int, offset: int, log_start: int, leader_end: int, now_ms: int
     ) -> bool:
         """A follower fetches from ``offset`` and has ``log_start``; ``leader_end`` is the log end offset here. Whether that was noted:
-        not for a broker without a replica, nor from an incarnation of it that has ended.
+        not for a broker without a replica, nor from an incarnation of it that has ended, by the metadata or since a later one has fetched:
+        that fetches in a session, and would not say again who it is.
         """
         progress = self.followers.get(replica)
         if progress is None:
             return False
-        epoch = self.brokers.epoch_of(replica)
-        if broker_epoch != UNKNOWN_EPOCH and epoch is not None and broker_epoch < epoch:
+        latest = max(progress.broker_epoch, self.brokers.epoch_of(replica) or UNKNOWN_EPOCH)
+        if UNKNOWN_EPOCH != broker_epoch < latest:
             return False
         progress.fetched(broker_epoch, offset, log_start, leader_end, now_ms)
         return True

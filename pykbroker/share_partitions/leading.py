@@ -144,7 +144,7 @@ class LedSharePartition:
     def _not_opened(self, error: KafkaError) -> None:
         """Raises KafkaError COORDINATOR_NOT_AVAILABLE or another of ``_SHOWN_AS``."""
         self.end()
-        raise _for_members(error) from error
+        raise _for_members(error, error.given_message) from error
 
     @property
     def share(self) -> SharePartition | None:
@@ -301,7 +301,7 @@ class LedSharePartition:
 
         def finish(done: Deferred[None]) -> None:
             if isinstance(done.error, KafkaError):
-                error = _for_members(done.error)
+                error = _for_members(done.error, f"Error in write state RPC. {done.error.message}")
                 if error.code in _FENCED:
                     self.end()
                 raise error from done.error
@@ -364,6 +364,6 @@ class LedSharePartition:
         return self._share
 
 
-def _for_members(error: KafkaError) -> KafkaError:
+def _for_members(error: KafkaError, message: str | None) -> KafkaError:
     """The error that clients get for one of the share coordinator."""
-    return KafkaError(_SHOWN_AS.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR), error.given_message)
+    return KafkaError(_SHOWN_AS.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR), message)

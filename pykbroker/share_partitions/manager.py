@@ -7,13 +7,17 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.coordination.groups.share.requests import are_served
 from pykbroker.coordination.share.state import SharePartitionKey
+from pykbroker.metadata.features import SHARE_VERSION
 from pykbroker.share_partitions.dead_letters.writing import DeadLetters
 from pykbroker.share_partitions.group_settings import ShareGroupSettings
 from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.sessions import ShareSession, ShareSessions
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.slices import Steps
     from pykbroker.share_partitions.host import ShareHost
@@ -37,6 +41,7 @@ class SharePartitions:
         self._is_stopping = False
         #: By group, and within it by key.
         self._led: dict[str, dict[SharePartitionKey, LedSharePartition]] = {}
+        self._unsubscribe = host.metadata.subscribe(self._follow)
 
     def settings(self, group_id: str) -> ShareGroupSettings:
         """The settings of a group."""
@@ -91,9 +96,21 @@ class SharePartitions:
 
     def close(self) -> None:
         """The broker has stopped."""
+        self._unsubscribe()
         for group_id in list(self._led):
             for led in self.led_of(group_id):
                 led.end()
+
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """Below the levels of share groups everything is forgotten, as in Apache Kafka: what is acquired does not count as delivered."""
+        if SHARE_VERSION in delta.features and not are_served(self._host):
+            self._host.runtime.slices.begin(self._forgotten())
+
+    def _forgotten(self) -> Steps:
+        yield from self.sessions.forget()
+        for led in [led for group_id in self.groups() for led in self.led_of(group_id)]:
+            led.end()
+            yield _RELEASE_WEIGHT
 
     def _forget(self, led: LedSharePartition) -> None:
         of_group = self._led.get(led.key.group_id, {})

@@ -15,6 +15,7 @@ from pykbroker.security.context import tell_when_lost
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.runtime.slices import Steps
     from pykbroker.security.context import Peer
 
 #: A topic id and an index.
@@ -27,6 +28,8 @@ _LAST_EPOCH = 2**31 - 1
 MOST_PARTITIONS = 20_000
 #: Partitions of all sessions: a stranger begins as many as there are slots, and what they keep takes some 200 bytes each.
 MOST_IN_ALL = 1_000_000
+#: The weight of forgetting a session (``runtime/slices.py``).
+_WEIGHT = 1
 
 
 class ShareMemberKey(NamedTuple):
@@ -132,6 +135,12 @@ class ShareSessions:
         if self._sessions.get(session.key) is session:
             self._forget(session.key)
             self._ended(session)
+
+    def forget(self) -> Steps:
+        """Forget all sessions, in steps; nobody is told of their end but the fetches that wait."""
+        for key in list(self._sessions):
+            self._forget(key)
+            yield _WEIGHT
 
     def _forget(self, key: ShareMemberKey) -> None:
         session = self._sessions.pop(key, None)

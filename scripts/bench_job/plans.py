@@ -79,7 +79,7 @@ def warm_up(*, python: bool) -> dict[str, Load]:
         "perf-100-6": JavaTools(100, 6, 500_000),
         "perf-1k-1": JavaTools(1024, 1, 100_000),
         "perf-1k-6": JavaTools(1024, 6, 100_000),
-        "share-4": ShareGroup(4, 100_000),
+        "share-4": ShareGroup(4, 100_000, 500),
         "batches": Batches("librdkafka, large batches", 1, 300_000),
         "partitions": Batches("librdkafka, 300 partitions", 300, 300_000),
         "requests": OneRecordRequests(20_000),
@@ -95,7 +95,7 @@ def quick(folder: Path) -> dict[str, Load]:
     return {
         "start": Starts(folder / "start", idle_s=0),
         "perf-100-1": JavaTools(100, 1, 20_000, hasty=True),
-        "share-4": ShareGroup(4, 20_000, hasty=True),
+        "share-4": ShareGroup(4, 20_000, 50, hasty=True),
         "batches": Batches("librdkafka, large batches", 1, 20_000),
         "partitions": Batches("librdkafka, 300 partitions", 300, 20_000),
         "requests": OneRecordRequests(1_000),

@@ -279,6 +279,28 @@ def deleted_offsets(ask: Ask) -> None:
     ask(DeleteShareGroupOffsetsRequest(ask.name("nobody"), topics))
 
 
+@case(ApiKey.SHARE_ACKNOWLEDGE)
+def what_is_acquired_when_the_group_is_altered(ask: Ask) -> None:
+    """Its members have left, and one of them has its session yet."""
+    group, topic = read(ask)
+    acquired(ask, group, topic)
+    ask.quietly(beats(group, "member", -1), BEAT)
+    ask.quietly(alters(group, topic, 0, 4), 0)
+    asks(ask, acknowledges(ask, group, topic, 1, (0, 5, [ACCEPT])))
+    asks(ask, fetches(ask, group, topic, 2, max_wait_ms=2000), FETCH)
+
+
+@case(ApiKey.SHARE_ACKNOWLEDGE)
+def what_is_acquired_when_the_group_is_deleted(ask: Ask) -> None:
+    group, topic = read(ask)
+    acquired(ask, group, topic)
+    ask.quietly(beats(group, "member", -1), BEAT)
+    ask.quietly(DeleteGroupsRequest([group]), 2)
+    asks(ask, acknowledges(ask, group, topic, 1, (0, 5, [ACCEPT])))
+    joined(ask, group, topic)
+    asks(ask, acknowledges(ask, group, topic, 2, (6, 9, [ACCEPT])))
+
+
 # ---- the share coordinator
 
 

@@ -75,8 +75,11 @@ class Attempt:
 
     def enough(self) -> bool:
         """Whether to send the response now: there are min bytes, or a reason not to wait for them."""
-        fetch = self.fetch
-        return self.urgent or self.counted >= self.needed or fetch.broker.leaving or not self.found_any_to_wait_for()
+        return self.urgent or self.counted >= self.needed or self._is_last() or not self.found_any_to_wait_for()
+
+    def _is_last(self) -> bool:
+        """Whether the connection is closed once it has this answer. A follower would ask again at once, until there is another leader."""
+        return self.fetch.broker.leaving and self.fetch.replica < 0
 
     def found_any_to_wait_for(self) -> bool:
         """Whether any partition was named; a fetch of none is answered at once."""
@@ -173,8 +176,8 @@ class Attempt:
         self.found.append((item, data))
 
     def _read_for_replica(self, item: FetchItem, partition: Partition, replication: Replication) -> None:
-        """Read for a follower: to the log end offset, and without a wait where it knows an older high watermark. One that is out of sync is
-        sent nothing while replication is above its limit.
+        """Read for a follower: to the log end offset, and without a wait where its session knows an older high watermark. One that is out of
+        sync is sent nothing while replication is above its limit.
         """
         from pykbroker.replication.following import FetchPlace
 
@@ -203,7 +206,7 @@ class Attempt:
             self.size += size
             self.left -= size
             self.counted += size
-        if log.high_watermark > item.sent_high_watermark:
+        if fetch.session is not None and log.high_watermark > item.sent_high_watermark:
             self.urgent = True
         self.found.append((item, data))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.share_partitions.dead_letters.letters import LetterForm, fits, size_of
 from pykbroker.share_partitions.dead_letters.offsets import GivenUpOffsets
 from pykbroker.share_partitions.dead_letters.reading import records_between
@@ -36,6 +36,12 @@ _WEIGHT: Final = 2
 #: The weight of decoding and looking at a record of the dead-letter topic, or of one that is copied.
 _LOOKING: Final = 2
 _AGAIN: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+#: Of an append or its commit: the topic's leader changes, or its replicas come back. (Apache Kafka goes on after the first one alone.)
+_PASSING: Final = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+)
 
 
 def pause_before(attempt: int, runtime: Runtime) -> Deferred[None]:
@@ -89,7 +95,7 @@ class DeadLetters:
         form = LetterForm(source.key.group_id, source.partition.topic, source.partition.index)
         written: set[int] = set()
         if since_ms is not None:
-            yield from self._search(target, form, given_up, since_ms, written)
+            yield from self._search(target, form, GivenUpOffsets(given_up), since_ms, written)
         most = min(target.log.config.max_message_bytes, target.log.config.segment_bytes)
         batch = _LetterBatch()
         for each in given_up:
@@ -98,11 +104,11 @@ class DeadLetters:
                     yield letter
                     continue
                 if batch.letters and not batch.has_room(letter, most):
-                    yield from self._append(source, batch)
+                    yield from self._append(source, form, batch.letters)
                     batch = _LetterBatch()
                 batch.add(letter)
         if batch.letters:
-            yield from self._append(source, batch)
+            yield from self._append(source, form, batch.letters)
 
     # The topic
 
@@ -126,14 +132,13 @@ class DeadLetters:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the dead-letter topic has no leader")
 
     def _search(
-        self, target: Partition, form: LetterForm, given_up: Sequence[GivenUp], since_ms: int, written: set[int]
+        self, target: Partition, form: LetterForm, wanted: GivenUpOffsets | set[int], since_ms: int, written: set[int]
     ) -> WaitingWork[None]:
-        """Find the offsets whose letters are written already."""
+        """Find the wanted offsets whose letters are written already."""
         end = target.log_end_offset
         beginning = self._host.runtime.offload_read(target.log.offset_for_timestamp, since_ms, end)
         yield beginning
         place = beginning.value
-        wanted = GivenUpOffsets(given_up)
         for found in () if place is None else records_between(self._host.runtime, target, place.offset, end):
             if isinstance(found, Deferred):
                 yield found
@@ -186,26 +191,40 @@ class DeadLetters:
 
     # The log
 
-    def _append(self, source: LetterSource, batch: _LetterBatch) -> WaitingWork[None]:
-        """Append letters where their topic is led now. The share partition must be the one that may: another one finds what is
-        written before it writes.
+    def _append(self, source: LetterSource, form: LetterForm, letters: list[Record]) -> WaitingWork[None]:
+        """Append letters where their topic is led now, until they are committed: what was appended before the leader changed may be lost,
+        and what is not is not appended again. The share partition must be the one that may: another one finds what is written before
+        it writes.
         """
-        data = encode_batch(batch.letters)
-        for _ in range(_ATTEMPTS):
+        count, since_ms, missing = len(letters), letters[0].timestamp, letters
+        error: Exception = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        for number in range(_ATTEMPTS):
+            if number:
+                yield pause_before(number, self._host.runtime)
             target = yield from self._target(source)
+            if number:
+                written: set[int] = set()
+                wanted = {form.offset_of(each) or 0 for each in letters}
+                yield from self._search(target, form, wanted, since_ms, written)
+                missing = [each for each in letters if form.offset_of(each) not in written]
             if source.has_ended:
                 break
-            try:
-                appended = target.append_at_once(memoryview(bytearray(data)))
-            except KafkaError as error:
-                if error.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    raise
-                yield pause_before(1, self._host.runtime)
+            committed = attempt(_appended, target, missing)
+            yield committed
+            if isinstance(committed.error, KafkaError) and committed.error.code in _PASSING:
+                error = committed.error
                 continue
-            self.written[source.key.group_id] += len(batch.letters)
-            yield _WEIGHT * len(batch.letters)
-            if appended.committed is not None:
-                yield appended.committed
-                _ = appended.committed.value
+            _ = committed.value
+            self.written[source.key.group_id] += count
+            yield _WEIGHT * count
             return
-        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        raise error
+
+
+def _appended(target: Partition, letters: list[Record]) -> Deferred[None]:
+    """The wait until letters are committed, or without any what is there."""
+    if letters:
+        committed = target.append_at_once(memoryview(bytearray(encode_batch(letters)))).committed
+    else:
+        committed = target.committed()
+    return committed or Deferred.completed(None)

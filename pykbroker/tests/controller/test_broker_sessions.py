@@ -31,10 +31,20 @@ def test_a_session_begins_with_a_heartbeat_and_lasts_as_long_as_the_timeout() ->
     assert not made.is_valid(1, 0)
     made.contact(1, 5, 1000)
     assert made.is_valid(1, 1000 + TIMEOUT)
-    assert made.take_stale(1000 + TIMEOUT) is None
+    assert made.stale(1000 + TIMEOUT) is None
     assert not made.is_valid(1, 1001 + TIMEOUT)
-    assert made.take_stale(1001 + TIMEOUT) == (1, 5)
-    assert made.take_stale(1001 + TIMEOUT) is None
+    assert made.stale(1001 + TIMEOUT) == made.stale(1001 + TIMEOUT) == (1, 5)
+    made.end(1, 5, 1001 + TIMEOUT)
+    assert made.stale(1001 + TIMEOUT) is None
+
+
+def test_a_heartbeat_that_comes_while_a_session_is_ended_begins_another() -> None:
+    made = sessions()
+    made.contact(1, 5, 0)
+    assert made.stale(1 + TIMEOUT) == (1, 5)
+    made.contact(1, 5, 1 + TIMEOUT)
+    made.end(1, 5, 1 + TIMEOUT)
+    assert made.is_valid(1, 1 + TIMEOUT)
 
 
 def test_a_heartbeat_of_another_epoch_prolongs_nothing() -> None:
@@ -59,8 +69,9 @@ def test_at_the_controllers_start_each_broker_that_is_not_fenced_has_a_full_sess
     made = BrokerSessions(TIMEOUT)
     made.resume(broker(1, fenced=False), 100)
     made.resume(broker(2), 100)
-    assert made.take_stale(101 + TIMEOUT) == (1, 5)
-    assert made.take_stale(10**9) is None
+    assert made.stale(101 + TIMEOUT) == (1, 5)
+    made.end(1, 5, 101 + TIMEOUT)
+    assert made.stale(10**9) is None
 
 
 def test_a_broker_is_unfenced_when_it_knows_its_own_registration() -> None:
@@ -105,7 +116,8 @@ def test_a_stopping_broker_whose_session_ends_is_fenced_like_others() -> None:
     made = sessions()
     made.contact(1, 5, 0)
     made.settle(1, STOPPING, 5, 20)
-    assert made.take_stale(TIMEOUT + 1) == (1, 5)
+    assert made.stale(TIMEOUT + 1) == (1, 5)
+    made.end(1, 5, TIMEOUT + 1)
     assert made.decide(broker(), beat(), lambda: False) == (FENCED, UNFENCED)
 
 
@@ -116,4 +128,4 @@ def test_an_unregistered_broker_has_no_session() -> None:
     made.forget(1)
     assert 1 not in made
     made.settle(1, UNFENCED, 5, 5)
-    assert made.take_stale(10**9) is None
+    assert made.stale(10**9) is None

@@ -86,6 +86,42 @@ def test_a_session_that_ends_moves_leaders(controller: Controller) -> None:
     assert beat(controller, 4, epoch) == (True, False, False)
 
 
+def refuse_writes(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> int:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    monkeypatch.setattr(controller.log, "append", refused)
+
+
+def test_a_session_that_ends_while_nothing_can_be_written_ends_later(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat(controller, 4, register(controller))
+    controller._clock.advance(TIMEOUT_MS + 100)
+    refuse_writes(controller, monkeypatch)
+    for _ in range(2):
+        with pytest.raises(KafkaError):
+            _ = controller.fence_stale_broker().value
+    monkeypatch.undo()
+    assert controller.fence_stale_broker().value
+    assert controller.image.brokers[4].fenced
+    assert not controller.fence_stale_broker().value
+
+
+def test_a_broker_that_cannot_be_unregistered_keeps_its_session(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    epoch = register(controller)
+    beat(controller, 4, epoch)
+    refuse_writes(controller, monkeypatch)
+    with pytest.raises(KafkaError):
+        _ = controller.unregister_broker(4).value
+    monkeypatch.undo()
+    assert beat(controller, 4, epoch) == (True, False, False)
+    _ = controller.unregister_broker(4).value
+    assert refusal(beat, controller, 4, epoch) == ErrorCode.STALE_BROKER_EPOCH
+
+
 def test_another_incarnation_waits_for_the_end_of_the_session(controller: Controller) -> None:
     beat(controller, 4, register(controller))
     again = {"incarnation": b"b" * 16}

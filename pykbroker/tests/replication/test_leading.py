@@ -117,6 +117,15 @@ def test_who_is_fenced_or_has_started_anew_does_not_join() -> None:
     assert case.leading.expansion(0, 0) is not None
 
 
+def test_a_late_fetch_of_an_ended_incarnation_does_not_hide_the_later_one() -> None:
+    """The metadata are behind; the later one fetches in a session, and names the partition no more."""
+    case = Case((1, 2))
+    assert case.fetch(3, 0, epoch=31)
+    assert not case.fetch(3, 0)
+    case.brokers.epochs[3] = 31
+    assert case.leading.expansion(0, 0) is not None
+
+
 def test_who_lags_leaves() -> None:
     case = Case()
     case.fetch(2, 0)

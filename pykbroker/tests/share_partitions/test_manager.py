@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pykbroker.controller.feature_updates import FeatureUpdate, UpgradeType
 from pykbroker.share_partitions.states import Acknowledge, RecordState
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
+from pykbroker.wire.errors import ErrorCode
 
 
 def started(partitions: int = 2) -> tuple[ShareCluster, ShareMember]:
@@ -52,6 +54,26 @@ def test_a_broker_that_stops_ends_them() -> None:
     shared.close()
     assert led.has_ended
     assert shared.groups() == []
+
+
+def test_below_the_levels_of_share_groups_all_is_forgotten_and_nothing_counts() -> None:
+    world, member = started(1)
+    assert member.acquired() == [(0, 2, 1)]
+    waiting = member.post_fetch(max_wait_ms=5000)
+    to_level(world, 0)
+    assert waiting.value.responses == []
+    assert member.fetch().error_code == ErrorCode.UNSUPPORTED_VERSION
+    shared = world.broker.share_partitions
+    assert (len(shared.sessions), shared.groups()) == (0, [])
+    to_level(world, 2)
+    assert member.fetch().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert ShareMember(world).acquired() == [(0, 2, 1)]
+
+
+def to_level(world: ShareCluster, level: int) -> None:
+    update = FeatureUpdate("share.version", level, UpgradeType.UPGRADE if level else UpgradeType.UNSAFE_DOWNGRADE)
+    world.finished(world.controller.update_features([update], static_min_isr=1, validate_only=False))
+    world.settle()
 
 
 def test_a_process_that_ends_releases_nothing() -> None:

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer
 
 from pykbroker.steered.clock import duration
 from pykbroker.testing import Kafka
+from pykbroker.wire.errors import KafkaError
 
 
 @pytest.mark.parametrize(
@@ -141,3 +142,17 @@ def test_a_week_passes_in_seconds() -> None:
         before = kafka.node.cluster.runtime.clock.now_ms()
         kafka.advance("7d")
         assert kafka.node.cluster.runtime.clock.now_ms() - before == 7 * 86_400_000
+
+
+def test_a_stop_that_a_full_disk_refuses_leaves_no_work_for_advance() -> None:
+    with Kafka(brokers=3, clock="manual") as kafka:
+        kafka.create_topic("t", 3, replication_factor=3)
+        kafka.disk.fill()
+        for broker in (2, 3):
+            with pytest.raises(KafkaError, match="the disk is full"):
+                kafka.broker(broker).stop()
+        kafka.disk.heal()
+        for partition in range(3):
+            kafka.produce("t", "v", partition=partition)
+        kafka.advance("1s")
+        kafka.broker(2).stop()

@@ -21,10 +21,15 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 
+def are_served(host: CoordinationHost) -> bool:
+    """Whether share groups are served."""
+    enabled = "share" in host.config["group.coordinator.rebalance.protocols"]
+    return enabled or host.metadata.image.features.get(SHARE_VERSION, 0) > 0
+
+
 def check_served(host: CoordinationHost) -> None:
     """Raise KafkaError UNSUPPORTED_VERSION unless share groups are served."""
-    enabled = "share" in host.config["group.coordinator.rebalance.protocols"]
-    if not (enabled or host.metadata.image.features.get(SHARE_VERSION, 0)):
+    if not are_served(host):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 

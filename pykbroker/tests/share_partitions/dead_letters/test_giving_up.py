@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -247,6 +248,33 @@ def test_one_letter_for_each_record_whenever_the_broker_is_killed(turns: int) ->
             again.acknowledge(first, last, *(REJECT if n < 2 else ACCEPT for n in range(first, last + 1)))
         world.settle()
     assert Counter(offsets(world)) == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize("trouble", ["move", "kill", "too few"])
+@pytest.mark.parametrize("turns", range(10))
+def test_one_letter_for_each_record_whenever_the_leader_of_letters_changes(turns: int, trouble: str) -> None:
+    """Or has too few replicas in sync for a while."""
+    world = ShareCluster(3, own_stores=True)
+    enabled = {"errors.deadletterqueue.group.enable": "true", "min.insync.replicas": "2"}
+    world.create(NewTopic("dlq.work", assignments=[(0, [2, 3])], configs=enabled))
+    world.configure("errors.deadletterqueue.topic.name", "dlq.work")
+    world.joined()
+    member = ShareMember(world)
+    world.asked_broker = lambda: world.partition("t").leader  # type: ignore[method-assign]
+    world.produce(2)
+    member.acquired()
+    member.post_acknowledge(0, 1, REJECT)
+    for _ in range(turns):
+        world.run_turn()
+    if trouble == "move":
+        world.controller.move_leader("dlq.work", 0, 3)
+    with world.without(2 if trouble == "kill" else 3) if trouble != "move" else nullcontext():
+        world.settle()
+        world.advance(500)
+    for _ in range(20):
+        world.settle()
+        world.advance(1000)
+    assert offsets(world) == [0, 1]
 
 
 @pytest.mark.parametrize("codec", ["producer", "gzip"])

@@ -1,0 +1,118 @@
+"""Brokers that stop and start while the metadata log takes nothing, and what their followers do meanwhile."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from pykbroker.brokers.memory_peers import Passage
+from pykbroker.tests.brokers.test_replica_manager import OwnCopies
+from pykbroker.wire.errors import ErrorCode, KafkaError
+
+SESSION_MS = 9000
+_METADATA = "__cluster_metadata"
+
+
+@pytest.fixture
+def world() -> OwnCopies:
+    return OwnCopies()
+
+
+def passages(world: OwnCopies, turns: int) -> list[Passage]:
+    """What brokers say to each other in some turns, in which no time passes."""
+    seen: list[Passage] = []
+    peers = world.cluster.peers
+    carry = peers.carry
+    peers.carry = lambda passage: (seen.append(passage), carry(passage))
+    world.turns(turns)
+    peers.carry = carry
+    return seen
+
+
+def fenced(world: OwnCopies, broker: int) -> bool:
+    return world.image.brokers[broker].fenced
+
+
+def test_a_stop_that_cannot_begin_leaves_the_broker_as_it_was(world: OwnCopies) -> None:
+    with world.full_disk():
+        refused = world.lifecycle.begin_stop(1)
+        world.turns()
+        with pytest.raises(KafkaError) as raised:
+            _ = refused.value
+    assert raised.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert not world.cluster.brokers[1].leaving
+    assert world.leader == 1
+    assert world.produced(b"a") == 0
+    world.turns()
+    assert len(passages(world, 40)) <= 2
+    world.stop_broker(1)
+    assert 1 not in world.cluster.brokers
+
+
+def test_followers_wait_at_a_leader_that_leaves(world: OwnCopies) -> None:
+    world.cluster.brokers[1].leaving = True  # the shutdown has begun, and the metadata not changed yet
+    world.pass_time(1000)
+    assert len(passages(world, 40)) <= 4
+
+
+@pytest.mark.parametrize("abrupt", [False, True])
+def test_a_broker_that_ends_is_fenced_once_the_metadata_log_can_be_written(world: OwnCopies, abrupt: bool) -> None:
+    if not abrupt:
+        world.lifecycle.begin_stop(1)
+        world.turns()
+    with world.full_disk():
+        ended = world.lifecycle.kill(1) if abrupt else world.lifecycle.stop(1)
+        world.turns()
+        assert ended.done
+        assert ended.error is None
+        assert 1 not in world.cluster.brokers
+        world.pass_time(SESSION_MS * 2)  # tried again and again
+    assert not fenced(world, 1)
+    world.pass_time(SESSION_MS)
+    assert fenced(world, 1)
+    assert world.leader in (2, 3)
+    assert world.produced(b"a") == 0
+    world.start_broker(1)
+    assert world.isr == [1, 2, 3]
+
+
+def test_a_broker_that_started_again_is_not_fenced_for_its_earlier_end(world: OwnCopies) -> None:
+    with world.full_disk():
+        world.lifecycle.kill(1)
+        world.turns()
+        world.lifecycle.start(1)
+        world.pass_time(SESSION_MS * 2)
+        assert 1 not in world.cluster.brokers
+    world.start_broker(1)
+    world.pass_time(SESSION_MS * 2)
+    assert not fenced(world, 1)
+    assert world.isr == [1, 2, 3]
+    assert world.produced(b"a") == 0
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_start_that_is_refused_leaves_nothing(killed: bool, caplog: pytest.LogCaptureFixture) -> None:
+    world = OwnCopies()
+    assert world.produced(b"a") == 0
+    world.kill_broker(2) if killed else world.stop_broker(2)
+    for _ in range(3):
+        world.disk.fail = lambda _, what: (
+            OSError(errno.ENOSPC, "full") if _METADATA in what and "write" in what else None
+        )
+        refused = world.lifecycle.start(2)
+        world.turns()
+        assert isinstance(refused.error, KafkaError)
+        world.disk.fail = None
+    world.start_broker(2)
+    assert world.isr == [1, 2, 3]
+    assert world.produced(b"b") == 0
+    world.kill_broker(1)
+    world.start_broker(1)
+    world.delete_topic("t")
+    world.turns()
+    assert [each for each in world.disk.list("/data/2") if each.startswith("t-") and not each.endswith("-delete")] == []
+    assert not world.cluster.brokers[2].logs.directories.all[0].directory.offline
+    assert [
+        each.message for each in caplog.records if each.levelname == "ERROR" and _METADATA not in each.message
+    ] == []

@@ -1,0 +1,107 @@
+"""Followers whose leader answers at once, or not as it should, and whose disk is full: they go on, and not at full speed."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from pykbroker.partitions.following import FollowedPartition
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.brokers.test_replica_manager import LAG_MS, OwnCopies
+from pykbroker.wire.message import Message
+
+
+def asked(world: OwnCopies) -> list[Message]:
+    """What brokers ask each other from now on."""
+    peers, requests = world.cluster.peers, []
+    assert peers is not None
+    ask = peers.ask
+
+    def noted(sender: int, node_id: int, request: Message, version: int) -> Deferred[Message]:
+        requests.append(request)
+        return ask(sender, node_id, request, version)
+
+    peers.ask = noted  # type: ignore[method-assign]
+    return requests
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"replica_fetch_wait_max_ms": "0"},
+        {"replica_fetch_min_bytes": "0"},
+        {"max_incremental_fetch_session_cache_slots": "0"},
+        {"max_incremental_fetch_session_cache_slots": "1"},
+    ],
+)
+def test_a_leader_that_answers_at_once_is_asked_a_bounded_number_of_times(settings: dict[str, str]) -> None:
+    world = OwnCopies(**settings)
+    requests = asked(world)
+    for _ in range(10):
+        world.clock.advance(50)
+        world.turns(200)
+    assert 0 < len(requests) < 10 * 2 * 12  # of two followers
+    code = world.produce(b"a")
+    world.pass_time(100, step_ms=50)
+    assert code.value == 0
+    assert world.copies() == [[(0, b"a")]] * 3
+
+
+def test_a_fetch_that_fails_as_none_should_is_repeated(world: OwnCopies, caplog: pytest.LogCaptureFixture) -> None:
+    peers = world.cluster.peers
+    assert peers is not None
+    ask = peers.ask
+    peers.ask = lambda *_: Deferred.failed(ValueError("on purpose"))  # type: ignore[method-assign,assignment]
+    world.pass_time(1000)
+    peers.ask = ask  # type: ignore[method-assign]
+    world.pass_time(2000)
+    assert "ValueError: on purpose" in caplog.text
+    assert world.produced(b"a") == 0
+
+
+def test_an_append_that_fails_as_none_should_rests_one_partition(
+    world: OwnCopies, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    append = FollowedPartition.append
+
+    def fails(followed: FollowedPartition, data: Any) -> int:
+        if data.records:
+            raise ValueError("on purpose")
+        return append(followed, data)
+
+    monkeypatch.setattr(FollowedPartition, "append", fails)
+    world.produce(b"a")
+    world.turns()
+    monkeypatch.undo()
+    world.pass_time(2000)
+    assert "ValueError: on purpose" in caplog.text
+    assert world.copies() == [[(0, b"a")]] * 3
+    assert world.produced(b"b") == 0
+
+
+def test_a_replica_whose_disk_is_full_while_it_is_cut_follows_when_there_is_room(world: OwnCopies) -> None:
+    peers = world.cluster.peers
+    assert peers is not None
+    assert world.produced(b"a") == 0
+    peers.cut = {(2, 1), (3, 1), (1, 2), (1, 3)}
+    world.produce(b"lost", acks=1)
+    world.turns()
+    world.cluster.controller.move_leader("t", 0, 2)
+    world.disk.fail = lambda _, what: OSError(errno.ENOSPC, "full") if "/data/1/" in what and "write" in what else None
+    peers.cut = set()
+    world.turns()
+    world.produce(b"b")
+    world.turns()
+    assert world.on(1).log_end_offset == 1
+    world.disk.fail = None
+    world.pass_time(LAG_MS)
+    assert world.produced(b"c") == 0
+    assert world.isr == [1, 2, 3]
+    assert world.copies() == [[(0, b"a"), (1, b"b"), (2, b"c")]] * 3
+
+
+@pytest.fixture
+def world() -> OwnCopies:
+    return OwnCopies()
