@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.assigning import Assigning
 from pykbroker.coordination.groups.group import Find, find_of_kind
-from pykbroker.coordination.groups.member_group import check_instance
+from pykbroker.coordination.groups.member_group import LEAVING_FOR_NOW
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer
-from pykbroker.coordination.groups.streams.member import LEAVING_FOR_NOW, StreamsMember
+from pykbroker.coordination.groups.streams.member import StreamsMember
 from pykbroker.coordination.groups.streams.records import (
     assignment_record,
     epoch_record,
@@ -35,11 +35,7 @@ def leave(
     group: StreamsGroup, request: StreamsGroupHeartbeatRequest, reply: Deferred[StreamsAnswer], find: Find
 ) -> Outcome:
     """A heartbeat with epoch -1 or -2. Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
-    if request.instance_id is None:
-        member = group.member(request.member_id)
-    else:
-        member = group.known_instance(request.instance_id)
-        check_instance(member, request.member_id, request.instance_id)
+    member = group.named(request.member_id, request.instance_id)
     log.info("Streams group %s: member %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
     if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:
         records = [assignment_record(group.group_id, _left_for_now(member))]
